@@ -1,0 +1,1 @@
+"""A terminal workbench for LLM text completions."""

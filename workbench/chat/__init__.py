@@ -1,0 +1,1 @@
+"""Conversations and templates: the only place that knows Jinja."""

@@ -1,0 +1,1 @@
+"""Talking to endpoints: the only place that knows HTTP."""

@@ -1,0 +1,228 @@
+"""The one table of request fields: what panel, command line, TOML, request body and local server go by.
+
+Names, types, ranges and help follow the contract of `POST /v1/completions` (the JieKou AI completion
+reference); where it contradicts itself, the range here is the project's decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TypeAlias
+
+ParameterValue: TypeAlias = bool | int | float | str | tuple[str, ...] | Mapping[str, float]
+"""A parameter's value: `stop` is a tuple of texts, `logit_bias` maps token ids (as strings) to biases."""
+
+
+class Kind(StrEnum):
+    """What type of value a field takes."""
+
+    TEXT = "text"
+    PROMPT = "prompt"
+    INTEGER = "integer"
+    NUMBER = "number"
+    SWITCH = "switch"
+    TEXTS = "texts"
+    BIASES = "biases"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The values a number may take."""
+
+    low: float
+    high: float
+    low_open: bool = False
+    """Whether `low` itself is excluded."""
+
+    def __contains__(self, value: float) -> bool:
+        return (self.low < value if self.low_open else self.low <= value) and value <= self.high
+
+    def __str__(self) -> str:
+        low = f"{_short(self.low)} <" if self.low_open else f"{_short(self.low)} ≤"
+        return f"{low} x ≤ {_short(self.high)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of the request: everything that anyone needs to know of it."""
+
+    name: str
+    """The API's name, used everywhere: code, TOML keys, options, screens."""
+    kind: Kind
+    help: str
+    """One line of advice for a person."""
+    unset: str
+    """What the endpoint does when the field is not sent."""
+    range: Range | None = None
+    """Allowed values of a number, or allowed values of each bias."""
+    step: float = 1
+    """By how much one key press changes a number."""
+    start: ParameterValue | None = None
+    """The value a first key press gives an unset field."""
+    always: ParameterValue | None = None
+    """The value that is sent where the user set none; None leaves the field out of the body."""
+    most: int | None = None
+    """How many entries a list may have."""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the value is one number."""
+        return self.kind in (Kind.INTEGER, Kind.NUMBER)
+
+
+_INT64 = Range(-(2**63), 2**63 - 1)
+
+MODEL = Field(
+    "model",
+    Kind.TEXT,
+    "The model's name, as the endpoint lists it (provider/model-name).",
+    "the endpoint's only or default model",
+)
+PROMPT = Field(
+    "prompt",
+    Kind.PROMPT,
+    "A text, a list of texts, a list of token ids, or a list of such lists.",
+    "an empty text",
+)
+
+PARAMETERS: tuple[Field, ...] = (
+    Field(
+        "temperature",
+        Kind.NUMBER,
+        "0 always takes the likeliest token; 0.2 is focused, 0.8 random. Change this or top_p, not both.",
+        "1",
+        Range(0, 2),
+        0.1,
+        1.0,
+    ),
+    Field(
+        "top_p",
+        Kind.NUMBER,
+        "Keeps the likeliest tokens that reach this probability. Change this or temperature, not both.",
+        "1: all tokens",
+        Range(0, 1, low_open=True),
+        0.05,
+        1.0,
+    ),
+    Field("top_k", Kind.INTEGER, "Keeps the k likeliest tokens.", "all tokens", Range(1, 128), 1, 40),
+    Field(
+        "min_p",
+        Kind.NUMBER,
+        "Drops tokens less likely than this share of the likeliest one.",
+        "0: none dropped",
+        Range(0, 1),
+        0.01,
+        0.05,
+    ),
+    Field(
+        "max_tokens",
+        Kind.INTEGER,
+        "The most tokens to generate; prompt and answer together must fit the context.",
+        "16",
+        Range(1, 2**31 - 1),
+        16,
+        16,
+        always=16,
+    ),
+    Field(
+        "seed",
+        Kind.INTEGER,
+        "The same request with the same seed repeats its answer, as far as the endpoint can.",
+        "a random seed",
+        _INT64,
+        1,
+        1,
+    ),
+    Field(
+        "stop",
+        Kind.TEXTS,
+        "Up to 4 texts that end the answer; some endpoints include the stop text, others cut it.",
+        "no stop text",
+        most=4,
+    ),
+    Field(
+        "logprobs",
+        Kind.INTEGER,
+        "How many alternatives to report per token; 0 reports the chosen token only.",
+        "no logprobs: tokens stay uncoloured",
+        Range(0, 5),
+        1,
+        5,
+    ),
+    Field(
+        "n",
+        Kind.INTEGER,
+        "How many choices to generate for each prompt; multiplies what is billed.",
+        "1",
+        Range(1, 128),
+        1,
+        1,
+    ),
+    Field(
+        "best_of",
+        Kind.INTEGER,
+        "Candidates generated per prompt, of which the n likeliest per token are returned; "
+        "multiplies what is billed and cannot be streamed.",
+        "the value of n",
+        Range(1, 128),
+        1,
+        1,
+    ),
+    Field(
+        "frequency_penalty",
+        Kind.NUMBER,
+        "0.1 to 1 reduces repetition, 2 suppresses it strongly at a cost in quality; negative encourages it.",
+        "0: none",
+        Range(-2, 2),
+        0.1,
+        0.0,
+    ),
+    Field(
+        "presence_penalty",
+        Kind.NUMBER,
+        "0.1 to 1 favours new tokens, 2 strongly at a cost in quality; negative encourages repetition.",
+        "0: none",
+        Range(-2, 2),
+        0.1,
+        0.0,
+    ),
+    Field(
+        "repetition_penalty",
+        Kind.NUMBER,
+        "1 is none, 1.2 a good balance; counts the prompt's tokens too.",
+        "1: none",
+        Range(0, 2, low_open=True),
+        0.05,
+        1.0,
+    ),
+    Field(
+        "logit_bias",
+        Kind.BIASES,
+        "Token ids made likelier or unlikelier: -100 forbids a token, 100 forces it.",
+        "no bias",
+        Range(-100, 100),
+    ),
+    Field("stream", Kind.SWITCH, "Tokens come as they are made.", "on", start=True, always=True),
+    Field(
+        "include_usage",
+        Kind.SWITCH,
+        "Asks for the token counts at the end of a stream (stream_options.include_usage).",
+        "on",
+        start=True,
+        always=True,
+    ),
+)
+"""Every field of a request's parameters, in the order in which people meet them."""
+
+FIELDS: Mapping[str, Field] = MappingProxyType({field.name: field for field in (MODEL, PROMPT, *PARAMETERS)})
+"""Every field of the request by name."""
+
+FIRST_DRAFT: Mapping[str, ParameterValue] = MappingProxyType({"max_tokens": 128, "logprobs": 5})
+"""What the very first draft sets, so that there is something to see."""
+
+
+def _short(number: float) -> str:
+    return f"{number:g}" if abs(number) < 1e9 else f"{number:.0f}"

@@ -1,0 +1,207 @@
+"""The four kinds of prompt, and how each is written down for a person to edit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from workbench.domain.errors import BadValueError
+from workbench.domain.json_values import JsonValue
+
+
+class PromptKind(StrEnum):
+    """What a prompt is made of."""
+
+    TEXT = "text"
+    TEXTS = "texts"
+    TOKENS = "token ids"
+    TOKEN_LISTS = "lists of token ids"
+
+
+@dataclass(frozen=True, slots=True)
+class TextPrompt:
+    """One text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextsPrompt:
+    """Several texts, answered each on its own."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TokensPrompt:
+    """One text as token ids."""
+
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenListsPrompt:
+    """Several texts as token ids, answered each on its own."""
+
+    lists: tuple[tuple[int, ...], ...]
+
+
+Prompt: TypeAlias = TextPrompt | TextsPrompt | TokensPrompt | TokenListsPrompt
+
+
+def kind_of(prompt: Prompt) -> PromptKind:
+    """Which of the four kinds a prompt is."""
+    match prompt:
+        case TextPrompt():
+            return PromptKind.TEXT
+        case TextsPrompt():
+            return PromptKind.TEXTS
+        case TokensPrompt():
+            return PromptKind.TOKENS
+        case TokenListsPrompt():
+            return PromptKind.TOKEN_LISTS
+
+
+def count_prompts(prompt: Prompt) -> int:
+    """How many prompts the endpoint will answer."""
+    match prompt:
+        case TextsPrompt(texts):
+            return len(texts)
+        case TokenListsPrompt(lists):
+            return len(lists)
+        case _:
+            return 1
+
+
+def single_prompts(prompt: Prompt) -> tuple[TextPrompt | TokensPrompt, ...]:
+    """The prompts one by one, in the order in which choices count them."""
+    match prompt:
+        case TextsPrompt(texts):
+            return tuple(map(TextPrompt, texts))
+        case TokenListsPrompt(lists):
+            return tuple(map(TokensPrompt, lists))
+        case _:
+            return (prompt,)
+
+
+def join_prompts(prompts: tuple[TextPrompt | TokensPrompt, ...]) -> Prompt:
+    """One prompt of several of one kind; a single one stays plain.
+
+    Raises BadValueError for an empty or a mixed tuple.
+    """
+    if len(prompts) == 1:
+        return prompts[0]
+    texts = tuple(one.text for one in prompts if isinstance(one, TextPrompt))
+    lists = tuple(one.ids for one in prompts if isinstance(one, TokensPrompt))
+    if prompts and len(texts) == len(prompts):
+        return TextsPrompt(texts)
+    if prompts and len(lists) == len(prompts):
+        return TokenListsPrompt(lists)
+    raise _bad("prompts must be all texts or all lists of token ids, and at least one")
+
+
+def prompt_to_json(prompt: Prompt) -> JsonValue:
+    """The prompt as a request body holds it; a single text is a plain string."""
+    match prompt:
+        case TextPrompt(text):
+            return text
+        case TextsPrompt(texts):
+            return list(texts)
+        case TokensPrompt(ids):
+            return list(ids)
+        case TokenListsPrompt(lists):
+            return [list(ids) for ids in lists]
+
+
+def prompt_from_json(value: JsonValue) -> Prompt:
+    """The prompt in a request body or a session file.
+
+    Raises BadValueError for anything else than the four kinds; an empty list is no prompt.
+    """
+    if isinstance(value, str):
+        return TextPrompt(value)
+    if isinstance(value, (list, tuple)) and value:
+        if all(isinstance(one, str) for one in value):
+            return TextsPrompt(tuple(one for one in value if isinstance(one, str)))
+        if (ids := _ids(value)) is not None:
+            return TokensPrompt(ids)
+        lists = [_ids(one) for one in value]
+        if all(lists):
+            return TokenListsPrompt(tuple(one for one in lists if one))
+    raise _bad("must be a text, a list of texts, a list of token ids, or a list of such lists, and not empty")
+
+
+_SEPARATOR = "---"
+_ESCAPED = re.compile(r"(?m)^(\\*---)$")
+
+
+def prompt_to_editor(prompt: Prompt) -> str:
+    """The prompt as the editor shows it: texts divided by a line `---`, ids by commas, lists by lines.
+
+    Exact: a text's own line `---` is shown as `\\---`, and so on with one more backslash each.
+    """
+    match prompt:
+        case TextPrompt(text):
+            return text
+        case TextsPrompt(texts):
+            return f"\n{_SEPARATOR}\n".join(_ESCAPED.sub(r"\\\1", text) for text in texts)
+        case TokensPrompt(ids):
+            return ", ".join(map(str, ids))
+        case TokenListsPrompt(lists):
+            return "\n".join(", ".join(map(str, ids)) for ids in lists)
+
+
+def prompt_from_editor(kind: PromptKind, text: str) -> Prompt:
+    """The prompt that the editor's text means under a kind; the inverse of `prompt_to_editor`.
+
+    Raises BadValueError that names the line where a token id is none.
+    """
+    match kind:
+        case PromptKind.TEXT:
+            return TextPrompt(text)
+        case PromptKind.TEXTS:
+            parts: list[list[str]] = [[]]
+            for line in text.split("\n"):
+                if line == _SEPARATOR:
+                    parts.append([])
+                else:
+                    escaped = line.startswith("\\") and _ESCAPED.fullmatch(line)
+                    parts[-1].append(line[1:] if escaped else line)
+            return TextsPrompt(tuple("\n".join(part) for part in parts))
+        case PromptKind.TOKENS:
+            return TokensPrompt(parse_ids(text))
+        case PromptKind.TOKEN_LISTS:
+            lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+            if not lines:
+                raise _bad("holds no token ids")
+            return TokenListsPrompt(tuple(parse_ids(line, number) for number, line in lines))
+
+
+def parse_ids(text: str, line: int | None = None) -> tuple[int, ...]:
+    """Token ids separated by commas or blanks, with or without brackets around them.
+
+    Raises BadValueError naming the part that is no token id.
+    """
+    words = text.strip().removeprefix("[").removesuffix("]").replace(",", " ").split()
+    where = f" in line {line}" if line is not None else ""
+    for word in words:
+        if not (word.isascii() and word.isdigit()):
+            raise _bad(f"{word!r}{where} is no token id")
+    if not words:
+        raise _bad(f"holds no token ids{where}")
+    return tuple(map(int, words))
+
+
+def _ids(value: JsonValue) -> tuple[int, ...] | None:
+    if not isinstance(value, (list, tuple)):
+        return None
+    ids = tuple(one for one in value if isinstance(one, int) and not isinstance(one, bool) and one >= 0)
+    return ids if len(ids) == len(value) else None
+
+
+def _bad(why: str) -> BadValueError:
+    return BadValueError(
+        f"prompt: {why}", hint="Token ids are whole numbers, such as 1, 2, 3.", field="prompt"
+    )

@@ -1,0 +1,187 @@
+"""A request: a model, a prompt and parameters, and the body they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from workbench.domain.errors import BadValueError
+from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.parameters import FIELDS, PARAMETERS, ParameterValue, Range
+from workbench.domain.prompt import Prompt, count_prompts, prompt_from_json, prompt_to_json
+from workbench.domain.values import check_value, format_value, value_from_json
+
+_NOTHING: Mapping[str, ParameterValue] = MappingProxyType({})
+_NO_EXTRA: JsonObject = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A field that differs between two sets of parameters; None is unset."""
+
+    name: str
+    before: ParameterValue | None
+    after: ParameterValue | None
+
+    def __str__(self) -> str:
+        before, after = ("unset" if one is None else format_value(one) for one in (self.before, self.after))
+        return f"{self.name} {before} → {after}"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The fields that the user has set, and any further JSON; an absent field is unset, not default."""
+
+    values: Mapping[str, ParameterValue] = _NOTHING
+    """Set fields by API name, never None."""
+    extra: JsonObject = _NO_EXTRA
+    """Further JSON for the body, merged last."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+        object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
+
+    def get(self, name: str) -> ParameterValue | None:
+        """The value set for a field, or None."""
+        return self.values.get(name)
+
+    def sent(self, name: str) -> ParameterValue | None:
+        """The value the endpoint will be sent: the one set, else the one always sent, else None."""
+        return self.values.get(name, FIELDS[name].always)
+
+    def number(self, name: str, default: float) -> float:
+        """A number field's sent value, or what stands for unset."""
+        value = self.sent(name)
+        return value if isinstance(value, (int, float)) else default
+
+    def set(self, name: str, value: ParameterValue | None) -> Parameters:
+        """A copy with one field set, or unset by None (an empty list or map is unset too)."""
+        values = {key: old for key, old in self.values.items() if key != name}
+        if value is not None and value not in ((), {}):
+            values[name] = value
+        return replace(self, values=values)
+
+    def with_extra(self, extra: JsonObject) -> Parameters:
+        """A copy with another `extra` table."""
+        return replace(self, extra=extra)
+
+    def changes_to(self, other: Parameters) -> tuple[Change, ...]:
+        """What differs in the other set, in the table's order."""
+        return tuple(
+            Change(one.name, self.get(one.name), other.get(one.name))
+            for one in PARAMETERS
+            if self.get(one.name) != other.get(one.name)
+        )
+
+    def problems(self, limits: Mapping[str, Range] | None = None) -> Iterator[BadValueError]:
+        """Everything that is out of range or does not go together, each naming its field."""
+        for name, value in self.values.items():
+            if why := check_value(FIELDS[name], value, limits):
+                yield BadValueError(why, hint=FIELDS[name].help, field=name)
+        best_of, n = self.number("best_of", 0), self.number("n", 1)
+        if best_of and best_of < n:
+            yield BadValueError(
+                f"best_of must be at least n ({n:g}), not {best_of:g}",
+                hint=FIELDS["best_of"].help,
+                field="best_of",
+            )
+
+    @property
+    def streams(self) -> bool:
+        """Whether the answer is streamed: asked for, and not ruled out by `best_of`."""
+        return self.sent("stream") is True and self.number("best_of", 1) <= 1
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The set fields as JSON or TOML holds them, by API name, without `extra`."""
+        return {name: _plain(value) for name, value in self.values.items()}
+
+    @staticmethod
+    def from_json(table: JsonObject, extra: JsonObject = _NO_EXTRA) -> Parameters:
+        """Parameters from a table by API name.
+
+        Raises BadValueError for an unknown field or a value of another type.
+        """
+        known = {one.name: one for one in PARAMETERS}
+        values: dict[str, ParameterValue] = {}
+        for name, value in table.items():
+            if name not in known:
+                raise BadValueError(
+                    f"{name}: no such parameter", hint=f"Known: {', '.join(known)}.", field=name
+                )
+            taken = value_from_json(known[name], value)
+            if taken not in ((), {}):
+                values[name] = taken
+        return Parameters(values, extra)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as it is sent: everything that decides the answer."""
+
+    prompt: Prompt
+    model: str = ""
+    """The model's name; empty is not sent."""
+    parameters: Parameters = field(default_factory=Parameters)
+
+    def body(
+        self, aliases: Mapping[str, str] | None = None, drop: frozenset[str] = frozenset()
+    ) -> dict[str, JsonValue]:
+        """The JSON body: only what was set, and `max_tokens`, `stream` and `stream_options` always.
+
+        `aliases` renames fields for endpoints that call them otherwise; `drop` leaves fields out.
+        `extra` is merged last, under its own names.
+        """
+        streams = self.parameters.streams
+        body: dict[str, JsonValue] = {"model": self.model} if self.model else {}
+        body["prompt"] = prompt_to_json(self.prompt)
+        for one in PARAMETERS:
+            value = self.parameters.sent(one.name)
+            if value is None or one.name in drop or one.name in ("stream", "include_usage"):
+                continue
+            body[(aliases or {}).get(one.name, one.name)] = _plain(value)
+        if "stream" not in drop:
+            body["stream"] = streams
+        if streams and "include_usage" not in drop:
+            body["stream_options"] = {"include_usage": self.parameters.sent("include_usage") is True}
+        return {**body, **self.parameters.extra}
+
+    @staticmethod
+    def from_body(body: JsonObject) -> Request:
+        """The request that a body holds: fields of the table by name, everything else as `extra`.
+
+        The inverse of `body()` without aliases. Raises BadValueError for a value of another type.
+        """
+        known = {one.name for one in PARAMETERS}
+        table: dict[str, JsonValue] = {
+            name: value for name, value in body.items() if name in known and value is not None
+        }
+        extra = {name: value for name, value in body.items() if name not in known and name not in FIELDS}
+        options = extra.pop("stream_options", None)
+        if isinstance(options, Mapping) and isinstance(options.get("include_usage"), bool):
+            table["include_usage"] = options["include_usage"]
+        model = body.get("model")
+        return Request(
+            prompt_from_json(body.get("prompt", "")),
+            model if isinstance(model, str) else "",
+            Parameters.from_json(table, extra),
+        )
+
+    @property
+    def choices(self) -> int:
+        """How many choices the endpoint should return."""
+        return count_prompts(self.prompt) * int(self.parameters.number("n", 1))
+
+    @property
+    def billed_tokens(self) -> int:
+        """The most tokens that may be generated and billed: prompts × (best_of or n) × max_tokens."""
+        each = max(self.parameters.number("n", 1), self.parameters.number("best_of", 1))
+        return int(count_prompts(self.prompt) * each * self.parameters.number("max_tokens", 16))
+
+
+def _plain(value: ParameterValue) -> JsonValue:
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return value

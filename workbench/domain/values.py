@@ -1,0 +1,212 @@
+"""Parameter values: reading them from text, checking them, stepping and showing them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from workbench.domain.errors import BadValueError
+from workbench.domain.json_values import JsonValue
+from workbench.domain.parameters import Field, Kind, ParameterValue, Range
+
+_ON = {"on", "true", "yes", "1"}
+_OFF = {"off", "false", "no", "0"}
+
+
+def parse_value(field: Field, text: str) -> ParameterValue:
+    """Read a value as a person types it.
+
+    `stop` is a JSON list of strings or one plain text (with `\\n`, `\\t` and the like understood),
+    `logit_bias` a JSON object or `ID=BIAS` pairs separated by blanks or commas.
+
+    Raises BadValueError where the text is no value of the field's type; the range is not looked at.
+    """
+    stripped = text.strip()
+    match field.kind:
+        case Kind.INTEGER:
+            try:
+                return int(stripped)
+            except ValueError:
+                raise _bad(field, f"{stripped!r} is no whole number") from None
+        case Kind.NUMBER:
+            try:
+                number = float(stripped)
+            except ValueError:
+                raise _bad(field, f"{stripped!r} is no number") from None
+            if not math.isfinite(number):
+                raise _bad(field, f"{stripped!r} is not finite")
+            return number
+        case Kind.SWITCH:
+            if stripped.lower() in _ON:
+                return True
+            if stripped.lower() in _OFF:
+                return False
+            raise _bad(field, f"{stripped!r} is neither on nor off")
+        case Kind.TEXTS:
+            return _parse_texts(field, text)
+        case Kind.BIASES:
+            return _parse_biases(field, stripped)
+        case _:
+            return text
+
+
+def value_from_json(field: Field, value: JsonValue) -> ParameterValue:
+    """Take a value as JSON or TOML holds it; a single `stop` text becomes a tuple of one.
+
+    Raises BadValueError where it is of another type (`true` is no number, `1.5` no integer).
+    """
+    match field.kind:
+        case Kind.INTEGER if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        case Kind.NUMBER if isinstance(value, (int, float)) and not isinstance(value, bool):
+            try:
+                number = float(value)
+            except OverflowError:
+                number = math.inf
+            if math.isfinite(number):
+                return value
+        case Kind.SWITCH if isinstance(value, bool):
+            return value
+        case Kind.TEXTS if isinstance(value, str):
+            return (value,)
+        case Kind.TEXTS if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):
+            return tuple(one for one in value if isinstance(one, str))
+        case Kind.BIASES if isinstance(value, Mapping) and all(map(_is_finite, value.values())):
+            return MappingProxyType(
+                {key: bias for key, bias in value.items() if isinstance(bias, (int, float))}
+            )
+        case Kind.TEXT | Kind.PROMPT if isinstance(value, str):
+            return value
+    raise _bad(field, f"{json.dumps(value, default=str)[:80]} is not {_wanted(field)}")
+
+
+def check_value(field: Field, value: ParameterValue, limits: Mapping[str, Range] | None = None) -> str | None:
+    """What is wrong with a value of the right type, in one line; None where nothing is.
+
+    `limits` holds an endpoint's own ranges by field name; they replace the contract's.
+    """
+    allowed = (limits or {}).get(field.name, field.range)
+    match value:
+        case bool() | str():
+            return None
+        case int() | float():
+            if allowed is not None and value not in allowed:
+                return f"{field.name} must be {allowed}, not {format_value(value)}"
+        case tuple():
+            if field.most is not None and len(value) > field.most:
+                return f"{field.name} takes at most {field.most} texts, not {len(value)}"
+            if any(not one for one in value):
+                return f"{field.name} must not hold an empty text"
+        case _:
+            for key, bias in value.items():
+                if not key.isascii() or not key.isdigit():
+                    return f"{field.name}: {key!r} is no token id"
+                if allowed is not None and bias not in allowed:
+                    return f"{field.name}: the bias of {key} must be {allowed}, not {format_value(bias)}"
+    return None
+
+
+def step_value(
+    field: Field, value: ParameterValue | None, steps: int, limits: Mapping[str, Range]
+) -> ParameterValue:
+    """The value some steps up or down, kept within the range; an unset field begins at its start value.
+
+    Raises BadValueError for a field that has no steps.
+    """
+    if field.kind is Kind.SWITCH:
+        return not value if value is not None else bool(field.start)
+    if not field.is_number:
+        raise _bad(field, "has no steps; edit it instead")
+    if value is None:
+        return field.start if field.start is not None else 0
+    if not isinstance(value, (int, float)):
+        raise _bad(field, f"{value!r} is no number")
+    allowed = limits.get(field.name, field.range)
+    moved = value + steps * field.step
+    moved = int(moved) if field.kind is Kind.INTEGER else round(moved, 6)
+    if allowed is None or moved in allowed:
+        return moved
+    if moved > allowed.high:
+        return type(moved)(allowed.high)
+    lowest = allowed.low + field.step if allowed.low_open else allowed.low
+    return type(moved)(min(lowest, value) if allowed.low_open else lowest)
+
+
+def format_value(value: ParameterValue | None) -> str:
+    """A value as a person reads and may type it; `—` where unset."""
+    match value:
+        case None:
+            return "—"
+        case bool():
+            return "on" if value else "off"
+        case int():
+            return str(value)
+        case float():
+            return f"{value:.6g}" if float(f"{value:.6g}") == value else repr(value)
+        case str():
+            return value
+        case tuple():
+            return json.dumps(list(value), ensure_ascii=False)
+        case _:
+            return " ".join(f"{key}={format_value(bias)}" for key, bias in value.items())
+
+
+def _parse_texts(field: Field, text: str) -> tuple[str, ...]:
+    if text.lstrip().startswith("["):
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            return tuple(value)
+    if not text:
+        return ()
+    try:
+        escaped = json.loads(f'"{text}"', strict=False)
+    except ValueError:
+        escaped = text
+    return (escaped,)
+
+
+def _parse_biases(field: Field, text: str) -> Mapping[str, float]:
+    if text.startswith("{"):
+        try:
+            value = json.loads(text)
+        except ValueError as error:
+            raise _bad(field, f"is no JSON object: {error}") from None
+        checked = value_from_json(field, value)
+        assert isinstance(checked, Mapping)
+        return checked
+    biases: dict[str, float] = {}
+    for pair in text.replace(",", " ").split():
+        key, equals, bias = pair.rpartition("=")
+        try:
+            number = float(bias)
+        except ValueError:
+            equals = ""
+            number = 0.0
+        if not equals or not key or not math.isfinite(number):
+            raise _bad(field, f"{pair!r} is not ID=BIAS")
+        biases[key] = int(number) if number.is_integer() else number
+    return MappingProxyType(biases)
+
+
+def _is_finite(value: JsonValue) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _wanted(field: Field) -> str:
+    return {
+        Kind.INTEGER: "a whole number",
+        Kind.NUMBER: "a finite number",
+        Kind.SWITCH: "true or false",
+        Kind.TEXTS: "a text or a list of texts",
+        Kind.BIASES: "an object of token id to bias",
+    }.get(field.kind, "a text")
+
+
+def _bad(field: Field, why: str) -> BadValueError:
+    known = f"{field.name}: {field.range}" if field.range else f"{field.name}: {_wanted(field)}"
+    return BadValueError(f"{field.name}: {why}", hint=f"Allowed: {known}.", field=field.name)

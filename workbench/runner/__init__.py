@@ -1,0 +1,1 @@
+"""Doing things without a screen: one run, many runs, replay, re-run, branch, probe."""
