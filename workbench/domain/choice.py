@@ -1,0 +1,346 @@
+"""One answer of a run as a growing store of token columns.
+
+Columns rather than objects: at 100,000 tokens with five alternatives an object a token costs several
+times the memory, and nobody looks at more than a screenful at once. The texts of the tokens always join
+to the text of the choice; what a token is beyond that (bytes that are no text) is kept beside it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isnan, nan
+from typing import NamedTuple
+
+
+class Alternative(NamedTuple):
+    """A token the model could have chosen at some place."""
+
+    text: str
+    logprob: float | None
+    """Nats; None where the endpoint gave no number."""
+    id: int | None = None
+    raw: bytes | None = None
+    """The token's bytes where they are not the UTF-8 of `text`."""
+
+
+class Piece(NamedTuple):
+    """A token as it arrives; the pieces of a choice join to its text."""
+
+    text: str
+    """What the token adds to the text; empty where it only begins a character."""
+    logprob: float | None = None
+    alternatives: Sequence[Alternative] = ()
+    id: int | None = None
+    raw: bytes | None = None
+    """The token's bytes where they are not the UTF-8 of `text`."""
+
+
+class Token(NamedTuple):
+    """A token of a choice, read from its columns."""
+
+    position: int
+    """Its place in the choice, from 0."""
+    start: int
+    """Offset of the token's text in the choice's text, in characters."""
+    text: str
+    logprob: float | None
+    at: float
+    """Seconds from the request to the token's arrival."""
+    id: int | None
+    raw: bytes | None
+    alternatives: tuple[Alternative, ...]
+
+    @property
+    def rank(self) -> int | None:
+        """The token's place among the alternatives by logprob, from 1; None where nothing is known."""
+        if self.logprob is None or not self.alternatives:
+            return None
+        return 1 + sum(
+            1 for one in self.alternatives if one.logprob is not None and one.logprob > self.logprob
+        )
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the token is one of the alternatives that the endpoint listed."""
+        return any(
+            one.text == self.text and one.raw == self.raw and (None in (one.id, self.id) or one.id == self.id)
+            for one in self.alternatives
+        ) or any(one.id is not None and one.id == self.id for one in self.alternatives)
+
+
+@dataclass(slots=True)
+class Columns:
+    """All token columns of a choice, for reading and writing them as a whole. NaN is no logprob, -1 no id."""
+
+    texts: list[str] = field(default_factory=list)
+    logprobs: array[float] = field(default_factory=lambda: array("d"))
+    at: array[float] = field(default_factory=lambda: array("d"))
+    ids: array[int] = field(default_factory=lambda: array("q"))
+    """Empty where no token has an id."""
+    raws: dict[int, bytes] = field(default_factory=dict)
+    """By token index."""
+    alternative_counts: array[int] = field(default_factory=lambda: array("I"))
+    alternative_texts: list[str] = field(default_factory=list)
+    alternative_logprobs: array[float] = field(default_factory=lambda: array("d"))
+    alternative_ids: array[int] = field(default_factory=lambda: array("q"))
+    """Empty where no alternative has an id."""
+    alternative_raws: dict[int, bytes] = field(default_factory=dict)
+    """By index into the alternatives of all tokens."""
+
+
+class Choice:
+    """One answer: its tokens, and how it ended."""
+
+    __slots__ = (
+        "_alternative_ends",
+        "_alternative_ids",
+        "_alternative_logprobs",
+        "_alternative_raws",
+        "_alternative_words",
+        "_at",
+        "_ids",
+        "_known",
+        "_length",
+        "_logprobs",
+        "_raws",
+        "_starts",
+        "_text",
+        "_vocabulary",
+        "_words",
+        "echoed",
+        "finish_reason",
+        "index",
+        "revision",
+    )
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        """Its place: prompt_number * n + choice_number."""
+        self.finish_reason: str | None = None
+        """In the endpoint's own word, once it said one."""
+        self.echoed = 0
+        """How many leading tokens repeat the prompt (`echo`)."""
+        self.revision = 0
+        """Grows when tokens already stored are replaced, so that readers begin again."""
+        self._vocabulary: list[str] = []
+        self._known: dict[str, int] = {}
+        self._clear()
+
+    def _clear(self) -> None:
+        self._words = array("I")
+        self._starts = array("I")
+        self._length = 0
+        self._logprobs = array("d")
+        self._at = array("d")
+        self._ids = array("q")
+        self._raws: dict[int, bytes] = {}
+        self._alternative_ends = array("I")
+        self._alternative_words = array("I")
+        self._alternative_logprobs = array("d")
+        self._alternative_ids = array("q")
+        self._alternative_raws: dict[int, bytes] = {}
+        self._text: str | None = ""
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def __iter__(self) -> Iterator[Token]:
+        return map(self.token, range(len(self)))
+
+    def _word(self, text: str) -> int:
+        known = self._known
+        word = known.get(text)
+        if word is None:
+            word = known[text] = len(known)
+            self._vocabulary.append(text)
+        return word
+
+    def append(self, piece: Piece, at: float) -> None:
+        """Add a token that arrived `at` seconds after the request."""
+        text, logprob, alternatives, token_id, raw = piece
+        index = len(self._words)
+        self._words.append(self._word(text))
+        self._starts.append(self._length)
+        self._length += len(text)
+        self._text = None
+        self._logprobs.append(nan if logprob is None else logprob)
+        self._at.append(at)
+        if token_id is not None or self._ids:
+            _put(self._ids, index, token_id)
+        if raw is not None:
+            self._raws[index] = raw
+        for other, its_logprob, its_id, its_raw in alternatives:
+            place = len(self._alternative_words)
+            self._alternative_words.append(self._word(other))
+            self._alternative_logprobs.append(nan if its_logprob is None else its_logprob)
+            if its_id is not None or self._alternative_ids:
+                _put(self._alternative_ids, place, its_id)
+            if its_raw is not None:
+                self._alternative_raws[place] = its_raw
+        self._alternative_ends.append(len(self._alternative_words))
+
+    def replace(self, pieces: Iterable[Piece], at: Sequence[float]) -> None:
+        """Store other tokens in place of all: what the endpoint told of its tokens only afterwards."""
+        self._clear()
+        self.revision += 1
+        for piece, when in zip(pieces, at, strict=True):
+            self.append(piece, when)
+
+    @property
+    def text(self) -> str:
+        """The whole text so far."""
+        if self._text is None:
+            vocabulary = self._vocabulary
+            self._text = "".join([vocabulary[word] for word in self._words])
+        return self._text
+
+    @property
+    def length(self) -> int:
+        """Characters in the text so far."""
+        return self._length
+
+    def text_of(self, index: int) -> str:
+        """What a token adds to the text."""
+        return self._vocabulary[self._words[index]]
+
+    def texts(self, start: int = 0, stop: int | None = None) -> list[str]:
+        """The texts of some tokens."""
+        vocabulary = self._vocabulary
+        return [vocabulary[word] for word in self._words[start:stop]]
+
+    def start_of(self, index: int) -> int:
+        """Where a token's text begins, in characters."""
+        return self._starts[index]
+
+    def token_at(self, offset: int) -> int:
+        """The token that a character of the text belongs to: the one that completes it."""
+        return max(bisect_right(self._starts, offset) - 1, 0)
+
+    def logprob_of(self, index: int) -> float | None:
+        """A token's logprob in nats, or None."""
+        return _number(self._logprobs[index])
+
+    @property
+    def logprobs(self) -> Sequence[float]:
+        """All logprobs in nats; NaN where there is none. Read-only by agreement."""
+        return self._logprobs
+
+    @property
+    def at(self) -> Sequence[float]:
+        """All arrival times in seconds since the request. Read-only by agreement."""
+        return self._at
+
+    def raw_of(self, index: int) -> bytes | None:
+        """A token's bytes where they are not the UTF-8 of its text."""
+        return self._raws.get(index)
+
+    def id_of(self, index: int) -> int | None:
+        """A token's id where known."""
+        return _id(self._ids, index)
+
+    def alternatives_of(self, index: int) -> tuple[Alternative, ...]:
+        """The alternatives listed for a token, in the endpoint's order."""
+        first = self._alternative_ends[index - 1] if index else 0
+        return tuple(
+            Alternative(
+                self._vocabulary[self._alternative_words[place]],
+                _number(self._alternative_logprobs[place]),
+                _id(self._alternative_ids, place),
+                self._alternative_raws.get(place),
+            )
+            for place in range(first, self._alternative_ends[index])
+        )
+
+    def alternative_logprobs_of(self, index: int) -> Sequence[float]:
+        """The logprobs of a token's alternatives alone; NaN where there is none."""
+        first = self._alternative_ends[index - 1] if index else 0
+        return self._alternative_logprobs[first : self._alternative_ends[index]]
+
+    def token(self, index: int) -> Token:
+        """Everything known of a token. Raises IndexError beyond the last one."""
+        return Token(
+            index,
+            self._starts[index],
+            self.text_of(index),
+            self.logprob_of(index),
+            self._at[index],
+            self.id_of(index),
+            self._raws.get(index),
+            self.alternatives_of(index),
+        )
+
+    def columns(self, start: int = 0) -> Columns:
+        """The columns of the tokens from `start` on, as copies."""
+        first = self._alternative_ends[start - 1] if start else 0
+        ends = self._alternative_ends
+        return Columns(
+            self.texts(start),
+            self._logprobs[start:],
+            self._at[start:],
+            self._ids[start:],
+            {index - start: raw for index, raw in self._raws.items() if index >= start},
+            array("I", (ends[i] - (ends[i - 1] if i else 0) for i in range(start, len(ends)))),
+            [self._vocabulary[word] for word in self._alternative_words[first:]],
+            self._alternative_logprobs[first:],
+            self._alternative_ids[first:],
+            {place - first: raw for place, raw in self._alternative_raws.items() if place >= first},
+        )
+
+    def extend(self, columns: Columns) -> None:
+        """Add tokens as whole columns; the inverse of `columns()`.
+
+        Raises ValueError where the columns' lengths do not agree.
+        """
+        count, alternatives = len(columns.texts), len(columns.alternative_texts)
+        if not (
+            count == len(columns.logprobs) == len(columns.at) == len(columns.alternative_counts)
+            and len(columns.ids) in (0, count)
+            and sum(columns.alternative_counts) == alternatives == len(columns.alternative_logprobs)
+            and len(columns.alternative_ids) in (0, alternatives)
+        ):
+            raise ValueError("token columns of unequal length")
+        index, place = len(self._words), len(self._alternative_words)
+        self._extend_ids(self._ids, columns.ids, index, count)
+        self._extend_ids(self._alternative_ids, columns.alternative_ids, place, alternatives)
+        word = self._word
+        self._words.extend(map(word, columns.texts))
+        for text in columns.texts:
+            self._starts.append(self._length)
+            self._length += len(text)
+        self._logprobs.extend(columns.logprobs)
+        self._at.extend(columns.at)
+        self._raws.update((index + i, raw) for i, raw in columns.raws.items())
+        end = place
+        for its_count in columns.alternative_counts:
+            end += its_count
+            self._alternative_ends.append(end)
+        self._alternative_words.extend(map(word, columns.alternative_texts))
+        self._alternative_logprobs.extend(columns.alternative_logprobs)
+        self._alternative_raws.update((place + i, raw) for i, raw in columns.alternative_raws.items())
+        self._text = None
+
+    @staticmethod
+    def _extend_ids(ids: array[int], more: array[int], have: int, count: int) -> None:
+        if more and not ids:
+            ids.extend([-1] * have)
+        if more or ids:
+            ids.extend(more or [-1] * count)
+
+
+def _put(ids: array[int], index: int, value: int | None) -> None:
+    if len(ids) < index:
+        ids.extend([-1] * (index - len(ids)))
+    ids.append(-1 if value is None else value)
+
+
+def _number(value: float) -> float | None:
+    return None if isnan(value) else value
+
+
+def _id(ids: array[int], index: int) -> int | None:
+    if not ids or ids[index] < 0:
+        return None
+    return ids[index]

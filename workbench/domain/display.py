@@ -1,0 +1,60 @@
+"""Text from outside, made safe and visible for a terminal."""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f\ud800-\udfff]"
+)
+_JOINER = "\u200d"
+_NAMES = {"\r": "\\r", "\x1b": "\\e", "\0": "\\0", "\a": "\\a", "\b": "\\b", "\v": "\\v", "\f": "\\f"}
+
+
+def escape_character(character: str) -> str:
+    """A character as visible text: `\\e`, `\\x9b`, `\\u202e`."""
+    code = ord(character)
+    if name := _NAMES.get(character):
+        return name
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def is_control(character: str) -> bool:
+    """Whether a terminal might act on a character; LF and tab are left to the caller."""
+    return _ESCAPED.match(character) is not None
+
+
+def visible(text: str) -> str:
+    """Text with every character that a terminal might act on escaped, except LF and tab.
+
+    Covers C0, DEL, C1, bidirectional controls, zero-width and tag characters and lone surrogates; a joiner
+    between two characters that it joins (as in an emoji family) stays.
+    """
+    if not _ESCAPED.search(text):
+        return text
+
+    def show(match: re.Match[str]) -> str:
+        character, at = match.group(), match.start()
+        joins = (
+            character == _JOINER
+            and 0 < at < len(text) - 1
+            and text[at - 1] > "\u02ff"
+            and text[at + 1] > "\u02ff"
+        )
+        return character if joins else escape_character(character)
+
+    return _ESCAPED.sub(show, text)
+
+
+def one_line(text: str, limit: int = 300) -> str:
+    """Text from outside as one visible line of at most `limit` characters."""
+    line = visible(" ".join(text[: limit * 4].split()))
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def show_bytes(raw: bytes) -> str:
+    """Bytes that are no text, as `\\xe2\\x80`."""
+    return "".join(f"\\x{byte:02x}" for byte in raw)

@@ -1,0 +1,99 @@
+"""Endpoints: named places to send requests to, with their limits and habits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from workbench.domain.parameters import Range
+
+LOCAL = "local"
+"""Name of the endpoint that the embedded model answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentKey:
+    """An API key held by an environment variable."""
+
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandKey:
+    """An API key printed by a command, such as a password manager's."""
+
+    argv: tuple[str, ...]
+
+
+KeySource: TypeAlias = EnvironmentKey | CommandKey
+"""Where an API key is found; never the key itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds an exchange may take."""
+
+    connect: float = 10
+    read: float = 600
+    """Between two pieces of an answer; long, as a prompt's evaluation sends nothing."""
+    write: float = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a million tokens cost, in the currency named."""
+
+    prompt: float
+    completion: float
+    currency: str = "USD"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One place that answers `POST /v1/completions`."""
+
+    name: str
+    base_url: str
+    title: str = ""
+    model: str = ""
+    """The model to ask for where the draft names none."""
+    key: KeySource | None = None
+    key_header: str = "Authorization"
+    """`Authorization` sends `Bearer <key>`; any other header sends the key alone."""
+    limits: Mapping[str, Range] = field(default_factory=dict)
+    """Ranges by field that replace the contract's."""
+    lenient: bool = False
+    """Whether a value out of range is a warning only."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """The endpoint's own names of fields, by ours."""
+    drop: frozenset[str] = frozenset()
+    """Fields that are never sent."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    prices: Prices | None = None
+    timeouts: Timeouts = Timeouts()
+    proxy: str = ""
+    trust_environment: bool = False
+    """Whether proxies named by the environment are used."""
+    ca_file: str = ""
+    client_certificate: str = ""
+    client_key: str = ""
+    verify: bool = True
+    concurrency: int = 4
+    """Requests under way at once."""
+    requests_per_minute: int | None = None
+    retries: int = 2
+    raw_logprobs: bool | None = None
+    """Whether logprobs are the model's own, before sampling; None where unknown."""
+    samplers: tuple[str, ...] = ()
+    """The order in which samplers are applied, where known."""
+    tokenizer: bool = False
+    """Whether `/tokenize` and `/detokenize` answer beside it, as llama.cpp's do."""
+    single_prompt: bool = False
+    """Whether several prompts in one request are refused."""
+    single_choice: bool = False
+    """Whether `n` is ignored or refused."""
+    sends_ids: bool = True
+    """Whether prompts may be token ids."""
+    note: str = ""
+    """What a person should know of it."""

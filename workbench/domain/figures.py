@@ -1,0 +1,108 @@
+"""The figures of a completion, each from its token columns.
+
+Logprobs are in nats, times in seconds. Tokens without a logprob are left out of means; a figure with
+nothing to stand on is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import exp, fsum, isnan, log
+
+from workbench.domain.choice import Choice, Token
+from workbench.domain.run import Run
+
+
+def probability(logprob: float | None) -> float | None:
+    """exp(logprob), held within 0 … 1 against rounding."""
+    return None if logprob is None else min(exp(min(logprob, 0.0)), 1.0)
+
+
+def mean_logprob(logprobs: Iterable[float]) -> float | None:
+    """The mean of the logprobs there are (NaN is none)."""
+    known = [one for one in logprobs if not isnan(one)]
+    return fsum(known) / len(known) if known else None
+
+
+def perplexity(logprobs: Iterable[float]) -> float | None:
+    """exp of the mean surprisal: 1 where the model was certain of every token.
+
+    Jelinek, Mercer, Bahl, Baker (1977), "Perplexity, a measure of the difficulty of speech recognition
+    tasks"; here with the natural logarithm, over the chosen tokens.
+    """
+    mean = mean_logprob(logprobs)
+    if mean is None:
+        return None
+    try:
+        return exp(-mean)
+    except OverflowError:
+        return float("inf")
+
+
+def coverage(alternatives: Iterable[float]) -> float | None:
+    """The probability that the listed alternatives' logprobs sum to, at most 1; None where none is listed."""
+    known = [exp(min(one, 0.0)) for one in alternatives if not isnan(one)]
+    return min(fsum(known), 1.0) if known else None
+
+
+def entropy(alternatives: Iterable[float]) -> float | None:
+    """Shannon entropy in nats over the listed alternatives and the uncovered rest as one outcome.
+
+    Shannon (1948), "A mathematical theory of communication", section 6. As the rest is many tokens in
+    truth, this is a lower bound of the distribution's entropy.
+    """
+    shares = [exp(min(one, 0.0)) for one in alternatives if not isnan(one)]
+    if not shares:
+        return None
+    total = fsum(shares)
+    if total < 1:
+        shares.append(1 - total)
+    else:
+        shares = [share / total for share in shares]
+    return max(-fsum(share * log(share) for share in shares if share > 0), 0.0)
+
+
+def listed_logprobs(token: Token) -> list[float]:
+    """The logprobs of a token's alternatives, with its own where the endpoint did not list it."""
+    listed = [one.logprob for one in token.alternatives if one.logprob is not None]
+    if not token.is_listed and token.logprob is not None:
+        listed.append(token.logprob)
+    return listed
+
+
+def completion_logprobs(choice: Choice) -> Sequence[float]:
+    """The logprobs of the tokens that the model generated, without an echoed prompt."""
+    return choice.logprobs[choice.echoed :]
+
+
+def completion_tokens(run: Run) -> int:
+    """Tokens generated: as the endpoint counts them, else the pieces that came."""
+    if run.usage is not None and run.usage.completion_tokens:
+        return run.usage.completion_tokens
+    return sum(len(choice) - choice.echoed for choice in run.choices.values())
+
+
+def tokens_per_second(run: Run, now: float | None = None) -> float | None:
+    """Tokens generated over the seconds from the first token's arrival to the last one's.
+
+    The first token's own time is the prompt's evaluation, so it is left out of both. `now` (seconds since
+    the request) is the end while the run still streams. None for fewer than two tokens or arrival times.
+    """
+    first = run.first_token
+    count = sum(len(choice) - choice.echoed for choice in run.choices.values())
+    if first is None or count < 2:
+        return None
+    last = max(choice.at[-1] for choice in run.choices.values() if len(choice))
+    span = max(last, now or 0.0) - first
+    return (count - 1) / span if span > 0 else None
+
+
+def distinct(choice: Choice, size: int = 2) -> float | None:
+    """Distinct-n: the share of different token n-grams among all of them; 1 is no repetition.
+
+    Li, Galley, Brockett, Gao, Dolan (2016), "A diversity-promoting objective function for neural
+    conversation models", section 5.2.
+    """
+    texts = choice.texts(choice.echoed)
+    grams = list(zip(*(texts[offset:] for offset in range(size)), strict=False))
+    return len(set(grams)) / len(grams) if grams else None

@@ -1,0 +1,145 @@
+"""A run: one request, and all that came back."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from workbench.domain.choice import Choice
+from workbench.domain.errors import EndpointError, WorkbenchError
+from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.request import Request
+
+
+class Outcome(StrEnum):
+    """How a run ended."""
+
+    COMPLETE = "complete"
+    """Every choice has its finish_reason."""
+    UNFINISHED = "unfinished"
+    """The end was marked, but a choice has no finish_reason."""
+    TRUNCATED = "truncated"
+    """The end was not marked, and a choice has no finish_reason."""
+    STOPPED = "stopped"
+    """The user stopped it."""
+    ERROR = "error"
+    """Something went wrong; the text so far is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts as the endpoint last told them."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    total_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """Where a branch leaves another run."""
+
+    run: str
+    """Id of the run it leaves."""
+    choice: int = 0
+    token: int = 0
+    """Index of the first token that the branch does not share."""
+    alternative: str = ""
+    """The text taken in that token's place; empty where the rest is rolled again."""
+    kind: str = "branch"
+    """`branch`, `again` (the same prefix rolled again), `continue` or `rerun`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong, in words a person can use and a file can keep."""
+
+    title: str
+    message: str = ""
+    hint: str = ""
+    status: int | None = None
+    request_id: str = ""
+
+    @staticmethod
+    def of(error: WorkbenchError) -> Failure:
+        """The failure that an error describes."""
+        if isinstance(error, EndpointError):
+            return Failure(error.title, error.message, error.hint, error.status, error.request_id)
+        return Failure(error.title, error.message, error.hint)
+
+
+@dataclass(slots=True)
+class Run:
+    """One request and all that came back; grows while it streams."""
+
+    request: Request
+    endpoint: str = ""
+    """Name of the endpoint it was sent to."""
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    sent: JsonObject = field(default_factory=dict)
+    """The body as it was sent, which an endpoint's aliases may spell otherwise than the request."""
+    choices: dict[int, Choice] = field(default_factory=dict)
+    """Choices by index, in order of arrival."""
+    model: str = ""
+    """As the endpoint answered; may differ from the one asked for."""
+    response_id: str = ""
+    created: int | None = None
+    """Unix seconds, as the endpoint says."""
+    outcome: Outcome | None = None
+    """None while it runs."""
+    usage: Usage | None = None
+    total: float | None = None
+    """Seconds from the request to the end; None while it runs."""
+    error: Failure | None = None
+    notes: list[str] = field(default_factory=list)
+    """What a person should know of the answer, each said once (`n` ignored, logprobs missing, …)."""
+    preset: str = ""
+    """Name of the preset whose parameters it used, if any."""
+    parent: Parent | None = None
+    group: str = ""
+    """Id of the comparison or sweep it belongs to."""
+    name: str = ""
+    """A name the user gave it."""
+    tags: tuple[str, ...] = ()
+    turn: str = ""
+    """Id of the turn of a conversation that it answers."""
+    raw_logprobs: bool | None = None
+    """Whether logprobs are the model's own, before sampling; None where unknown."""
+    other: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Keys of a session file that this version does not know; kept as they are."""
+
+    def choice(self, index: int) -> Choice:
+        """The choice with an index, made where it is new."""
+        found = self.choices.get(index)
+        if found is None:
+            found = self.choices[index] = Choice(index)
+        return found
+
+    @property
+    def ordered(self) -> list[Choice]:
+        """The choices by index."""
+        return [self.choices[index] for index in sorted(self.choices)]
+
+    @property
+    def first_token(self) -> float | None:
+        """Seconds from the request to the first token of any choice; None where none came."""
+        return min((choice.at[0] for choice in self.choices.values() if len(choice)), default=None)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether more may come."""
+        return self.outcome is None
+
+    @property
+    def tokens(self) -> int:
+        """Tokens stored over all choices."""
+        return sum(map(len, self.choices.values()))
+
+    def note(self, text: str) -> None:
+        """Keep a remark, once."""
+        if text not in self.notes:
+            self.notes.append(text)
