@@ -1,0 +1,1 @@
+"""The widgets of the workbench; none of them knows an endpoint or a file."""
