@@ -1,0 +1,43 @@
+"""The command line: parses, then hands over to the screen or to a command without one."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from workbench.cli.commands import COMMANDS
+from workbench.domain.display import visible
+from workbench.domain.errors import WorkbenchError
+
+OK, FAILED, BAD_ARGUMENTS, INTERRUPTED = 0, 1, 2, 130
+"""Exit statuses: complete or unfinished; error, truncated or different; bad arguments; Ctrl+C."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        command = COMMANDS.get(arguments[0]) if arguments else None
+        if command is not None:
+            module = importlib.import_module(command.module)
+            parser = argparse.ArgumentParser(
+                f"workbench {arguments[0]}", description=command.help, allow_abbrev=False
+            )
+            module.configure(parser)
+            status: int = module.run(parser.parse_args(arguments[1:]), parser)
+            return status
+        # The screen's imports are only paid for by those who open it.
+        opened: int = importlib.import_module("workbench.cli.screen").run(arguments)
+        return opened
+    except WorkbenchError as error:
+        print(f"workbench: {visible(str(error))}", file=sys.stderr)
+        return FAILED
+    except BrokenPipeError:
+        # The reader is gone; point the descriptor elsewhere so that the interpreter's last flush is quiet.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED

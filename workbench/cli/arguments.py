@@ -1,0 +1,176 @@
+"""Options of the command line: one for each field of the parameter table, and the prompt's."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from workbench.domain.errors import BadValueError
+from workbench.domain.json_values import JsonValue
+from workbench.domain.parameters import PARAMETERS, Field, Kind, ParameterValue, Range
+from workbench.domain.prompt import Prompt, TextPrompt, TokensPrompt, join_prompts, parse_ids
+from workbench.domain.request import Parameters
+from workbench.domain.values import parse_value
+
+
+def option_of(field: Field) -> str:
+    """The option's spelling: `top_p` is `--top-p`."""
+    return f"--{field.name.replace('_', '-')}"
+
+
+def add_prompt_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that give a prompt of any kind."""
+    group = parser.add_argument_group("prompt")
+    group.add_argument(
+        "--prompt", action="append", metavar="TEXT", help="the prompt; repeat it for a list of prompts"
+    )
+    group.add_argument(
+        "--prompt-file",
+        action="append",
+        metavar="FILE",
+        help="read a prompt from a file; - is standard input",
+    )
+    group.add_argument(
+        "--prompt-ids", action="append", metavar="IDS", help='a prompt as token ids, "1,2,3"; repeatable'
+    )
+
+
+def add_endpoint_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say where a request goes."""
+    group = parser.add_argument_group("endpoint")
+    group.add_argument(
+        "--endpoint", metavar="NAME|URL", help="an endpoint's name or base URL (default: local)"
+    )
+    group.add_argument("--model", default="", metavar="NAME", help="the model to ask for")
+    group.add_argument(
+        "--api-key-env",
+        metavar="NAME",
+        help="send the key that this environment variable holds (for a bare URL)",
+    )
+
+
+def add_parameter_options(parser: argparse.ArgumentParser) -> None:
+    """Add one option for each field of the parameter table, and `--extra`."""
+    group = parser.add_argument_group("parameters (unset ones are not sent)")
+    for field in PARAMETERS:
+        described = f"{field.help}{f' [{field.range}]' if field.range else ''} Unset: {field.unset}."
+        described = described.replace("%", "%%")
+        match field.kind:
+            case Kind.SWITCH:
+                group.add_argument(
+                    option_of(field), action=argparse.BooleanOptionalAction, default=None, help=described
+                )
+            case Kind.TEXTS:
+                group.add_argument(option_of(field), action="append", metavar="TEXT", help=described)
+            case Kind.BIASES:
+                group.add_argument(option_of(field), action="append", metavar="ID=BIAS", help=described)
+            case _:
+                group.add_argument(option_of(field), metavar="X", help=described)
+    group.add_argument(
+        "--extra",
+        action="append",
+        default=[],
+        metavar="KEY=JSON",
+        help="any further field of the body; repeatable",
+    )
+
+
+def read_prompt(arguments: argparse.Namespace) -> Prompt:
+    """The prompt that the options give.
+
+    Raises BadValueError where there is none, or where a file cannot be read.
+    """
+    texts = [TextPrompt(text) for text in arguments.prompt or []]
+    texts += [TextPrompt(_read_file(name)) for name in arguments.prompt_file or []]
+    lists = [TokensPrompt(parse_ids(ids)) for ids in arguments.prompt_ids or []]
+    if texts and lists:
+        raise BadValueError("--prompt-ids cannot be mixed with --prompt or --prompt-file", field="prompt")
+    if not texts and not lists:
+        raise BadValueError(
+            "no prompt given",
+            hint="Use --prompt TEXT, --prompt-file FILE or --prompt-ids IDS.",
+            field="prompt",
+        )
+    return join_prompts((*texts, *lists))
+
+
+def read_parameters(
+    arguments: argparse.Namespace, limits: Mapping[str, Range], lenient: bool
+) -> tuple[Parameters, list[BadValueError]]:
+    """The parameters that the options give, and everything wrong with them, each named with its range.
+
+    An endpoint marked lenient decides about ranges itself; only values of a wrong type are named then.
+    """
+    values: dict[str, ParameterValue] = {}
+    problems: list[BadValueError] = []
+    for field in PARAMETERS:
+        given = getattr(arguments, field.name)
+        if given is None:
+            continue
+        try:
+            values[field.name] = _value(field, given)
+        except BadValueError as problem:
+            problems.append(problem)
+    extra: dict[str, JsonValue] = {}
+    for pair in arguments.extra:
+        try:
+            key, value = _extra(pair)
+            extra[key] = value
+        except BadValueError as problem:
+            problems.append(problem)
+    parameters = Parameters(values, extra)
+    if not lenient:
+        problems += parameters.problems(limits)
+    return parameters, problems
+
+
+def explain(problem: BadValueError, limits: Mapping[str, Range]) -> str:
+    """A problem of an argument as one line that names option and range."""
+    field = next((one for one in PARAMETERS if one.name == problem.field), None)
+    if field is None:
+        return f"{problem.title}. {problem.hint}".strip()
+    allowed = limits.get(field.name, field.range)
+    shown = f" (allowed: {allowed})" if allowed is not None and str(allowed) not in problem.title else ""
+    return f"{option_of(field)}: {problem.title.removeprefix(f'{field.name}: ')}{shown}"
+
+
+def _value(field: Field, given: bool | str | list[str]) -> ParameterValue:
+    if isinstance(given, bool):
+        return given
+    if isinstance(given, str):
+        return parse_value(field, given)
+    if field.kind is Kind.TEXTS:
+        return tuple(given)
+    return parse_value(field, " ".join(given))
+
+
+def _extra(pair: str) -> tuple[str, JsonValue]:
+    key, equals, text = pair.partition("=")
+    if not key or not equals:
+        raise BadValueError(f"--extra {pair}: is not KEY=JSON", field="extra")
+    try:
+        value: JsonValue = json.loads(text, parse_constant=_refuse)
+    except ValueError as error:
+        raise BadValueError(f"--extra {key}: the value is no JSON: {error}", field="extra") from None
+    return key, value
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _read_file(name: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        return data.decode("utf-8")
+    except OSError as error:
+        raise BadValueError(f"--prompt-file {name}: {error.strerror}", field="prompt") from None
+    except UnicodeDecodeError as error:
+        raise BadValueError(
+            f"--prompt-file {name}: byte {error.start} is no UTF-8",
+            hint="Prompts are sent as JSON, which holds Unicode text only.",
+            field="prompt",
+        ) from None

@@ -1,0 +1,24 @@
+"""The commands that work without a screen, each in a module of its own that is imported when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CliCommand:
+    """One command: `configure(parser)` and `run(arguments, parser) -> exit status` are in its module."""
+
+    module: str
+    help: str
+
+
+COMMANDS: Mapping[str, CliCommand] = {
+    "run": CliCommand("workbench.cli.run", "Complete a prompt; standard output is only the result."),
+    "serve": CliCommand(
+        "workbench.cli.serve", "Serve the embedded model as POST /v1/completions on loopback."
+    ),
+    "model": CliCommand("workbench.cli.model", "Find or fetch the embedded model."),
+}
+"""Commands by name."""

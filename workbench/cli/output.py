@@ -1,0 +1,144 @@
+"""What commands print: text as it comes, and one JSON object at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from math import isfinite
+
+from workbench.domain.choice import Token
+from workbench.domain.display import visible
+from workbench.domain.json_values import JsonValue
+from workbench.domain.run import Failure, Run
+
+_INTERVAL = 1 / 30
+_DIVIDER = "---"
+
+
+class Printer:
+    """Prints the choices of a run in order of their index, the first unfinished one as it comes.
+
+    Exact where standard output is a pipe or a file; control characters are escaped on a terminal. Several
+    choices are divided by a line `---`.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._terminal = sys.stdout.isatty()
+        self._index = 0
+        self._characters = 0
+        self._begun = False
+
+    async def follow(self) -> None:
+        """Print what comes until the run has ended."""
+        while self._run.is_running:
+            self.pull()
+            await asyncio.sleep(_INTERVAL)
+
+    def pull(self) -> None:
+        """Print what is new of the choice that is being printed."""
+        choice = self._run.choices.get(self._index)
+        while choice is not None:
+            if choice.length > self._characters:
+                self._put(choice.text[self._characters :])
+                self._characters = choice.length
+            following = self._run.choices.get(self._index + 1)
+            if following is None or (choice.finish_reason is None and self._run.is_running):
+                break
+            self._divide()
+            choice = following
+        sys.stdout.buffer.flush()
+
+    def finish(self) -> None:
+        """Print what is left of all choices, however the run ended."""
+        for choice in self._run.ordered:
+            if choice.index < self._index:
+                continue
+            if choice.index > self._index:
+                self._divide(choice.index)
+            self._put(choice.text[self._characters :])
+            self._characters = choice.length
+        if self._terminal and self._begun:
+            self._put("\n")
+        sys.stdout.buffer.flush()
+
+    def _divide(self, index: int | None = None) -> None:
+        if self._begun:
+            self._put(f"\n{_DIVIDER}\n")
+        self._index = self._index + 1 if index is None else index
+        self._characters = 0
+
+    def _put(self, text: str) -> None:
+        self._begun = True
+        shown = visible(text) if self._terminal else text
+        sys.stdout.buffer.write(shown.encode("utf-8", "replace"))
+
+
+def run_to_json(run: Run) -> dict[str, JsonValue]:
+    """A run as `--json` prints it; numbers that JSON cannot hold are null."""
+    return {
+        "outcome": run.outcome.value if run.outcome else None,
+        "id": run.response_id or None,
+        "created": run.created,
+        "model": run.model or None,
+        "choices": [
+            {
+                "index": choice.index,
+                "text": choice.text,
+                "finish_reason": choice.finish_reason,
+                "tokens": [_token_to_json(token) for token in choice],
+            }
+            for choice in run.ordered
+        ],
+        "usage": None
+        if run.usage is None
+        else {
+            "prompt_tokens": run.usage.prompt_tokens,
+            "completion_tokens": run.usage.completion_tokens,
+            "total_tokens": run.usage.total_tokens,
+        },
+        "timing": {"first_token": _rounded(run.first_token), "total": _rounded(run.total)},
+        "notes": list(run.notes),
+        "error": None if run.error is None else _failure_to_json(run.error),
+    }
+
+
+def print_json(value: JsonValue) -> None:
+    """Print one JSON value; a terminal gets nothing but ASCII."""
+    text = json.dumps(value, ensure_ascii=sys.stdout.isatty())
+    sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def print_failure(failure: Failure) -> None:
+    """Tell on standard error what went wrong and what to do next."""
+    for part in (failure.title, failure.message, failure.hint):
+        if part:
+            print(f"workbench: {visible(part)}", file=sys.stderr)
+
+
+def _token_to_json(token: Token) -> JsonValue:
+    return {
+        "text": token.text,
+        "logprob": _finite(token.logprob),
+        "at": _rounded(token.at),
+        "alternatives": [{"text": one.text, "logprob": _finite(one.logprob)} for one in token.alternatives],
+    }
+
+
+def _failure_to_json(failure: Failure) -> JsonValue:
+    return {
+        "title": failure.title,
+        "message": failure.message,
+        "hint": failure.hint,
+        "status": failure.status,
+    }
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and isfinite(number) else None
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 6)

@@ -1,0 +1,123 @@
+"""`workbench run`: complete a prompt without a screen."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import MutableMapping
+from contextlib import suppress
+
+from workbench.cli.arguments import (
+    add_endpoint_options,
+    add_parameter_options,
+    add_prompt_options,
+    explain,
+    read_parameters,
+    read_prompt,
+)
+from workbench.cli.output import Printer, print_failure, print_json, run_to_json
+from workbench.client.client import Client
+from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.domain.errors import BadValueError, WorkbenchError
+from workbench.domain.request import Request
+from workbench.domain.run import Failure, Outcome, Run
+from workbench.runner.execution import execute
+from workbench.runner.local_server import LocalServer
+from workbench.storage.endpoints import endpoint_for, load_endpoints
+from workbench.storage.folders import Folders
+
+_OK, _FAILED, _BAD_ARGUMENTS, _INTERRUPTED = 0, 1, 2, 130
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    add_prompt_options(parser)
+    add_endpoint_options(parser)
+    add_parameter_options(parser)
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object at the end instead of the text"
+    )
+
+
+def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Complete the prompt; returns the exit status."""
+    environment = dict(os.environ)
+    try:
+        endpoint = find_endpoint(arguments)
+        prompt = read_prompt(arguments)
+    except BadValueError as problem:
+        parser.error(f"{problem.title}. {problem.hint}".strip())
+    parameters, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
+    if problems:
+        parser.print_usage(sys.stderr)
+        for problem in problems:
+            print(f"{parser.prog}: error: {explain(problem, endpoint.limits)}", file=sys.stderr)
+        return _BAD_ARGUMENTS
+    request = Request(prompt, arguments.model or endpoint.model, parameters)
+    one = Run(request, endpoint.name)
+    interrupted = asyncio.run(_complete(one, endpoint, environment, quiet=arguments.json))
+    if arguments.json:
+        print_json(run_to_json(one))
+    if one.error is not None:
+        print_failure(one.error)
+    if interrupted:
+        return _INTERRUPTED
+    return _OK if one.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED) else _FAILED
+
+
+def find_endpoint(arguments: argparse.Namespace) -> Endpoint:
+    """The endpoint that the options name: a profile, or a bare URL."""
+    loaded = load_endpoints(Folders.default(os.environ))
+    return endpoint_for(arguments.endpoint or LOCAL, arguments.api_key_env, loaded)
+
+
+async def _complete(
+    one: Run, endpoint: Endpoint, environment: MutableMapping[str, str], *, quiet: bool
+) -> bool:
+    """Send the request and print what comes; True where Ctrl+C stopped it."""
+    task = asyncio.create_task(_execute(one, endpoint, environment))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, task.cancel)
+    printer = None if quiet else Printer(one)
+    try:
+        if printer is not None:
+            following = asyncio.create_task(printer.follow())
+            await asyncio.wait({task, following}, return_when=asyncio.FIRST_COMPLETED)
+            if following.done() and (failed := following.exception()) is not None:
+                raise failed
+            following.cancel()
+            with suppress(asyncio.CancelledError):
+                await following
+        with suppress(asyncio.CancelledError):
+            await task
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    if printer is not None:
+        printer.finish()
+    return one.outcome is Outcome.STOPPED
+
+
+async def _execute(one: Run, endpoint: Endpoint, environment: MutableMapping[str, str]) -> None:
+    server = LocalServer(environment)
+    client = Client(environment)
+    try:
+        if endpoint.name == LOCAL:
+            endpoint = await server.ensure(endpoint)
+        await execute(client, endpoint, one)
+        if one.outcome is Outcome.ERROR and (death := await server.death()) is not None:
+            one.error = Failure.of(death)
+    except asyncio.CancelledError:
+        one.outcome = Outcome.STOPPED
+        raise
+    except WorkbenchError as error:
+        one.error = Failure.of(error)
+        one.outcome = Outcome.ERROR
+    finally:
+        await client.aclose()
+        await server.aclose()

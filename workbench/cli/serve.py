@@ -1,0 +1,33 @@
+"""`workbench serve`: the local server in this process."""
+
+from __future__ import annotations
+
+import argparse
+
+from workbench.local.options import ServeOptions
+from workbench.local.serve import run_server
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=int, default=8080, help="port; 0 takes a free one (default: %(default)s)"
+    )
+    parser.add_argument("--model", metavar="FILE", help="a GGUF file (default: the embedded model)")
+    parser.add_argument(
+        "--api-key-env", metavar="NAME", help="environment variable that holds the key to ask for"
+    )
+
+
+def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Serve until interrupted; returns the exit status."""
+    del parser
+    return run_server(
+        ServeOptions(
+            host=arguments.host,
+            port=arguments.port,
+            model=arguments.model,
+            api_key_env=arguments.api_key_env,
+        )
+    )
