@@ -12,7 +12,6 @@ from workbench.domain.parameters import FIELDS, PARAMETERS, ParameterValue, Rang
 from workbench.domain.prompt import Prompt, count_prompts, prompt_from_json, prompt_to_json
 from workbench.domain.values import check_value, format_value, value_from_json
 
-_NOTHING: Mapping[str, ParameterValue] = MappingProxyType({})
 _NO_EXTRA: JsonObject = MappingProxyType({})
 
 
@@ -33,9 +32,9 @@ class Change:
 class Parameters:
     """The fields that the user has set, and any further JSON; an absent field is unset, not default."""
 
-    values: Mapping[str, ParameterValue] = _NOTHING
+    values: Mapping[str, ParameterValue] = field(default_factory=dict)
     """Set fields by API name, never None."""
-    extra: JsonObject = _NO_EXTRA
+    extra: JsonObject = field(default_factory=dict)
     """Further JSON for the body, merged last."""
 
     def __post_init__(self) -> None:

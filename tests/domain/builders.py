@@ -1,0 +1,35 @@
+"""Choices and runs for tests, made from a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+
+from workbench.domain.choice import Alternative, Choice, Piece
+from workbench.domain.prompt import TextPrompt
+from workbench.domain.request import Request
+from workbench.domain.run import Outcome, Run
+
+
+def piece(text: str, probability: float | None = None, **others: float) -> Piece:
+    """A token with its probability and those of its alternatives."""
+    own = () if probability is None else (Alternative(text, log(probability)),)
+    listed = tuple(Alternative(other, log(share)) for other, share in others.items())
+    return Piece(text, None if probability is None else log(probability), own + listed)
+
+
+def choice_of(pieces: Sequence[Piece | str], index: int = 0, finish_reason: str | None = "stop") -> Choice:
+    """A choice of pieces or plain texts, one arriving every tenth of a second."""
+    choice = Choice(index)
+    for place, one in enumerate(pieces, 1):
+        choice.append(one if isinstance(one, Piece) else Piece(one), place / 10)
+    choice.finish_reason = finish_reason
+    return choice
+
+
+def run_of(*choices: Choice, prompt: str = "Once") -> Run:
+    """A complete run that holds choices."""
+    run = Run(Request(TextPrompt(prompt)), "test")
+    run.choices = {choice.index: choice for choice in choices}
+    run.outcome = Outcome.COMPLETE
+    return run

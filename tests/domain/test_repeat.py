@@ -1,0 +1,52 @@
+"""Whether an answer came out the same again."""
+
+from __future__ import annotations
+
+from tests.domain.builders import choice_of, piece, run_of
+from workbench.domain.repeat import check_choice, check_run, describe_repeats
+from workbench.domain.run import Failure
+
+
+def test_an_equal_answer_is_identical() -> None:
+    check = check_choice(choice_of(["a", "b"]), choice_of(["a", "b"]))
+    assert check.identical
+    assert check.describe() == "identical 2/2"
+
+
+def test_the_same_text_in_other_pieces_is_identical() -> None:
+    assert check_choice(choice_of(["ab"]), choice_of(["a", "b"])).identical
+
+
+def test_the_first_divergence_is_named_with_how_close_the_race_was() -> None:
+    recorded = choice_of([piece("a", 0.9, x=0.1), piece("b", 0.5, c=0.45)])
+    check = check_choice(recorded, choice_of(["a", "c"]))
+    assert not check.identical
+    assert check.describe() == (
+        "1/2 equal, differs at token 2: 'b' recorded, 'c' again; the two likeliest were 5.0% apart"
+    )
+
+
+def test_an_answer_that_ends_earlier_differs_at_its_end() -> None:
+    assert "'b' recorded, the end again" in check_choice(choice_of(["a", "b"]), choice_of(["a"])).describe()
+
+
+def test_a_choice_that_did_not_come_again_differs() -> None:
+    assert not check_run(
+        run_of(choice_of(["a"], 0), choice_of(["b"], 1)), run_of(choice_of(["a"], 0))
+    ).identical
+
+
+def test_a_failed_rerun_is_not_identical() -> None:
+    again = run_of(choice_of(["a"]))
+    again.error = Failure("Too many requests", "slow down")
+    check = check_run(run_of(choice_of(["a"])), again)
+    assert not check.identical
+    assert check.error == "Too many requests. slow down"
+
+
+def test_repeats_are_counted() -> None:
+    runs = [run_of(choice_of(["a", "b"])), run_of(choice_of(["a", "b"])), run_of(choice_of(["a", "c"]))]
+    assert describe_repeats(runs[:2]) == "repeats itself: 2 of 2 runs are identical"
+    assert describe_repeats(runs).startswith(
+        "does not repeat itself: 2 of 3 runs are equal to the first; 1/2"
+    )

@@ -1,0 +1,50 @@
+"""Layers point one way, and what is slow to import is imported only by those who use it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The modules that a fresh interpreter has loaded after a statement."""
+    script = f"{statement}\nimport sys\nprint('\\n'.join(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("layer", ["domain.run", "domain.request", "domain.figures", "domain.prompt"])
+def test_the_domain_needs_nothing_but_the_standard_library(layer: str) -> None:
+    foreign = {
+        "textual",
+        "rich",
+        "httpx",
+        "jinja2",
+        "tomli_w",
+        "msgspec",
+        "platformdirs",
+        "asyncio",
+        "socket",
+    }
+    assert not foreign & loaded_by(f"import workbench.{layer}")
+
+
+@pytest.mark.parametrize("module", ["client.client", "runner.execution"])
+def test_the_client_knows_no_textual(module: str) -> None:
+    assert not {"textual", "tomli_w", "jinja2"} & loaded_by(f"import workbench.{module}")
+
+
+def test_the_session_store_knows_no_textual_and_no_http() -> None:
+    assert not {"textual", "httpx", "jinja2"} & loaded_by("import workbench.storage.session_file")
+
+
+def test_the_screen_is_imported_without_http_or_the_engine() -> None:
+    assert not {"httpx", "jinja2", "xllamacpp", "uvicorn"} & loaded_by("import workbench.tui.app")
+
+
+def test_asking_for_help_imports_no_screen() -> None:
+    assert not {"textual", "httpx"} & loaded_by("import workbench.cli")

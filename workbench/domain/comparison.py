@@ -1,0 +1,86 @@
+"""Comparing completions: what they share, where they part, and what tells their parameters apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp
+
+from workbench.domain.choice import Choice, Token
+from workbench.domain.parameters import PARAMETERS
+from workbench.domain.request import Parameters, Request
+from workbench.domain.values import format_value
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The first place at which choices part."""
+
+    position: int
+    """Index of the first token that differs."""
+    tokens: tuple[Token | None, ...]
+    """Each choice's token there; None where the choice has ended."""
+
+
+def common_prefix(choices: Sequence[Choice]) -> int:
+    """How many leading tokens all choices share, by text."""
+    if not choices:
+        return 0
+    first, others = choices[0], choices[1:]
+    shared = min(map(len, choices))
+    for position in range(shared):
+        text = first.text_of(position)
+        if any(other.text_of(position) != text for other in others):
+            return position
+    return shared
+
+
+def first_divergence(choices: Sequence[Choice]) -> Divergence | None:
+    """Where choices first part; None while all are equal as far as the shortest running one goes.
+
+    A choice that has ended where another goes on differs there.
+    """
+    position = common_prefix(choices)
+    if all(len(choice) == position for choice in choices):
+        return None
+    tokens = tuple(choice.token(position) if position < len(choice) else None for choice in choices)
+    ended = [choice.finish_reason is not None for choice in choices]
+    if any(token is None and not over for token, over in zip(tokens, ended, strict=True)):
+        return None
+    return Divergence(position, tokens)
+
+
+def margin(token: Token) -> float | None:
+    """How close the race was: the probability of the best listed token less that of the second one."""
+    shares = sorted((exp(one.logprob) for one in token.alternatives if one.logprob is not None), reverse=True)
+    return shares[0] - shares[1] if len(shares) > 1 else None
+
+
+def equal_groups(choices: Sequence[Choice]) -> list[list[Choice]]:
+    """Choices grouped by their text, in order of first appearance."""
+    groups: dict[str, list[Choice]] = {}
+    for choice in choices:
+        groups.setdefault(choice.text, []).append(choice)
+    return list(groups.values())
+
+
+def distinguishing(parameters: Sequence[Parameters]) -> tuple[tuple[str, ...], ...]:
+    """For each set of parameters, only the fields in which the sets differ, as `temperature 0.2`."""
+    changed = {change.name for other in parameters[1:] for change in parameters[0].changes_to(other)}
+    return tuple(
+        tuple(
+            f"{name} {'unset' if one.get(name) is None else format_value(one.get(name))}"
+            for name in in_table_order(changed)
+        )
+        for one in parameters
+    )
+
+
+def in_table_order(names: set[str]) -> list[str]:
+    """Field names in the parameter table's order."""
+    return [field.name for field in PARAMETERS if field.name in names]
+
+
+def same_question(requests: Sequence[Request]) -> bool:
+    """Whether all requests have one prompt."""
+    return all(request.prompt == requests[0].prompt for request in requests[1:])

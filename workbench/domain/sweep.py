@@ -1,0 +1,114 @@
+"""Sweeps: one or two parameters varied over lists or ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from itertools import product
+
+from workbench.domain.endpoint import Prices
+from workbench.domain.errors import BadValueError
+from workbench.domain.parameters import FIELDS, PARAMETERS, Kind, ParameterValue
+from workbench.domain.request import Parameters, Request
+from workbench.domain.values import check_value, parse_value
+
+_MOST_VALUES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One field and the values it takes in turn."""
+
+    field: str
+    values: tuple[ParameterValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One combination of the axes' values, once or repeated."""
+
+    values: tuple[ParameterValue, ...]
+    """One value an axis."""
+    repeat: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """One or two axes over one request, each cell repeated."""
+
+    request: Request
+    axes: tuple[Axis, ...]
+    repeats: int = 1
+
+    def cells(self) -> Iterator[Cell]:
+        """All cells, the last axis running fastest."""
+        for values in product(*(axis.values for axis in self.axes)):
+            for repeat in range(self.repeats):
+                yield Cell(values, repeat)
+
+    def request_for(self, cell: Cell) -> Request:
+        """The request of one cell; a pinned seed grows by one with each repeat."""
+        parameters = self.request.parameters
+        for axis, value in zip(self.axes, cell.values, strict=True):
+            parameters = parameters.set(axis.field, value)
+        return Request(self.request.prompt, self.request.model, reseeded(parameters, cell.repeat))
+
+    @property
+    def size(self) -> int:
+        """How many requests it sends."""
+        count = self.repeats
+        for axis in self.axes:
+            count *= len(axis.values)
+        return count
+
+
+def reseeded(parameters: Parameters, offset: int) -> Parameters:
+    """Parameters with a pinned seed moved on by some; an unset seed stays unset."""
+    seed = parameters.get("seed")
+    return parameters.set("seed", seed + offset) if isinstance(seed, int) and offset else parameters
+
+
+def parse_axis(text: str) -> Axis:
+    """An axis as a person types it: `temperature=0:1.5:0.25` (ends included) or `top_p=0.5,1`.
+
+    `unset` is a value too. Raises BadValueError naming the field, its range, or the malformed part.
+    """
+    name, equals, rest = text.partition("=")
+    name = name.strip().replace("-", "_")
+    field = FIELDS.get(name)
+    if field is None or field not in PARAMETERS or not equals:
+        known = ", ".join(one.name for one in PARAMETERS if one.is_number)
+        raise BadValueError(f"{text!r} is not FIELD=VALUES", hint=f"Fields: {known}.", field=name)
+    if field.kind not in (Kind.INTEGER, Kind.NUMBER, Kind.SWITCH):
+        raise BadValueError(f"{name} cannot be varied", hint="Vary a number.", field=name)
+    words = _range(name, rest) if ":" in rest else [word.strip() for word in rest.split(",")]
+    values = tuple(parse_value(field, word) for word in words)
+    for value in values:
+        if why := check_value(field, value):
+            raise BadValueError(why, hint=field.help, field=name)
+    return Axis(name, values)
+
+
+def most_cost(requests: Sequence[Request], prompt_tokens: int, prices: Prices | None) -> float | None:
+    """The most that requests can cost, were every answer to run to max_tokens; None without prices.
+
+    `prompt_tokens` counts the tokens of all prompts together.
+    """
+    if prices is None:
+        return None
+    generated = sum(request.billed_tokens for request in requests)
+    return (prompt_tokens * prices.prompt + generated * prices.completion) / 1_000_000
+
+
+def _range(name: str, text: str) -> list[str]:
+    try:
+        low, high, step = (Decimal(part) for part in text.split(":"))
+    except (ValueError, InvalidOperation):
+        raise BadValueError(f"{name}: {text!r} is not LOW:HIGH:STEP", field=name) from None
+    if not (low.is_finite() and high.is_finite() and step.is_finite()) or step <= 0 or high < low:
+        raise BadValueError(f"{name}: {text!r} needs LOW ≤ HIGH and a STEP above 0", field=name)
+    count = int((high - low) / step) + 1
+    if count > _MOST_VALUES:
+        raise BadValueError(f"{name}: {text!r} makes {count} values; the most is {_MOST_VALUES}", field=name)
+    return [f"{(low + step * index).normalize():f}" for index in range(count)]
