@@ -1,0 +1,42 @@
+"""Writing a file whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from workbench.domain.errors import StorageError
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Put a file in place in one step, so that a reader or a crash meets the old one or the new one.
+
+    The folder is made where it is missing; a file that exists keeps its permissions, and a symbolic link
+    stays one. Raises StorageError where the file cannot be written; the old one is untouched then.
+    """
+    target = path.resolve() if path.is_symlink() else path
+    temporary: str | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            Path(temporary).chmod(target.stat().st_mode & 0o7777)
+        os.replace(temporary, target)  # noqa: PTH105 - Path.replace says nothing of atomicity
+        temporary = None
+    except OSError as error:
+        raise StorageError(
+            f"{path.name} cannot be written",
+            error.strerror or str(error),
+            "Free some space or check the folder's permissions; nothing was changed.",
+            path=str(path),
+        ) from None
+    finally:
+        if temporary is not None:
+            with suppress(OSError):
+                Path(temporary).unlink()
