@@ -1,0 +1,97 @@
+"""The figures under an answer, gathered for tables and screens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from workbench.domain.choice import Choice
+from workbench.domain.endpoint import Prices
+from workbench.domain.figures import (
+    completion_logprobs,
+    completion_tokens,
+    distinct,
+    mean_logprob,
+    perplexity,
+    tokens_per_second,
+)
+from workbench.domain.run import Run
+
+
+class Measure(StrEnum):
+    """A figure that grids and plots may show."""
+
+    PERPLEXITY = "perplexity"
+    MEAN_LOGPROB = "mean logprob"
+    TOKENS = "tokens"
+    DISTINCT_2 = "distinct-2"
+    FIRST_TOKEN = "first token"
+    SPEED = "tokens/s"
+    COST = "cost"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a choice comes to; None where there is nothing to tell."""
+
+    tokens: int
+    perplexity: float | None
+    mean_logprob: float | None
+    """Nats."""
+    distinct_2: float | None
+    first_token: float | None
+    """Seconds."""
+    tokens_per_second: float | None
+    finish_reason: str | None
+    cost: float | None
+
+    def value(self, measure: Measure) -> float | None:
+        """One figure by name."""
+        match measure:
+            case Measure.PERPLEXITY:
+                return self.perplexity
+            case Measure.MEAN_LOGPROB:
+                return self.mean_logprob
+            case Measure.TOKENS:
+                return self.tokens
+            case Measure.DISTINCT_2:
+                return self.distinct_2
+            case Measure.FIRST_TOKEN:
+                return self.first_token
+            case Measure.SPEED:
+                return self.tokens_per_second
+            case Measure.COST:
+                return self.cost
+
+
+def summarise(run: Run, choice: Choice, prices: Prices | None = None) -> Summary:
+    """The figures of one choice; times, speed and cost are those of its whole run."""
+    logprobs = completion_logprobs(choice)
+    return Summary(
+        tokens=len(choice) - choice.echoed if len(run.choices) > 1 else completion_tokens(run),
+        perplexity=perplexity(logprobs),
+        mean_logprob=mean_logprob(logprobs),
+        distinct_2=distinct(choice),
+        first_token=run.first_token,
+        tokens_per_second=tokens_per_second(run),
+        finish_reason=choice.finish_reason,
+        cost=cost(run, prices),
+    )
+
+
+def cost(run: Run, prices: Prices | None) -> float | None:
+    """What a run cost by the usage its endpoint told, in the prices' currency; None where one is missing."""
+    if prices is None or run.usage is None:
+        return None
+    usage = run.usage
+    return (usage.prompt_tokens * prices.prompt + usage.completion_tokens * prices.completion) / 1_000_000
+
+
+def spread(values: list[float]) -> tuple[float, float] | None:
+    """Mean and sample standard deviation (0 for a single value); None for no value."""
+    if not values:
+        return None
+    mean = sum(values) / len(values)
+    if len(values) == 1:
+        return mean, 0.0
+    return mean, (sum((value - mean) ** 2 for value in values) / (len(values) - 1)) ** 0.5
