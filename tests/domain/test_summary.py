@@ -41,6 +41,6 @@ def test_without_prices_or_usage_there_is_no_cost() -> None:
 
 def test_the_spread_is_the_sample_deviation() -> None:
     assert spread([1.0, 2.0, 3.0]) == (2.0, 1.0)
-    assert spread([1.0, 3.0]) == (2.0, pytest.approx(sqrt(2)))
+    assert spread([1.0, 3.0]) == pytest.approx((2.0, sqrt(2)))
     assert spread([5.0]) == (5.0, 0.0)
     assert spread([]) is None
