@@ -27,7 +27,7 @@ def write_atomically(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         if target.exists():
             Path(temporary).chmod(target.stat().st_mode & 0o7777)
-        os.replace(temporary, target)  # noqa: PTH105 - Path.replace says nothing of atomicity
+        Path(temporary).replace(target)
         temporary = None
     except OSError as error:
         raise StorageError(

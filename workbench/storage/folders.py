@@ -31,7 +31,7 @@ class Folders:
             base = Path(home).expanduser()
             return Folders(base / "config", base / "data", base / "state")
         # platformdirs is needed only here, and not when a folder was named.
-        from platformdirs import PlatformDirs  # noqa: PLC0415
+        from platformdirs import PlatformDirs
 
         usual = PlatformDirs(APPLICATION, appauthor=False)
         return Folders(usual.user_config_path, usual.user_data_path, usual.user_state_path)
