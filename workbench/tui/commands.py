@@ -1,0 +1,192 @@
+"""The one table of commands: what bindings, footer, palette, help and the README's key table go by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from textual.binding import Binding
+
+
+class Where(StrEnum):
+    """The pane whose keys a command belongs to."""
+
+    ANYWHERE = "anywhere"
+    PROMPT = "prompt"
+    PARAMETERS = "parameters"
+    OUTPUT = "output"
+    INSPECTOR = "inspector"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Something a person can do: by key, by mouse in the footer, or by name in the palette."""
+
+    id: str
+    """The name of its action; one of a pane's own keys, which the palette cannot press, begins with `-`."""
+    keys: tuple[str, ...]
+    """Textual's names of its keys, the one to show first."""
+    title: str
+    help: str
+    """One line of description."""
+    where: Where = Where.ANYWHERE
+    footer: int | None = None
+    """Its place in the footer, which drops the highest first; None leaves it out."""
+    shown: str = ""
+    """Its keys as a person reads them, where they are not simply the list."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether only its pane can do it, as it needs the cursor there."""
+        return self.id.startswith("-")
+
+    @property
+    def key_label(self) -> str:
+        """All its keys, as a person reads them."""
+        return self.shown or ", ".join(map(key_name, self.keys))
+
+    @property
+    def first_key(self) -> str:
+        """The key to show where there is room for one."""
+        return key_name(self.keys[0]) if self.keys else ""
+
+
+_NAMES = {
+    "question_mark": "?",
+    "colon": ":",
+    "ctrl+backslash": "Ctrl+\\",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "slash": "/",
+    "escape": "Esc",
+    "left": "←",
+    "right": "→",
+    "up": "↑",
+    "down": "↓",
+    "plus": "+",
+    "minus": "-",
+    "tab": "Tab",
+    "enter": "Enter",
+}
+
+
+def key_name(key: str) -> str:
+    """A key as a person reads it: `ctrl+j` is `Ctrl+J`."""
+    if key in _NAMES:
+        return _NAMES[key]
+    if len(key) == 1:
+        return key
+    return "+".join(part.upper() if part[1:].isdigit() or len(part) == 1 else part.title() for part in key.split("+"))
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("run", ("ctrl+j", "f5"), "Run", "Send the prompt and stream the answer, from anywhere.", footer=0),
+    Command("stop", ("escape",), "Stop", "Close what lies on top, else stop the stream; never quits.", footer=1),
+    Command("help", ("f1", "question_mark"), "Help", "The keys of the focused pane.", footer=2),
+    Command(
+        "palette",
+        ("ctrl+p", "ctrl+backslash", "colon"),
+        "Commands",
+        "Every command by name, with its key.",
+        footer=3,
+    ),
+    Command("focus_prompt", ("f2",), "Prompt", "Go to the prompt.", footer=4),
+    Command("focus_parameters", ("f3",), "Params", "Go to the parameters (a drawer where narrow).", footer=5),
+    Command("focus_output", ("f4",), "Output", "Go to the output.", footer=6),
+    Command("jump", ("ctrl+g",), "Jump", "Go to any pane or field by letter.", footer=9),
+    Command("run_again", ("ctrl+r",), "Again", "Run again with a fresh seed; a pinned seed stays.", footer=7),
+    Command(
+        "copy_or_stop",
+        ("ctrl+c",),
+        "Copy or stop",
+        "Copy what is selected, else stop the stream; never quits.",
+    ),
+    Command("new", ("ctrl+n",), "New", "Begin a new session; this one stays saved.", footer=11),
+    Command("edit_prompt", ("f9",), "Editor", "Edit the prompt in $EDITOR.", footer=12),
+    Command("quit", ("ctrl+q",), "Quit", "Leave; asks only while something streams.", footer=10),
+    Command("choose_endpoint", ("ctrl+t",), "Endpoint", "Choose where requests are sent.", footer=8),
+    Command("choose_model", (), "Model", "Choose the model, from the endpoint's list or by name."),
+    Command("choose_theme", (), "Theme", "Choose a theme; each is shown while you look."),
+    Command("choose_kind", (), "Prompt kind", "Switch between text, texts, token ids and lists of token ids."),
+    Command("-field", ("up", "down"), "Field", "Previous, next field.", Where.PARAMETERS),
+    Command(
+        "-step", ("plus", "minus"), "Step", "Raise or lower the field by its step.", Where.PARAMETERS
+    ),
+    Command("-type", ("0",), "Type", "Type a value in its place.", Where.PARAMETERS, shown="0–9, Enter"),
+    Command("-unset", ("x",), "Unset", "Unset the field: it is not sent.", Where.PARAMETERS),
+    Command("-token", ("left", "right"), "Token", "Previous, next token.", Where.OUTPUT, shown="← →"),
+    Command("-line", ("up", "down"), "Line", "Line above, below.", Where.OUTPUT, shown="↑ ↓"),
+    Command(
+        "-surprise",
+        ("left_square_bracket", "right_square_bracket"),
+        "Surprise",
+        "Previous, next surprising token.",
+        Where.OUTPUT,
+        shown="[ ]",
+    ),
+    Command(
+        "-branch",
+        tuple("123456789"),
+        "Branch",
+        "Run on from here with that alternative in the token's place.",
+        Where.OUTPUT,
+        shown="1–9",
+    ),
+    Command("inspect", ("i", "tab"), "Inspect", "Into the inspector, to choose an alternative.", Where.OUTPUT),
+    Command(
+        "continue_answer",
+        ("enter",),
+        "Continue",
+        "The answer joins the prompt and runs on; u takes it back.",
+        Where.OUTPUT,
+    ),
+    Command("undo_continue", ("u",), "Undo", "Take the last continue back out of the prompt.", Where.OUTPUT),
+    Command(
+        "cycle_colour", ("c",), "Colour", "Colour by probability, entropy, rank, or not at all.", Where.OUTPUT
+    ),
+    Command("toggle_whitespace", ("w",), "Whitespace", "Show blanks, tabs and line ends.", Where.OUTPUT),
+    Command("find", ("slash",), "Find", "Find a text in the output.", Where.OUTPUT),
+    Command("copy_answer", ("y",), "Copy", "Copy the answer's exact text.", Where.OUTPUT),
+    Command("-row", ("up", "down"), "Row", "Previous, next alternative.", Where.INSPECTOR, shown="↑ ↓"),
+    Command("-choose", ("enter",), "Branch", "Run on with the alternative of the row.", Where.INSPECTOR),
+)
+"""Every command, in the order in which people meet them."""
+
+BY_ID = {command.id: command for command in COMMANDS}
+"""Commands by their id."""
+
+
+def commands_at(where: Where) -> Iterator[Command]:
+    """The commands of one pane."""
+    return (command for command in COMMANDS if command.where is where)
+
+
+# A printable key must reach a text field that has the focus; all others win over the field's own.
+_PRINTABLE = frozenset({"question_mark", "colon"})
+
+
+def bindings_for(commands: Iterable[Command]) -> list[Binding]:
+    """The bindings of commands; those that work anywhere come before the focused widget's own keys."""
+    return [
+        Binding(
+            key,
+            command.id,
+            command.title,
+            tooltip=command.help,
+            show=False,
+            priority=command.where is Where.ANYWHERE and key not in _PRINTABLE and key != "escape",
+        )
+        for command in commands
+        if not command.is_own
+        for key in command.keys
+    ]
+
+
+def commands_markdown() -> str:
+    """The key table of the README."""
+    lines = ["| where | key | command | does |", "|---|---|---|---|"]
+    for command in COMMANDS:
+        keys = "palette" if not command.keys else command.key_label.replace("\\", "\\\\")
+        lines.append(f"| {command.where} | {keys} | {command.title} | {command.help} |")
+    return "\n".join(lines) + "\n"

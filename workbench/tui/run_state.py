@@ -1,0 +1,69 @@
+"""What a run is doing, as one glyph and a few words."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from workbench.domain.display import one_line
+from workbench.domain.figures import completion_tokens, perplexity, tokens_per_second
+from workbench.domain.run import Outcome, Run
+
+_SHOW_WAITING_FROM = 1.0
+"""Seconds; shorter waits are not worth a word."""
+
+
+class RunState(NamedTuple):
+    """A state to show; the colour only repeats what glyph and word say."""
+
+    glyph: str
+    word: str
+    colour: str
+
+    def __str__(self) -> str:
+        return f"{self.glyph} {self.word}"
+
+
+IDLE = RunState("○", "idle", "$text-muted")
+
+
+def state_of(run: Run | None, elapsed: float, status: str = "") -> RunState:
+    """The state of the newest run, `elapsed` seconds after it was sent.
+
+    `status` is what is going on before the first token (`starting the local model`, `trying again in 2 s`).
+    """
+    if run is None:
+        return IDLE
+    match run.outcome:
+        case None:
+            return _running(run, elapsed, status)
+        case Outcome.COMPLETE:
+            return RunState("●", "done", "$text-success")
+        case Outcome.STOPPED:
+            return RunState("■", "stopped", "$text-warning")
+        case Outcome.ERROR:
+            return RunState("✗", "error", "$text-error")
+        case outcome:
+            return RunState("◐", outcome.value, "$text-warning")
+
+
+def _running(run: Run, elapsed: float, status: str) -> RunState:
+    if run.first_token is None:
+        word = one_line(status, 40) or "waiting"
+        return RunState("◌", f"{word} {elapsed:.1f} s" if elapsed >= _SHOW_WAITING_FROM else word, "$text-accent")
+    speed = tokens_per_second(run, elapsed)
+    return RunState("▶", "streaming" if speed is None else f"{speed:.0f} tok/s", "$text-success")
+
+
+def figures_of(run: Run, choice: int | None = None) -> str:
+    """A run's figures in one line: `done · length · 110 tok · 62 tok/s · ppl 1.6`; of one choice, or of all."""
+    choices = [one for one in run.ordered if choice is None or one.index == choice]
+    parts = ["…" if run.outcome is None else "done" if run.outcome is Outcome.COMPLETE else run.outcome.value]
+    parts += sorted({one_line(one.finish_reason, 20) for one in choices if one.finish_reason})
+    count = completion_tokens(run) if choice is None else sum(len(one) - one.echoed for one in choices)
+    parts.append(f"{count} tok")
+    if (speed := tokens_per_second(run)) is not None:
+        parts.append(f"{speed:.0f} tok/s")
+    logprobs = [logprob for one in choices for logprob in one.logprobs[one.echoed :]]
+    if (value := perplexity(logprobs)) is not None:
+        parts.append(f"ppl {value:.3g}")
+    return " · ".join(parts)

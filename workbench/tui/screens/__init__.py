@@ -1,0 +1,1 @@
+"""Screens: the main one, and what lies on top of it."""

@@ -1,0 +1,30 @@
+"""Help: the keys of the focused pane first, then all others; typing filters."""
+
+from __future__ import annotations
+
+from workbench.tui.commands import BY_ID, COMMANDS, Command, Where
+from workbench.tui.screens.popup import Item, Picker
+
+
+def help_screen(where: Where) -> Picker:
+    """Help for a pane; choosing a command does it, where it can be done by name."""
+    ordered = [*(one for one in COMMANDS if one.where is where)] if where is not Where.ANYWHERE else []
+    ordered += [one for one in COMMANDS if one.where is Where.ANYWHERE]
+    ordered += [one for one in COMMANDS if one not in ordered]
+    items = [Item(one.id, one.title, _where(one), one.key_label) for one in ordered]
+    return Picker(f"Help · {where}", items, note="type to filter · Enter does it · Esc")
+
+
+def palette_screen() -> Picker:
+    """Every command by name, with its key and one line of description."""
+    items = [Item(one.id, one.title, one.help, one.key_label) for one in COMMANDS if not one.is_own]
+    return Picker("Commands", items, note="type to filter · Enter does it · Esc")
+
+
+def can_be_done(id: str) -> bool:
+    """Whether a command chosen by name can be done at once."""
+    return id in BY_ID and not BY_ID[id].is_own
+
+
+def _where(command: Command) -> str:
+    return command.help if command.where is Where.ANYWHERE else f"{command.where}: {command.help}"

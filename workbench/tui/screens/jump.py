@@ -1,0 +1,53 @@
+"""The jump overlay: a letter on every place that can have the focus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual import events
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.geometry import Offset
+from textual.widgets import Label
+
+from workbench.tui.screens.popup import Popup
+
+LETTERS = "asdfghjklqwertyuiopzxcvbnm"
+
+
+class Place(NamedTuple):
+    """Somewhere to go: what to answer, and where its letter is shown."""
+
+    target: str
+    offset: Offset
+
+
+class Jump(Popup[str]):
+    """Letters over the screen below; the one typed is answered with its place's target."""
+
+    DEFAULT_CSS = """
+    Jump { background: transparent; layers: letters; }
+    Jump Label { layer: letters; position: absolute; width: 3; height: 1; background: $accent;
+        color: $background; text-style: bold; text-align: center; }
+    """
+
+    def __init__(self, places: Sequence[Place]) -> None:
+        super().__init__()
+        self._places = dict(zip(LETTERS, places, strict=False))
+
+    def compose(self) -> ComposeResult:
+        for letter, place in self._places.items():
+            label = Label(Content(letter))
+            label.styles.offset = (place.offset.x, place.offset.y)
+            yield label
+
+    def on_key(self, event: events.Key) -> None:
+        """Go where the letter says; any other key closes."""
+        event.stop()
+        place = self._places.get(event.character or "")
+        self.dismiss(place.target if place else None)
+
+    def on_click(self) -> None:
+        """Close."""
+        self.dismiss(None)

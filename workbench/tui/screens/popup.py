@@ -1,0 +1,173 @@
+"""What lies on top of the main screen: the common keys of all popups, and the list to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen, ScreenResultType
+from textual.widgets import Input, Label, OptionList
+from textual.widgets.option_list import Option
+
+from workbench.domain.display import one_line
+
+
+class Popup(ModalScreen[ScreenResultType]):
+    """A popup: Esc closes it; stopping, copying and leaving work as they do below it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "close", "Close", show=False, priority=True),
+        Binding("ctrl+c", "app.copy_or_stop", "Copy or stop", show=False, priority=True),
+        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
+    ]
+
+    def action_close(self) -> None:
+        """Close without choosing."""
+        self.dismiss(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to choose."""
+
+    value: str
+    title: str
+    detail: str = ""
+    key: str = ""
+    """Its key, where it has one."""
+
+    def matches(self, words: Sequence[str]) -> bool:
+        """Whether every word occurs in it."""
+        text = f"{self.title} {self.detail} {self.key}".casefold()
+        return all(word in text for word in words)
+
+
+class Picker(Popup[str]):
+    """A list that typing filters; answers with the value chosen, or None."""
+
+    DEFAULT_CSS = """
+    Picker { align: center top; background: $background 40%; }
+    Picker > Vertical {
+        width: 90%; max-width: 86; height: auto; max-height: 80%; margin-top: 2;
+        border: round $accent; background: $surface; padding: 0 1;
+        border-title-color: $foreground; border-subtitle-color: $text-muted;
+    }
+    Picker Input { border: none; height: 1; padding: 0; background: $surface; }
+    Picker Input:focus { border: none; }
+    Picker OptionList { border: none; height: auto; max-height: 30; padding: 0; background: $surface; }
+    Picker OptionList:focus { border: none; }
+    Picker #none { color: $text-muted; display: none; }
+    Picker.-empty #none { display: block; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,ctrl+n", "move(1)", "Next", show=False, priority=True),
+        Binding("up,ctrl+p", "move(-1)", "Previous", show=False, priority=True),
+        Binding("pagedown", "move(10)", "Further", show=False, priority=True),
+        Binding("pageup", "move(-10)", "Back", show=False, priority=True),
+    ]
+
+    def __init__(
+        self,
+        title: str,
+        items: Iterable[Item],
+        *,
+        chosen: str = "",
+        free_text: bool = False,
+        note: str = "",
+        on_look: Callable[[str], None] | None = None,
+    ) -> None:
+        """`free_text` lets what was typed be the answer; `on_look` is told of each item looked at."""
+        super().__init__()
+        self._title = title
+        self._items = list(items)
+        self._shown: list[Item] = []
+        self._chosen = chosen
+        self._free_text = free_text
+        self._note = note
+        self._on_look = on_look
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Content(one_line(self._title))
+            box.border_subtitle = Content(one_line(self._note or "type to filter · Enter · Esc"))
+            yield Input(
+                placeholder="filter, or type a name" if self._free_text else "filter", select_on_focus=False
+            )
+            yield OptionList(markup=False)
+            yield Label("Enter takes what you typed." if self._free_text else "Nothing matches.", id="none")
+
+    def on_mount(self) -> None:
+        """Show all."""
+        self._show("")
+
+    def add_items(self, items: Iterable[Item], note: str = "") -> None:
+        """Add what became known only while the list is open."""
+        known = {item.value for item in self._items}
+        self._items += [item for item in items if item.value not in known]
+        self.query_one(Vertical).border_subtitle = Content(one_line(note)) if note else Content("")
+        self._show(self.query_one(Input).value)
+
+    @on(Input.Changed)
+    def _filter(self, event: Input.Changed) -> None:
+        self._show(event.value)
+
+    def _show(self, text: str) -> None:
+        words = text.casefold().split()
+        self._shown = [item for item in self._items if item.matches(words)]
+        options = self.query_one(OptionList)
+        options.clear_options()
+        width = max((len(item.title) for item in self._shown), default=0)
+        keys = max((len(item.key) for item in self._shown), default=0)
+        options.add_options(Option(_line(item, min(width, 40), keys)) for item in self._shown)
+        self.set_class(not self._shown, "-empty")
+        if self._shown:
+            places = [place for place, item in enumerate(self._shown) if item.value == self._chosen]
+            options.highlighted = places[0] if places and not words else 0
+
+    def action_move(self, by: int) -> None:
+        """Look at another item."""
+        options = self.query_one(OptionList)
+        if self._shown:
+            place = (options.highlighted or 0) + by
+            wraps = abs(by) == 1
+            options.highlighted = (
+                place % len(self._shown) if wraps else max(0, min(place, len(self._shown) - 1))
+            )
+
+    @on(OptionList.OptionHighlighted)
+    def _look(self, event: OptionList.OptionHighlighted) -> None:
+        if self._on_look is not None and event.option_index < len(self._shown):
+            self._on_look(self._shown[event.option_index].value)
+
+    @on(OptionList.OptionSelected)
+    def _select(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._shown[event.option_index].value)
+
+    @on(Input.Submitted)
+    def _submit(self, event: Input.Submitted) -> None:
+        highlighted = self.query_one(OptionList).highlighted
+        typed = event.value.strip()
+        if self._shown and highlighted is not None and not (self._free_text and typed and not self._exact(typed)):
+            self.dismiss(self._shown[highlighted].value)
+        elif self._free_text and typed:
+            self.dismiss(typed)
+
+    def _exact(self, typed: str) -> bool:
+        # A name typed in full beside longer ones must be reachable; a part of one chooses the one shown.
+        return any(item.title.casefold().startswith(typed.casefold()) for item in self._shown)
+
+
+def _line(item: Item, width: int, keys: int) -> Content:
+    title = one_line(item.title, 60)
+    parts = [Content.styled(title.ljust(width), "bold")]
+    if keys:
+        parts.append(Content.styled(f"  {item.key.ljust(keys)}", "$accent"))
+    if item.detail:
+        parts.append(Content.styled(f"  {one_line(item.detail, 120)}", "$text-muted"))
+    return Content("").join(parts)

@@ -1,0 +1,52 @@
+"""A question with two answers."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Label
+
+from workbench.tui.screens.popup import Popup
+
+
+class Question(Popup[bool]):
+    """Asks; answers True for yes, and None or False for anything else."""
+
+    DEFAULT_CSS = """
+    Question { align: center middle; background: $background 40%; }
+    Question > Vertical { width: auto; max-width: 70; height: auto; border: round $warning;
+        background: $surface; padding: 1 2; }
+    Question Label { width: auto; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y,enter", "answer(True)", "Yes", show=False),
+        Binding("n", "answer(False)", "No", show=False),
+    ]
+
+    def __init__(self, question: str, yes: str, no: str) -> None:
+        super().__init__()
+        self._question = question
+        self._yes = yes
+        self._no = no
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Label(Content(self._question))
+            yield Label(
+                Content("").join(
+                    [
+                        Content.styled("\ny", "bold $text-accent"),
+                        Content(f" {self._yes}   "),
+                        Content.styled("n", "bold $text-accent"),
+                        Content(f" {self._no}"),
+                    ]
+                )
+            )
+
+    def action_answer(self, answer: bool) -> None:
+        """Take the answer."""
+        self.dismiss(answer)

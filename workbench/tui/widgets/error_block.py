@@ -1,0 +1,94 @@
+"""What went wrong, staying on screen with what to do next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual import events
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from workbench.domain.display import one_line, visible
+from workbench.domain.run import Failure
+from workbench.tui.commands import BY_ID
+
+
+class ErrorBlock(Static):
+    """A failure: what, where, why, and keys that help; stays until the next run."""
+
+    DEFAULT_CSS = """
+    ErrorBlock { height: auto; display: none; border: round $error; padding: 0 1;
+        background: $surface; color: $foreground; border-title-color: $text-error; }
+    ErrorBlock.-shown { display: block; }
+    ErrorBlock > _Next { height: 1; width: auto; }
+    ErrorBlock #what { height: auto; max-height: 6; }
+    ErrorBlock #nexts { height: auto; layout: horizontal; }
+    """
+
+    @dataclass
+    class CommandClicked(Message):
+        """A way out was clicked."""
+
+        id: str
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id, markup=False)
+        self.field = ""
+        """The field at fault, where the error names one."""
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="what", markup=False)
+        with Static(id="nexts", markup=False):
+            yield _Next("run", "Retry")
+            yield _Next("choose_endpoint", "Change endpoint")
+            yield _Next("focus_parameters", "Edit field")
+
+    def show(self, failure: Failure, where: str, field: str = "") -> None:
+        """Show a failure that happened at `where`; `field` names the parameter at fault."""
+        self.field = field
+        self.border_title = Content(one_line(f"✗ {failure.title}", 90))
+        lines = [line for line in (_shorten(failure.message), failure.hint and f"→ {visible(failure.hint)}") if line]
+        detail = [where]
+        if failure.status is not None:
+            detail.append(f"HTTP {failure.status}")
+        if failure.request_id:
+            detail.append(f"request {failure.request_id}")
+        lines.append(one_line(" · ".join(detail), 200))
+        self.query_one("#what", Static).update(Content("\n".join(lines)))
+        last = list(self.query(_Next))[-1]
+        last.display = bool(field)
+        last.rename(f"Edit {field}")
+        self.add_class("-shown")
+
+    def hide(self) -> None:
+        """Nothing is wrong any more."""
+        self.field = ""
+        self.remove_class("-shown")
+
+
+def _shorten(text: str) -> str:
+    lines = visible(text).strip().split("\n")
+    return "\n".join(line[:400] for line in lines[:4])
+
+
+class _Next(Static):
+    """One way out, with its key."""
+
+    DEFAULT_CSS = "_Next { margin-right: 3; } _Next:hover { text-style: underline; }"
+
+    def __init__(self, command: str, title: str) -> None:
+        super().__init__(markup=False)
+        self._command = command
+        self.rename(title)
+
+    def rename(self, title: str) -> None:
+        """Say it in other words."""
+        key = BY_ID[self._command].first_key
+        self.update(Content("").join([Content.styled(key, "bold $text-accent"), Content(f" {one_line(title, 40)}")]))
+
+    def on_click(self, event: events.Click) -> None:
+        """Do it."""
+        event.stop()
+        self.post_message(ErrorBlock.CommandClicked(self._command))

@@ -1,0 +1,41 @@
+"""The first row: session, model and endpoint, and what is going on."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from workbench.domain.display import one_line
+from workbench.tui.run_state import IDLE, RunState
+
+
+class Header(Widget):
+    """One row that tells where one is; the state stays whole when the row is narrow."""
+
+    DEFAULT_CSS = """
+    Header { height: 1; padding: 0 1; background: $panel; color: $foreground; }
+    """
+
+    session = reactive("untitled")
+    unsaved = reactive(False)
+    model = reactive("")
+    endpoint = reactive("")
+    state: reactive[RunState] = reactive(IDLE)
+
+    def render(self) -> Content:
+        """The row, with the state at its right end."""
+        width = self.content_size.width
+        state = Content.styled(one_line(str(self.state), 48), self.state.colour)
+        room = max(width - state.cell_length - 2, 0)
+        left = self._left(room)
+        gap = max(width - left.cell_length - state.cell_length, 1)
+        return Content("").join([left, Content(" " * gap), state])
+
+    def _left(self, room: int) -> Content:
+        mark = Content.styled(" • unsaved", "$text-warning") if self.unsaved else Content("")
+        session = Content.styled(one_line(self.session, max(room // 3, 8)), "bold")
+        model = Content(one_line(self.model, 60)) if self.model else Content("")
+        place = Content.styled(f" @ {one_line(self.endpoint, 40)}", "$text-muted")
+        left = Content("").join([session, mark, Content("   "), model, place])
+        return left.truncate(room, ellipsis=True)
