@@ -1,0 +1,179 @@
+"""Finding endpoints: the program's own profiles, the person's, and bare URLs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+
+from workbench.domain.endpoint import LOCAL, Endpoint, EnvironmentKey
+from workbench.domain.errors import BadValueError, StorageError
+from workbench.storage.atomic import write_atomically
+from workbench.storage.endpoint_files import (
+    check_endpoint,
+    is_endpoint_name,
+    is_variable,
+    read_endpoint,
+    url_problem,
+    write_endpoint,
+)
+from workbench.storage.folders import Folders
+from workbench.storage.tables import read_table
+
+_SHIPPED = Path(__file__).parent / "shipped" / "endpoints"
+_FIRST = (LOCAL, "jiekou", "openai")
+_HOST_AND_PORT = re.compile(r"(\[[0-9a-fA-F:]+\]|[\w.-]+):\d{1,5}(/\S*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointList:
+    """All endpoints by name: the local one first, then the primary providers, then the others by name."""
+
+    endpoints: Mapping[str, Endpoint]
+    problems: list[StorageError]
+    """Everything wrong with the person's profiles. Such a profile is left out, and never replaced by the
+    program's own of that name, which would send a prompt elsewhere than the person meant."""
+    own: frozenset[str] = frozenset()
+    """Names of the endpoints that come from the person's files."""
+    broken: Mapping[str, StorageError] = field(default_factory=dict)
+    """The first problem of each profile that is left out."""
+
+
+def endpoints_folder(folders: Folders) -> Path:
+    """Where a person's profiles are."""
+    return folders.config / "endpoints"
+
+
+def load_endpoints(folders: Folders) -> EndpointList:
+    """Every profile there is; a person's profile stands in the place of the program's of that name."""
+    shipped: dict[str, Endpoint] = {}
+    problems: list[StorageError] = []
+    for path in sorted(_SHIPPED.glob("*.toml")):
+        _read_into(path, shipped, shipped, problems)
+    found = dict(shipped)
+    own: dict[str, Endpoint] = {}
+    broken: dict[str, StorageError] = {}
+    for path in sorted(endpoints_folder(folders).glob("*.toml")):
+        before = len(problems)
+        _read_into(path, own, shipped, problems)
+        if len(problems) > before:
+            broken[path.stem] = problems[before]
+            if path.stem != LOCAL:
+                found.pop(path.stem, None)
+    found.update(own)
+    return EndpointList(MappingProxyType(_ordered(found)), problems, frozenset(own), MappingProxyType(broken))
+
+
+def _read_into(
+    path: Path, into: dict[str, Endpoint], shipped: Mapping[str, Endpoint], problems: list[StorageError]
+) -> None:
+    if not is_endpoint_name(path.stem):
+        problems.append(
+            StorageError(
+                f"{path.name}: no name for an endpoint",
+                "",
+                "Rename the file: letters, digits, dots, dashes and underscores.",
+                path=str(path),
+            )
+        )
+        return
+    try:
+        table = read_table(path)
+    except StorageError as problem:
+        problems.append(problem)
+        return
+    endpoint = read_endpoint(path.stem, table, shipped.get)
+    problems += table.problems
+    if endpoint is not None:
+        into[path.stem] = endpoint
+
+
+def _ordered(endpoints: Mapping[str, Endpoint]) -> dict[str, Endpoint]:
+    names = sorted(
+        endpoints,
+        key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name.lower()),
+    )
+    return {name: endpoints[name] for name in names}
+
+
+def endpoint_for(name_or_url: str, api_key_env: str | None, loaded: EndpointList) -> Endpoint:
+    """The profile of a name, or an endpoint at a bare URL, which gets no key unless `api_key_env` names one.
+
+    `api_key_env` takes the place of a profile's own key source. A bare URL goes by the contract's ranges.
+
+    Raises BadValueError where there is no such profile or its file is wrong, or the URL is none.
+    """
+    key = _named_key(api_key_env)
+    name = name_or_url.strip()
+    if name in loaded.endpoints:
+        endpoint = loaded.endpoints[name]
+        return endpoint if key is None else replace(endpoint, key=key)
+    if name in loaded.broken:
+        problem = loaded.broken[name]
+        raise BadValueError(problem.title, problem.message, problem.hint, field="endpoint")
+    url = f"http://{name}" if _HOST_AND_PORT.fullmatch(name) else name
+    if "://" not in url:
+        raise BadValueError(
+            f"endpoint: there is no profile named {name!r}",
+            hint=f"Known: {', '.join(loaded.endpoints)}; or give a base URL (https://host/v1).",
+            field="endpoint",
+        )
+    if why := url_problem(url):
+        raise BadValueError(
+            f"endpoint: the address {why}",
+            hint="Keys are named by --api-key-env NAME or by a profile.",
+            field="endpoint",
+        )
+    return Endpoint(name=url, base_url=url, key=key)
+
+
+def _named_key(variable: str | None) -> EnvironmentKey | None:
+    if not variable:
+        return None
+    if not is_variable(variable):
+        # What was given is not repeated, as it may be the key.
+        raise BadValueError(
+            "api-key-env: that is no environment variable's name",
+            hint="Put the key into a variable, and give the variable's name here.",
+            field="api_key_env",
+        )
+    return EnvironmentKey(variable)
+
+
+def offered(loaded: EndpointList, environment: Mapping[str, str]) -> tuple[Endpoint, ...]:
+    """The endpoints whose key is in the environment: to be offered, never used unasked."""
+    return tuple(
+        one
+        for one in loaded.endpoints.values()
+        if isinstance(one.key, EnvironmentKey) and environment.get(one.key.variable, "").strip()
+    )
+
+
+def save_endpoint(folders: Folders, endpoint: Endpoint) -> Path:
+    """Write a profile as the person's own; one of that name is replaced.
+
+    Raises StorageError where the endpoint is none that could be read back, or its file cannot be written.
+    """
+    path = endpoints_folder(folders) / f"{endpoint.name}.toml"
+    if problem := check_endpoint(endpoint, path):
+        raise problem
+    write_atomically(path, write_endpoint(endpoint))
+    return path
+
+
+def delete_endpoint(folders: Folders, name: str) -> None:
+    """Remove a person's own profile; the program's of that name comes back.
+
+    Raises StorageError where there is none or it cannot be removed.
+    """
+    path = endpoints_folder(folders) / f"{name}.toml"
+    try:
+        if not is_endpoint_name(name):
+            raise FileNotFoundError(2, "There is no such file")
+        path.unlink()
+    except OSError as error:
+        raise StorageError(
+            f"{path.name} cannot be removed", error.strerror or str(error), path=str(path)
+        ) from None
