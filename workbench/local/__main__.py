@@ -1,0 +1,45 @@
+"""`python -m workbench.local`: the local server as a program of its own."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from workbench.local.options import ServeOptions
+from workbench.local.serve import run_server
+
+
+def parse_options(argv: list[str]) -> ServeOptions:
+    """What the arguments ask for; ends the program with status 2 where they are wrong."""
+    default = ServeOptions()
+    parser = argparse.ArgumentParser("workbench serve", description="Serve the embedded model on loopback.")
+    parser.add_argument(
+        "--host", default=default.host, help="the address to bind; needs a key beyond loopback"
+    )
+    parser.add_argument("--port", type=int, default=default.port, help="the port to bind; 0 takes a free one")
+    parser.add_argument("--model", metavar="FILE", help="a GGUF file in place of the embedded model")
+    parser.add_argument("--api-key-env", metavar="NAME", help="the variable that holds the key to ask for")
+    parser.add_argument("--watch-parent", action="store_true", help="end with the process that started this")
+    parser.add_argument("--slots", type=_positive, default=default.slots, help="choices generated at once")
+    parser.add_argument("--context", type=_positive, default=default.context, help="tokens for each choice")
+    given = parser.parse_args(argv)
+    return ServeOptions(
+        given.host,
+        given.port,
+        given.model,
+        given.api_key_env,
+        given.watch_parent,
+        given.slots,
+        given.context,
+    )
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(run_server(parse_options(sys.argv[1:])))

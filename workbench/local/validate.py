@@ -1,0 +1,262 @@
+"""From a request's bytes to a plan that can be run, refusing whatever the contract does not allow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NoReturn
+
+from workbench.domain.errors import BadValueError
+from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.parameters import FIELDS, PARAMETERS, ParameterValue
+from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, prompt_from_json
+from workbench.domain.request import Parameters
+from workbench.domain.values import check_value, value_from_json
+from workbench.local.refusal import Refusal, bad_request
+
+MOST_CHOICES = 1024
+"""How many choices one request may ask for: prompts × the greater of n and best_of."""
+_MOST_GRAMMAR = 65_536
+_DEEPEST_GRAMMAR = 64
+_BODY_FIELDS = frozenset({one.name for one in PARAMETERS} - {"include_usage"})
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A checked request for completions."""
+
+    model: str
+    """Empty for the only one."""
+    prompt: Prompt
+    parameters: Parameters
+    """The set fields; `extra` holds what passes through to the engine."""
+    stream: bool
+    include_usage: bool
+
+    @property
+    def n(self) -> int:
+        """How many choices are returned for each prompt."""
+        return int(self.parameters.number("n", 1))
+
+    @property
+    def candidates(self) -> int:
+        """How many choices are generated for each prompt."""
+        return max(self.n, int(self.parameters.number("best_of", 1)))
+
+    @property
+    def max_tokens(self) -> int:
+        """The most tokens of each choice."""
+        return int(self.parameters.number("max_tokens", 16))
+
+    @property
+    def logprobs(self) -> int | None:
+        """How many alternatives each token shall have."""
+        value = self.parameters.get("logprobs")
+        return value if isinstance(value, int) else None
+
+    @property
+    def seed(self) -> int | None:
+        """The seed, where one is set."""
+        value = self.parameters.get("seed")
+        return value if isinstance(value, int) else None
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The texts that end a choice."""
+        value = self.parameters.get("stop")
+        return value if isinstance(value, tuple) else ()
+
+
+def parse_json(content: bytes) -> JsonObject:
+    """The JSON object that a request's body holds.
+
+    Raises Refusal for anything else, NaN and infinities included.
+    """
+    try:
+        body = json.loads(content.decode(), parse_constant=_refuse_constant)
+    except UnicodeDecodeError:
+        raise bad_request(None, "the body is not UTF-8") from None
+    except RecursionError:
+        raise bad_request(None, "the body is nested too deeply") from None
+    except ValueError as error:
+        raise bad_request(None, f"the body is not JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise bad_request(None, "the body must be a JSON object")
+    return body
+
+
+def parse_order(body: JsonObject) -> Order:
+    """The request that a body of `POST /v1/completions` holds; null is unset.
+
+    Raises Refusal, naming the field.
+    """
+    given = {name: value for name, value in body.items() if value is not None}
+    for name in body:
+        if name not in _BODY_FIELDS and name not in PASSED_THROUGH and name not in _OTHER_FIELDS:
+            raise bad_request(name, f"{name}: no such field")
+    model = given.get("model", "")
+    if not isinstance(model, str):
+        raise bad_request("model", "model must be a text")
+    if "prompt" not in given:
+        raise bad_request("prompt", "prompt is missing")
+    values = {name: _value(name, given[name]) for name in given if name in _BODY_FIELDS}
+    stream = values.pop("stream", False) is True
+    extra = {name: _passed(name, given[name]) for name in given if name in PASSED_THROUGH}
+    order = Order(
+        model,
+        _prompt(given["prompt"]),
+        Parameters({name: value for name, value in values.items() if value not in ((), {})}, extra),
+        stream,
+        _include_usage(given.get("stream_options"), stream),
+    )
+    _check_together(order)
+    return order
+
+
+def _check_together(order: Order) -> None:
+    best_of = int(order.parameters.number("best_of", order.n))
+    if best_of < order.n:
+        raise bad_request("best_of", f"best_of must be at least n ({order.n}), not {best_of}")
+    if order.stream and best_of > 1 and order.parameters.get("best_of") is not None:
+        raise bad_request("best_of", "best_of above 1 cannot be streamed; leave stream out")
+
+
+def _value(name: str, value: JsonValue) -> ParameterValue:
+    field = FIELDS[name]
+    try:
+        taken = value_from_json(field, value)
+        wrong = check_value(field, taken)
+    except BadValueError as error:
+        raise bad_request(name, error.title) from None
+    except OverflowError:
+        raise bad_request(name, f"{name}: a number is out of range") from None
+    if wrong is not None:
+        raise bad_request(name, wrong)
+    if isinstance(taken, tuple):
+        for text in taken:
+            check_text(name, text)
+    elif isinstance(taken, Mapping) and any(isinstance(bias, float) for bias in taken.values()):
+        raise bad_request(name, f"{name}: each bias must be a whole number")
+    return taken
+
+
+def _prompt(value: JsonValue) -> Prompt:
+    try:
+        prompt = prompt_from_json(value)
+    except BadValueError as error:
+        raise bad_request("prompt", error.title) from None
+    match prompt:
+        case TextPrompt(text):
+            check_text("prompt", text)
+        case TextsPrompt(texts):
+            for text in texts:
+                check_text("prompt", text)
+    return prompt
+
+
+def _include_usage(options: JsonValue, stream: bool) -> bool:
+    if options is None:
+        return False
+    if not isinstance(options, Mapping):
+        raise bad_request("stream_options", "stream_options must be an object")
+    if not stream:
+        raise bad_request("stream_options", "stream_options needs stream to be true")
+    for name in options:
+        if name != "include_usage":
+            raise bad_request("stream_options", f"stream_options.{name}: no such field")
+    include = options.get("include_usage")
+    if include is not None and not isinstance(include, bool):
+        raise bad_request("stream_options", "stream_options.include_usage must be true or false")
+    return include is True
+
+
+def check_text(name: str, text: str) -> None:
+    """Refuse a text that has no UTF-8 form. Raises Refusal, naming the field."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise bad_request(name, f"{name} holds half a surrogate pair, which is no character") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _number(low: float, high: float) -> Callable[[JsonValue], str]:
+    def check(value: JsonValue) -> str:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return "must be a number"
+        return "" if low <= value <= high else f"must be from {low:g} to {high:g}"
+
+    return check
+
+
+def _integer(low: int, high: int) -> Callable[[JsonValue], str]:
+    def check(value: JsonValue) -> str:
+        if isinstance(value, bool) or not isinstance(value, int):
+            return "must be a whole number"
+        return "" if low <= value <= high else f"must be from {low} to {high}"
+
+    return check
+
+
+def _switch(value: JsonValue) -> str:
+    return "" if isinstance(value, bool) else "must be true or false"
+
+
+def _grammar(value: JsonValue) -> str:
+    if not isinstance(value, str):
+        return "must be a text"
+    if len(value) > _MOST_GRAMMAR:
+        return f"must have at most {_MOST_GRAMMAR} characters"
+    check_text("grammar", value)
+    depth = deepest = 0
+    for character in value:
+        # The engine's grammar parser recurses into each bracket on its C stack.
+        depth += (character == "(") - (character == ")")
+        deepest = max(deepest, depth)
+    return f"must not nest deeper than {_DEEPEST_GRAMMAR}" if deepest > _DEEPEST_GRAMMAR else ""
+
+
+PASSED_THROUGH: Mapping[str, Callable[[JsonValue], str]] = MappingProxyType(
+    {
+        "grammar": _grammar,
+        "dry_multiplier": _number(0, 100),
+        "dry_base": _number(1, 100),
+        "dry_allowed_length": _integer(0, 2**15),
+        "dry_penalty_last_n": _integer(0, 2**15),
+        "xtc_probability": _number(0, 1),
+        "xtc_threshold": _number(0, 1),
+        "typical_p": _number(0, 1),
+        "top_n_sigma": _number(-1, 100),
+        "dynatemp_range": _number(0, 2),
+        "dynatemp_exponent": _number(0, 10),
+        "mirostat": _integer(0, 2),
+        "mirostat_tau": _number(0, 100),
+        "mirostat_eta": _number(0, 1),
+        "repeat_last_n": _integer(0, 2**15),
+        "ignore_eos": _switch,
+        "cache_prompt": _switch,
+    }
+)
+"""The engine's own fields that are passed through, each with what is wrong with a value; empty if nothing."""
+
+_OTHER_FIELDS = frozenset({"model", "prompt", "stream_options"})
+
+
+def _passed(name: str, value: JsonValue) -> JsonValue:
+    if wrong := PASSED_THROUGH[name](value):
+        raise bad_request(name, f"{name} {wrong}")
+    return value
+
+
+def check_fits(prompt_tokens: int, max_tokens: int, context: int) -> None:
+    """Refuse what the context cannot hold, naming both numbers. Raises Refusal."""
+    if prompt_tokens + max_tokens > context:
+        raise Refusal(
+            400,
+            f"max_tokens {max_tokens} and {prompt_tokens} tokens of prompt exceed the context of {context}",
+            "max_tokens",
+        )
