@@ -1,0 +1,236 @@
+"""Paints one row of a transcript as segments: tokens in the styles of their levels, and what lies on them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from workbench.domain.display import escape_character
+from workbench.domain.reading import Mode, level
+from workbench.tui.token_rows import CONTROL, NEWLINE, SPACE, TAB, clusters, tab_cells
+from workbench.tui.token_styles import TokenStyles
+from workbench.tui.transcript import BODY, Body, Row, Transcript
+
+_SPACE_GLYPH, _TAB_GLYPH, _NEWLINE_GLYPH = "·", "→", "↵"
+
+
+class Run(NamedTuple):
+    """A part of a text in one style, by offsets."""
+
+    start: int
+    end: int
+    style: Style
+
+
+@dataclass(slots=True)
+class Look:
+    """How rows are painted; a change of it is a change of every row."""
+
+    base: Style
+    """Under everything: the widget's own colours."""
+    styles: TokenStyles
+    mode: Mode = Mode.PROBABILITY
+    whitespace: bool = False
+    """Whether spaces, tabs and newlines show as glyphs."""
+    boundaries: bool = False
+    """Whether every other token is underlined, so that tokens can be told apart without colours."""
+    found: re.Pattern[str] | None = None
+    """What is searched for."""
+    found_length: int = 0
+
+
+def paint(
+    transcript: Transcript, row: Row, look: Look, cursor: int | None, selected: tuple[int, int] | None
+) -> Strip:
+    """A row as a strip of the transcript's width.
+
+    `cursor` is the token under the cursor where that is in the row's section, `selected` the offsets
+    selected in the row's block.
+    """
+    section = transcript.section(row.section)
+    source = transcript.source(row.section, row.block)
+    text = source.slice(row.start, row.end)
+    if isinstance(source, Body):
+        runs = _token_runs(source, row, look)
+        if section.dim_before and source.choice:
+            before = min(section.dim_before, source.seen)
+            edge = source.span_of(before - 1)[1] if before else 0
+            runs = _overlay(runs, len(source.prompt), edge, look.styles.dimmed)
+    else:
+        runs = [Run(row.start, row.end, look.base + look.styles.figures)]
+    if section.dimmed:
+        runs = _overlay(runs, row.start, row.end, look.styles.dimmed)
+    for start, end in _found(source, row, look):
+        runs = _overlay(runs, *snapped(text, row.start, start, end), look.styles.found)
+    if selected:
+        runs = _overlay(runs, *snapped(text, row.start, *selected), look.styles.selected)
+    if isinstance(source, Body) and cursor is not None and cursor not in source.tail:
+        start, end = snapped(text, row.start, *source.span_of(cursor))
+        runs = _overlay(runs, start, max(end, start + 1), look.styles.cursor)
+    segments = _segments(text, runs, row, look, transcript.width)
+    if isinstance(source, Body) and row.end == source.length:
+        used = sum(segment.cell_length for segment in segments)
+        segments += _tail(source, row, look, cursor, transcript.width - used)
+    return Strip(segments).adjust_cell_length(transcript.width, look.base)
+
+
+def snapped(text: str, base: int, start: int, end: int) -> tuple[int, int]:
+    """A span widened to the clusters it touches, in a text that begins at offset `base`."""
+    if not text.isascii():
+        for cluster in clusters(text):
+            if base + cluster.start < start < base + cluster.end:
+                start = base + cluster.start
+            if base + cluster.start < end < base + cluster.end:
+                end = base + cluster.end
+    return start, end
+
+
+def _token_runs(body: Body, row: Row, look: Look) -> list[Run]:
+    base, styles, edge = look.base, look.styles, len(body.prompt)
+    runs = [Run(row.start, min(row.end, edge), base + styles.prompt)] if row.start < edge else []
+    if row.end <= edge or (choice := body.choice) is None:
+        return runs
+    index = body.token_at(max(row.start, edge))
+    if index is None:
+        return runs
+    levels = [base + style for style in styles.levels]
+    unknown = base if look.mode is Mode.OFF else base + styles.unknown
+    start = max(row.start, edge)
+    while index < body.seen and start < row.end:
+        end = min(body.span_of(index)[1], row.end)
+        if end > start:
+            place = level(choice, index, look.mode)
+            style = unknown if place is None else levels[place]
+            if look.boundaries and index % 2:
+                style += Style(underline=not style.underline)
+            runs.append(Run(start, end, style))
+            start = end
+        index += 1
+    return runs
+
+
+def _overlay(runs: Sequence[Run], start: int, end: int, style: Style) -> list[Run]:
+    laid: list[Run] = []
+    for run in runs:
+        if run.end <= start or run.start >= end:
+            laid.append(run)
+            continue
+        first, last = max(run.start, start), min(run.end, end)
+        if run.start < first:
+            laid.append(Run(run.start, first, run.style))
+        laid.append(Run(first, last, run.style + style))
+        if last < run.end:
+            laid.append(Run(last, run.end, run.style))
+    return laid
+
+
+def _found(source: Body | object, row: Row, look: Look) -> Iterator[tuple[int, int]]:
+    if look.found is None or row.block != BODY or not isinstance(source, Body):
+        return
+    first = max(row.start - look.found_length + 1, 0)
+    window = source.slice(first, min(row.end + look.found_length - 1, source.length))
+    for match in look.found.finditer(window):
+        yield first + match.start(), first + match.end()
+
+
+def _segments(text: str, runs: Sequence[Run], row: Row, look: Look, width: int) -> list[Segment]:
+    line = row.section * 3 + row.block
+    if text.isascii() and text.isprintable() and not look.whitespace:
+        return [
+            Segment(text[start - row.start : end - row.start], _at(style, start, line))
+            for start, end, style in _joined(runs)
+        ]
+    parts = _Parts(look, line, width)
+    of_run = iter(runs)
+    run = next(of_run, None)
+    for start, end, cells, kind in clusters(text):
+        while run is not None and run.end <= row.start + start:
+            run = next(of_run, None)
+        parts.add(text[start:end], row.start + start, cells, kind, run.style if run else look.base)
+    return parts.finished()
+
+
+def _joined(runs: Sequence[Run]) -> Iterator[Run]:
+    last: Run | None = None
+    for run in runs:
+        if last is not None and last.style == run.style and last.end == run.start:
+            last = Run(last.start, run.end, run.style)
+            continue
+        if last is not None:
+            yield last
+        last = run
+    if last is not None:
+        yield last
+
+
+def _at(style: Style, offset: int, line: int) -> Style:
+    return style + Style.from_meta({"offset": (offset, line)})
+
+
+class _Parts:
+    """Gathers clusters into segments; the offset of each segment's first character is kept in its style."""
+
+    def __init__(self, look: Look, line: int, width: int) -> None:
+        self._look, self._line, self._width = look, line, width
+        self._column = 0
+        self._segments: list[Segment] = []
+        self._open: list[str] = []
+        self._open_at = 0
+        self._open_style = look.base
+
+    def add(self, text: str, offset: int, cells: int, kind: int, style: Style) -> None:
+        """Add a cluster in its run's style."""
+        look = self._look
+        if kind == CONTROL:
+            self._each(escape_character(text), offset, style + look.styles.control)
+        elif kind == TAB:
+            cells = tab_cells(self._column, self._width)
+            shown = (_TAB_GLYPH if look.whitespace else " ").ljust(cells)[:cells]
+            self._each(shown, offset, style)
+        elif kind == NEWLINE:
+            cells = int(self._column < self._width)
+            self._each((_NEWLINE_GLYPH if look.whitespace else " ")[:cells], offset, style)
+        else:
+            if style is not self._open_style or not self._open:
+                self._close(offset, style)
+            self._open.append(_SPACE_GLYPH if kind == SPACE and look.whitespace else text)
+        self._column += cells
+
+    def _each(self, shown: str, offset: int, style: Style) -> None:
+        """One segment a cell, all of the one offset: a click on any of them means the one character."""
+        self._close(offset, style)
+        styled = _at(style, offset, self._line)
+        self._segments += [Segment(character, styled) for character in shown]
+
+    def _close(self, offset: int, style: Style) -> None:
+        if self._open:
+            text = "".join(self._open)
+            self._segments.append(Segment(text, _at(self._open_style, self._open_at, self._line)))
+            self._open.clear()
+        self._open_at, self._open_style = offset, style
+
+    def finished(self) -> list[Segment]:
+        """All segments."""
+        self._close(0, self._look.base)
+        return self._segments
+
+
+def _tail(body: Body, row: Row, look: Look, cursor: int | None, room: int) -> list[Segment]:
+    """What follows the text: bytes that only begin a character, and a cursor on a token without text."""
+    styles, line = look.styles, row.section * 3 + row.block
+    if body.tail and body.tail_cells > room and row.start < row.end:
+        return []
+    tail = []
+    for index in body.tail:
+        style = look.base + styles.unknown + styles.control
+        style = style + styles.cursor if index == cursor else style
+        tail += [Segment(one, _at(style, body.length, line)) for one in body.tail_text(index)]
+    if cursor is not None and not body.tail and body.span_of(cursor)[0] >= row.end:
+        tail.append(Segment(" ", _at(look.base + styles.cursor, body.length, line)))
+    return tail

@@ -1,0 +1,537 @@
+"""The transcript of runs: growing text, each token coloured by how sure the model was of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.cache import LRUCache
+from textual.geometry import Offset, Size
+from textual.message import Message
+from textual.reactive import Reactive
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.timer import Timer
+
+from workbench.domain import reading
+from workbench.domain.reading import Mode
+from workbench.tui import token_cursor
+from workbench.tui.row_painter import Look, paint, snapped
+from workbench.tui.token_cursor import Cursor, Finder
+from workbench.tui.token_styles import TokenStyles
+from workbench.tui.transcript import BODY, Place, Row, Section, Transcript
+
+_BUDGET = 0.012
+"""Seconds that laying out may take at once before the rest is left for later."""
+_SLICE = 0.006
+_CACHED = 1024
+_FEW = 256
+"""Rows up to which changed ones are looked up in the cache one by one."""
+
+PLAIN_STYLES = TokenStyles(
+    levels=(
+        Style(),
+        Style(italic=True),
+        Style(underline=True),
+        Style(bold=True),
+        Style(bold=True, underline=True),
+    ),
+    unknown=Style(),
+    prompt=Style(dim=True),
+    figures=Style(dim=True),
+    control=Style(dim=True, italic=True),
+    cursor=Style(bold=True, reverse=True),
+    found=Style(underline2=True, bold=True),
+    selected=Style(reverse=True),
+    dimmed=Style(dim=True),
+)
+"""Without any colour, until a theme's styles are set."""
+
+
+class TokenView(ScrollView, can_focus=True):
+    """Sections of prompt and answer in one scrolling view, with a cursor on a token.
+
+    The owner calls `pull` about 30 times a second while something streams.
+    """
+
+    DEFAULT_CSS = """
+    TokenView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "token(-1)", "Previous token", show=False, id="output.left"),
+        Binding("right", "token(1)", "Next token", show=False, id="output.right"),
+        Binding("up", "line(-1)", "Line above", show=False, id="output.up"),
+        Binding("down", "line(1)", "Line below", show=False, id="output.down"),
+        Binding("pageup", "page(-1)", "Page up", show=False, id="output.pageup"),
+        Binding("pagedown", "page(1)", "Page down", show=False, id="output.pagedown"),
+        Binding("home", "first_token", "First token", show=False, id="output.home"),
+        Binding("end", "follow", "Last token, and follow", show=False, id="output.end"),
+        Binding("left_square_bracket", "surprising(-1)", "Previous surprise", show=False, id="output.["),
+        Binding("right_square_bracket", "surprising(1)", "Next surprise", show=False, id="output.]"),
+        Binding("comma", "not_first(-1)", "Previous not first", show=False, id="output.comma"),
+        Binding("full_stop", "not_first(1)", "Next not first choice", show=False, id="output.stop"),
+        Binding("less_than_sign", "low_coverage(-1)", "Previous low coverage", show=False, id="output.less"),
+        Binding("greater_than_sign", "low_coverage(1)", "Next low coverage", show=False, id="output.more"),
+        Binding("n", "found(1)", "Next match", show=False, id="output.n"),
+        Binding("N", "found(-1)", "Previous match", show=False, id="output.N"),
+        Binding("shift+left", "select(-1)", "Select back", show=False, id="output.shift_left"),
+        Binding("shift+right", "select(1)", "Select on", show=False, id="output.shift_right"),
+    ]
+
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
+    """As the scrollbar always stands there, a new row needs no new layout of the screen."""
+
+    @dataclass
+    class CursorMoved(Message):
+        """The cursor is on another token."""
+
+        view: TokenView
+        key: str
+        """The section's key."""
+        position: int
+        """The token's place in the section's choice."""
+
+        @property
+        def control(self) -> TokenView:
+            """The view."""
+            return self.view
+
+    @dataclass
+    class Followed(Message):
+        """The view follows the end again."""
+
+        view: TokenView
+
+        @property
+        def control(self) -> TokenView:
+            """The view."""
+            return self.view
+
+    @dataclass
+    class Released(Message):
+        """The view stays where it is while text comes."""
+
+        view: TokenView
+
+        @property
+        def control(self) -> TokenView:
+            """The view."""
+            return self.view
+
+    def __init__(
+        self, *, token_styles: TokenStyles = PLAIN_STYLES, id: str | None = None, classes: str | None = None
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self.surprise_threshold = reading.SURPRISING
+        """Nats of surprisal above which `[` and `]` stop."""
+        self.coverage_threshold = reading.LOW_COVERAGE
+        """The coverage below which `<` and `>` stop."""
+        self._transcript = Transcript()
+        self._look = Look(Style(), token_styles)
+        self._strips: LRUCache[int, Strip] = LRUCache(_CACHED)
+        self._cursor: Cursor | None = None
+        self._column: int | None = None
+        self._selecting_from: Cursor | None = None
+        self._following = True
+        self._fitting = False
+        self._settling: Timer | None = None
+
+    # What is shown
+
+    @property
+    def sections(self) -> Sequence[Section]:
+        """The sections, in order."""
+        return self._transcript.sections
+
+    def set_sections(self, sections: Iterable[Section]) -> None:
+        """Show these sections and no others; the cursor stays where its section does."""
+        kept, cursor = list(sections), self.cursor
+        self._reflow(lambda: self._transcript.put(0, kept, _BUDGET, self._room))
+        index = self._transcript.index_of(cursor[0]) if cursor else None
+        has_it = index is not None and cursor and cursor[1] < self._transcript.body(index).seen
+        self._cursor = Cursor(index, cursor[1]) if has_it and index is not None and cursor else None
+
+    def add_section(self, section: Section) -> None:
+        """Show a section below all others."""
+        transcript = self._transcript
+        self._reflow(lambda: transcript.put(len(transcript), [section], _BUDGET, self._room))
+
+    def update_section(self, section: Section) -> None:
+        """Show the section of the same key in a new state. Raises KeyError where there is none."""
+        index = self._transcript.index_of(section.key)
+        if index is None:
+            raise KeyError(section.key)
+        if section != self._transcript.section(index):
+            self._reflow(lambda: self._transcript.change(index, section, _BUDGET, self._room))
+
+    def dim(self, key: str, dimmed: bool = True) -> None:
+        """Show a section dimmed, or no longer so. Raises KeyError where there is none."""
+        index = self._transcript.index_of(key)
+        if index is None:
+            raise KeyError(key)
+        self.update_section(replace(self._transcript.section(index), dimmed=dimmed))
+
+    def pull(self) -> bool:
+        """Show what the choices have got since the last call; whether that was anything."""
+        before = self._transcript.height
+        changed = self._transcript.pull()
+        if changed is None:
+            return False
+        place = None if self._following else self._transcript.place(self.scroll_offset.y)
+        self._forget(changed, max(before, self._transcript.height))
+        self._fit(place)
+        return True
+
+    # How it is shown
+
+    @property
+    def token_styles(self) -> TokenStyles:
+        """The styles of tokens, titles and cursor; set when the theme changes."""
+        return self._look.styles
+
+    @token_styles.setter
+    def token_styles(self, styles: TokenStyles) -> None:
+        self._look.styles = styles
+        self._repaint()
+
+    @property
+    def mode(self) -> Mode:
+        """What the colours tell."""
+        return self._look.mode
+
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        self._look.mode = mode
+        self._repaint()
+
+    @property
+    def whitespace(self) -> bool:
+        """Whether blanks, tabs and line ends show as glyphs."""
+        return self._look.whitespace
+
+    @whitespace.setter
+    def whitespace(self, shown: bool) -> None:
+        self._look.whitespace = shown
+        self._repaint()
+
+    @property
+    def boundaries(self) -> bool:
+        """Whether every other token is underlined."""
+        return self._look.boundaries
+
+    @boundaries.setter
+    def boundaries(self, shown: bool) -> None:
+        self._look.boundaries = shown
+        self._repaint()
+
+    def notify_style_update(self) -> None:
+        """Forget rows painted in the old theme."""
+        super().notify_style_update()
+        self._repaint()
+
+    def _repaint(self) -> None:
+        self._strips.clear()
+        self.refresh()
+
+    # Layout and scrolling
+
+    @property
+    def _room(self) -> int:
+        size = self.scrollable_content_region.size
+        return max(size.width * size.height, 2000)
+
+    @property
+    def is_following(self) -> bool:
+        """Whether the end stays in view as text comes."""
+        return self._following
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every row is laid out for this width; else that goes on in the background."""
+        return self._transcript.is_settled
+
+    def _reflow(self, change: Callable[[], None]) -> None:
+        """Change rows anywhere and keep the place."""
+        place = None if self._following else self._transcript.place(self.scroll_offset.y)
+        change()
+        self._strips.clear()
+        self.refresh()
+        self._fit(place)
+        if not self._transcript.is_settled and self._settling is None and self.is_attached:
+            self._settling = self.set_interval(1 / 60, self._settle)
+
+    def _settle(self) -> None:
+        place = None if self._following else self._transcript.place(self.scroll_offset.y)
+        if self._transcript.settle(_SLICE):
+            self._strips.clear()
+            self.refresh()
+            self._fit(place)
+        if self._transcript.is_settled and self._settling is not None:
+            self._settling.stop()
+            self._settling = None
+
+    def on_mount(self) -> None:
+        """Begin with the width there is."""
+        self._look.base = self.rich_style
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay out for the new width, what is seen first."""
+        width = self.scrollable_content_region.width
+        if width != self._transcript.width:
+            place = self._transcript.place(self.scroll_offset.y)
+            if self._following:
+                place = None
+            self._reflow(lambda: self._transcript.resize(width, place, _BUDGET, self._room))
+        else:
+            self._fit(None)
+
+    def _fit(self, place: Place | None) -> None:
+        """Tell the scrollbar the height, and go to a place, or to the end where that is followed."""
+        transcript = self._transcript
+        self._fitting = True
+        try:
+            self.virtual_size = Size(transcript.width, transcript.height)
+            if self._following:
+                self._scroll_y_to(self.max_scroll_y)
+            elif place is not None and place.section < len(transcript):
+                self._scroll_y_to(transcript.y_of(place))
+        finally:
+            self._fitting = False
+
+    def _scroll_y_to(self, y: int) -> None:
+        if y != self.scroll_offset.y:
+            self.scroll_to(y=y, animate=False, force=True)
+
+    def watch_virtual_size(self, size: Size) -> None:
+        """Show the new height in the scrollbar."""
+        if self.is_attached:
+            self.vertical_scrollbar.window_virtual_size = size.height
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Follow the end from when the user gets there, until they leave it."""
+        super().watch_scroll_y(old_value, new_value)
+        if not self._fitting:
+            self._follow(round(new_value) >= self.max_scroll_y)
+
+    def _follow(self, following: bool) -> None:
+        if following != self._following:
+            self._following = following
+            self.post_message(self.Followed(self) if following else self.Released(self))
+
+    # Painting
+
+    def render_line(self, y: int) -> Strip:
+        """One row of what is seen."""
+        y += self.scroll_offset.y
+        strip = self._strips.get(y)
+        if strip is None:
+            strip = self._strips[y] = self._paint(y)
+        return strip
+
+    def _paint(self, y: int) -> Strip:
+        self._look.base = self.rich_style
+        row = self._transcript.row(y)
+        if row is None or not self._transcript.width:
+            return Strip.blank(self.scrollable_content_region.width, self._look.base)
+        cursor = self._cursor.position if self._cursor and self._cursor.section == row.section else None
+        return paint(self._transcript, row, self._look, cursor, self._selected_in(row))
+
+    def _forget(self, first: int, stop: int) -> None:
+        """Paint these rows again, those of them that are seen."""
+        top, height = self.scroll_offset.y, self.size.height
+        if stop - first > _FEW:
+            self._strips.clear()
+        else:
+            for y in range(first, stop + 1):
+                self._strips.discard(y)
+        begin, end = max(first, top), min(stop + 1, top + height)
+        if begin < end:
+            self.refresh_lines(begin, end - begin)
+
+    # The cursor
+
+    @property
+    def cursor(self) -> tuple[str, int] | None:
+        """The token under the cursor: its section's key and its place in the choice."""
+        if self._cursor is None:
+            return None
+        return self._transcript.section(self._cursor.section).key, self._cursor.position
+
+    def move_cursor(self, key: str, position: int) -> None:
+        """Put the cursor on a token and show it. Raises KeyError for a section or token that is not there."""
+        index = self._transcript.index_of(key)
+        if index is None or not 0 <= position < self._transcript.body(index).seen:
+            raise KeyError(key)
+        self._move(Cursor(index, position))
+
+    def _move(self, cursor: Cursor | None, column: int | None = None) -> bool:
+        """Put the cursor on a token; nowhere means that there is nowhere to go."""
+        if cursor is None:
+            return False
+        old, self._cursor, self._column = self._cursor, cursor, column
+        if old is not None and old.section < len(self._transcript):
+            self._forget_token(old)
+        self._forget_token(cursor)
+        y = token_cursor.y_of(self._transcript, cursor)
+        top, height = self.scroll_offset.y, max(self.scrollable_content_region.height, 1)
+        if y < top or y >= top + height:
+            self._scroll_y_to(max(y - height // 3, 0))
+        self._follow(False)
+        key = self._transcript.section(cursor.section).key
+        self.post_message(self.CursorMoved(self, key, cursor.position))
+        return True
+
+    def _forget_token(self, cursor: Cursor) -> None:
+        body = self._transcript.body(cursor.section)
+        if cursor.position >= body.seen:
+            return
+        start, end = body.span_of(cursor.position)
+        first = self._transcript.y_of(Place(cursor.section, BODY, max(start - 16, 0)))
+        self._forget(first, self._transcript.y_of(Place(cursor.section, BODY, end)) + 1)
+
+    def _step(self, step: int, finder: Finder) -> bool:
+        if self._cursor is None:
+            return self._move(token_cursor.last(self._transcript))
+        return self._move(token_cursor.seek(self._transcript, self._cursor, step, finder))
+
+    def action_token(self, step: int) -> None:
+        """Go to the token after or before."""
+        self._selecting_from = None
+        if self._cursor is None:
+            self._move(token_cursor.last(self._transcript))
+        else:
+            self._move(token_cursor.beside(self._transcript, self._cursor, step))
+
+    def action_line(self, rows: int) -> None:
+        """Go some rows down, or up where negative."""
+        self._selecting_from = None
+        if self._cursor is None:
+            self._move(token_cursor.last(self._transcript))
+            return
+        column = self._column
+        if column is None:
+            column = token_cursor.column_of(self._transcript, self._cursor)
+        if not self._move(token_cursor.line(self._transcript, self._cursor, rows, column), column):
+            self.scroll_relative(y=rows, animate=False, force=True)
+
+    def action_page(self, pages: int) -> None:
+        """Go a page down, or up where negative."""
+        self.action_line(pages * max(self.scrollable_content_region.height - 1, 1))
+
+    def action_first_token(self) -> None:
+        """Go to the first token of all, and to the top."""
+        self._move(token_cursor.first(self._transcript))
+        self._scroll_y_to(0)
+
+    def action_follow(self) -> None:
+        """Go to the last token of all, and follow the end from now on."""
+        self._move(token_cursor.last(self._transcript))
+        self._follow(True)
+        self._fit(None)
+
+    def action_surprising(self, step: int) -> None:
+        """Go to the next or previous surprising token."""
+        threshold = self.surprise_threshold
+        self._step(step, partial(reading.next_surprising, threshold=threshold))
+
+    def action_not_first(self, step: int) -> None:
+        """Go to the next or previous token that was not the model's first choice."""
+        self._step(step, reading.next_not_first)
+
+    def action_low_coverage(self, step: int) -> None:
+        """Go to the next or previous token whose alternatives cover little."""
+        threshold = self.coverage_threshold
+        self._step(step, partial(reading.next_low_coverage, threshold=threshold))
+
+    async def on_click(self, event: events.Click) -> None:
+        """Put the cursor on the token that was clicked."""
+        offset = event.get_content_offset(self)
+        if offset is None or self.text_selection is not None:
+            return
+        y = offset.y + self.scroll_offset.y
+        self._selecting_from = None
+        self._move(token_cursor.token_at(self._transcript, y, offset.x))
+
+    # Finding
+
+    def find(self, text: str) -> bool:
+        """Highlight a text in whatever case, and go to the next place that has it; "" ends the search."""
+        self._look.found = re.compile(re.escape(text), re.IGNORECASE) if text else None
+        self._look.found_length = len(text)
+        self._repaint()
+        return bool(text) and self.find_next()
+
+    def find_next(self, step: int = 1) -> bool:
+        """Go to the next (step 1) or previous (-1) place found, around the end; whether there is one."""
+        if self._look.found is None or not len(self._transcript):
+            return False
+        finder = token_cursor.finder_of(self._look.found)
+        transcript = self._transcript
+        edge = Cursor(0, -1) if step > 0 else Cursor(len(transcript) - 1, transcript.body(-1).seen)
+        cursor = self._cursor or edge
+        found = token_cursor.seek(transcript, cursor, step, finder)
+        return self._move(found or token_cursor.seek(transcript, edge, step, finder))
+
+    def action_found(self, step: int) -> None:
+        """Go to the next or previous place found."""
+        self.find_next(step)
+
+    # Selecting
+
+    def action_select(self, step: int) -> None:
+        """Move the cursor and select the tokens from where this began."""
+        if self._cursor is None or (to := token_cursor.beside(self._transcript, self._cursor, step)) is None:
+            return
+        begin = self._selecting_from or self._cursor
+        self._move(to)
+        self._selecting_from = begin
+        first, last = sorted((begin, to))
+        start = self._transcript.body(first.section).span_of(first.position)[0]
+        end = self._transcript.body(last.section).span_of(last.position)[1]
+        selection = Selection(Offset(start, first.section * 3 + BODY), Offset(end, last.section * 3 + BODY))
+        self.screen.selections = {self: selection}
+
+    def selected_text(self) -> str:
+        """The exact text that is selected; empty where nothing is."""
+        selection = self.text_selection
+        found = self.get_selection(selection) if selection else None
+        return found[0] if found else ""
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The exact text of a selection, which counts characters of the blocks of sections."""
+        parts = []
+        for line in range(3 * len(self._transcript)):
+            source = self._transcript.source(*divmod(line, 3))
+            span = selection.get_span(line)
+            if span is not None and source.length:
+                end = source.length if span[1] < 0 else min(span[1], source.length)
+                parts.append(source.slice(*self._whole(line, min(span[0], end), end)))
+        return "\n".join(parts), "\n"
+
+    def _whole(self, line: int, start: int, end: int) -> tuple[int, int]:
+        """A span widened to whole visible characters, as it is shown."""
+        section, block = divmod(line, 3)
+        source = self._transcript.source(section, block)
+        for offset in (start, end):
+            row = self._transcript.row(self._transcript.y_of(Place(section, block, offset)))
+            if row is not None:
+                start, end = snapped(source.slice(row.start, row.end), row.start, start, end)
+        return start, end
+
+    def _selected_in(self, row: Row) -> tuple[int, int] | None:
+        selection = self.text_selection
+        span = selection.get_span(row.section * 3 + row.block) if selection else None
+        if span is None:
+            return None
+        return span[0], row.end if span[1] < 0 else span[1]
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Paint what is selected, or no longer is."""
+        self._repaint()
