@@ -63,7 +63,9 @@ def figures_of(run: Run, choice: int | None = None) -> str:
     parts.append(f"{count} tok")
     if (speed := tokens_per_second(run)) is not None:
         parts.append(f"{speed:.0f} tok/s")
-    logprobs = [logprob for one in choices for logprob in one.logprobs[one.echoed :]]
-    if (value := perplexity(logprobs)) is not None:
-        parts.append(f"ppl {value:.3g}")
+    # Over all tokens so far, which is too much work for every frame of a long stream.
+    if not run.is_running:
+        logprobs = [logprob for one in choices for logprob in one.logprobs[one.echoed :]]
+        if (value := perplexity(logprobs)) is not None:
+            parts.append(f"ppl {value:.3g}")
     return " · ".join(parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -81,8 +81,12 @@ class Picker(Popup[str]):
         free_text: bool = False,
         note: str = "",
         on_look: Callable[[str], None] | None = None,
+        on_open: Callable[[Picker], Awaitable[None]] | None = None,
     ) -> None:
-        """`free_text` lets what was typed be the answer; `on_look` is told of each item looked at."""
+        """`free_text` lets what was typed be the answer; `on_look` is told of each item looked at.
+
+        `on_open` runs beside the open list, to add what takes time to find out.
+        """
         super().__init__()
         self._title = title
         self._items = list(items)
@@ -91,6 +95,7 @@ class Picker(Popup[str]):
         self._free_text = free_text
         self._note = note
         self._on_look = on_look
+        self._on_open = on_open
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -105,6 +110,8 @@ class Picker(Popup[str]):
     def on_mount(self) -> None:
         """Show all."""
         self._show("")
+        if self._on_open is not None:
+            self.run_worker(self._on_open(self), exclusive=True)
 
     def add_items(self, items: Iterable[Item], note: str = "") -> None:
         """Add what became known only while the list is open."""

@@ -1,0 +1,42 @@
+"""Sending one run to wherever its endpoint is, with the embedded model started where it is that one's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from workbench.client.client import Client
+from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.domain.errors import WorkbenchError
+from workbench.domain.run import Failure, Outcome, Run
+from workbench.runner.execution import execute
+from workbench.runner.local_server import LocalServer
+
+
+async def launch(
+    client: Client,
+    local: LocalServer,
+    endpoint: Endpoint,
+    run: Run,
+    on_status: Callable[[str], None],
+) -> None:
+    """Execute a run; afterwards it has its outcome, whatever happened.
+
+    `on_status` is told what goes on before the first token. Cancelling closes the connection and leaves the
+    outcome `stopped`.
+    """
+    try:
+        if endpoint.name == LOCAL:
+            if not local.is_running:
+                on_status("starting the local model")
+            endpoint = await local.ensure(endpoint)
+            on_status("")
+        await execute(client, endpoint, run, on_status=on_status)
+        if endpoint.name == LOCAL and run.outcome is Outcome.ERROR and (death := await local.death()) is not None:
+            run.error = Failure.of(death)
+    except asyncio.CancelledError:
+        run.outcome = Outcome.STOPPED
+        raise
+    except WorkbenchError as error:
+        run.error = Failure.of(error)
+        run.outcome = Outcome.ERROR

@@ -1,0 +1,107 @@
+"""Choosing an endpoint, a model, a theme or a kind of prompt from a list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.app import App
+
+from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.domain.errors import BadValueError, WorkbenchError
+from workbench.domain.prompt import PromptKind
+from workbench.storage.endpoints import endpoint_for
+from workbench.tui.screens.popup import Item, Picker
+from workbench.tui.services import Services
+
+_KINDS = {
+    PromptKind.TEXT: "one text, exactly as typed",
+    PromptKind.TEXTS: "several texts, divided by a line ---",
+    PromptKind.TOKENS: "one text as token ids: 1, 2, 3",
+    PromptKind.TOKEN_LISTS: "several texts as token ids, one a line",
+}
+
+
+def choose_endpoint(
+    app: App[int], services: Services, current: Endpoint, take: Callable[[Endpoint], None]
+) -> None:
+    """Let a person choose an endpoint by name, or type a base URL."""
+    items = [
+        Item(one.name, one.name, one.title or one.base_url) for one in services.endpoints.endpoints.values()
+    ]
+    items += [Item(current.name, current.name, current.base_url)] * (
+        current.name not in services.endpoints.endpoints
+    )
+
+    def chosen(name: str | None) -> None:
+        if name is None:
+            return
+        try:
+            take(current if name == current.name else endpoint_for(name, None, services.endpoints))
+        except BadValueError as problem:
+            app.notify(str(problem), title="Endpoint", severity="error", markup=False)
+
+    picker = Picker(
+        "Endpoint", items, chosen=current.name, free_text=True, note="a name, or a base URL · Enter · Esc"
+    )
+    app.push_screen(picker, chosen)
+
+
+def choose_model(
+    app: App[int], services: Services, endpoint: Endpoint, current: str, take: Callable[[str], None]
+) -> None:
+    """Let a person choose a model from the endpoint's list, or type any name."""
+    known = dict.fromkeys(name for name in (current, endpoint.model) if name)
+    async def ask(picker: Picker) -> None:
+        # The embedded model is started by a run only, not by looking.
+        if endpoint.name == LOCAL and not services.local.is_running:
+            picker.add_items([], "the first run starts the embedded model")
+            return
+        try:
+            place = await services.local.ensure(endpoint) if endpoint.name == LOCAL else endpoint
+            names = await services.client.models(place)
+        except WorkbenchError as problem:
+            picker.add_items([], f"no list: {problem.title}")
+            return
+        picker.add_items([Item(name, name) for name in names], f"{len(names)} models · Enter · Esc")
+
+    def chosen(name: str | None) -> None:
+        if name is not None:
+            take(name)
+
+    picker = Picker(
+        f"Model @ {endpoint.name}",
+        [Item(name, name) for name in known],
+        chosen=current,
+        free_text=True,
+        note="asking the endpoint…",
+        on_open=ask,
+    )
+    app.push_screen(picker, chosen)
+
+
+def choose_kind(app: App[int], current: PromptKind, take: Callable[[PromptKind], None]) -> None:
+    """Let a person choose what the prompt is made of."""
+
+    def chosen(name: str | None) -> None:
+        if name is not None:
+            take(PromptKind(name))
+
+    items = [Item(kind.value, kind.value, words) for kind, words in _KINDS.items()]
+    app.push_screen(Picker("Prompt kind", items, chosen=current.value), chosen)
+
+
+def choose_theme(app: App[int], take: Callable[[str], None]) -> None:
+    """Let a person choose a theme, which is shown while it is looked at; Esc brings the old one back."""
+    before = app.theme
+    names = sorted(app.available_themes, key=str.casefold)
+
+    def look(name: str) -> None:
+        app.theme = name
+
+    def chosen(name: str | None) -> None:
+        app.theme = name or before
+        if name is not None:
+            take(name)
+
+    items = [Item(name, name, "dark" if app.available_themes[name].dark else "light") for name in names]
+    app.push_screen(Picker("Theme", items, chosen=before, on_look=look), chosen)

@@ -1,0 +1,76 @@
+"""What the screen needs from below, put together by whoever starts it."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import StorageError
+from workbench.runner.local_server import LocalServer
+from workbench.storage.config import Config, load_config
+from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoints
+from workbench.storage.folders import Folders
+
+if TYPE_CHECKING:
+    from workbench.client.client import Client
+
+
+@dataclass(slots=True)
+class Services:
+    """Folders, configuration, endpoints and what sends requests to them."""
+
+    folders: Folders
+    environment: MutableMapping[str, str]
+    config: Config
+    endpoints: EndpointList
+    endpoint: Endpoint
+    """Where the first draft is sent."""
+    local: LocalServer
+    model: str = ""
+    """The model to ask for; empty is the endpoint's own."""
+    problems: tuple[StorageError, ...] = ()
+    """What was wrong with the person's files, to be told once."""
+    _client: Client | None = field(default=None, init=False)
+
+    @staticmethod
+    def open(
+        environment: MutableMapping[str, str],
+        endpoint: str = "",
+        api_key_env: str | None = None,
+        model: str = "",
+    ) -> Services:
+        """Read the person's files; `endpoint` is a name or a base URL, empty the configured one.
+
+        Raises BadValueError where there is no such endpoint.
+        """
+        folders = Folders.default(environment)
+        config = load_config(folders)
+        endpoints = load_endpoints(folders)
+        return Services(
+            folders=folders,
+            environment=environment,
+            config=config.config,
+            endpoints=endpoints,
+            endpoint=endpoint_for(endpoint or config.config.endpoint, api_key_env, endpoints),
+            local=LocalServer(environment),
+            model=model,
+            problems=(*config.problems, *endpoints.problems),
+        )
+
+    @property
+    def client(self) -> Client:
+        """The one client; made, and its imports paid for, when something is first sent."""
+        if self._client is None:
+            from workbench.client.client import Client  # noqa: PLC0415
+
+            self._client = Client(self.environment)
+        return self._client
+
+    async def aclose(self) -> None:
+        """Close connections and end the local server."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+        await self.local.aclose()

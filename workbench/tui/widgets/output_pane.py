@@ -1,0 +1,276 @@
+"""The output: the transcript of all runs, what went wrong, and the keys that act on the token under the cursor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input
+
+from workbench.domain.choice import Alternative, Choice, Token
+from workbench.domain.reading import Mode
+from workbench.domain.run import Failure, Outcome, Run
+from workbench.tui.blocks import sections_of
+from workbench.tui.commands import Where, bindings_for, commands_at
+from workbench.tui.run_state import figures_of
+from workbench.tui.token_styles import TokenStyles
+from workbench.tui.widgets.error_block import ErrorBlock
+from workbench.tui.widgets.token_view import TokenView
+
+
+class OutputPane(Vertical):
+    """Shows runs as they grow; tells what a person wants done with a token or an answer."""
+
+    DEFAULT_CSS = """
+    OutputPane { padding: 0 1; }
+    OutputPane TokenView { height: 1fr; max-width: 102; }
+    OutputPane #find { display: none; height: 1; border: none; padding: 0; background: $panel; }
+    OutputPane #find.-open { display: block; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings_for(commands_at(Where.OUTPUT)),
+        *(Binding(str(digit), f"branch({digit})", show=False) for digit in range(1, 10)),
+    ]
+
+    view = getters.query_one(TokenView)
+    error = getters.query_one(ErrorBlock)
+
+    @dataclass
+    class AlternativeTaken(Message):
+        """A branch with an alternative in a token's place is wanted."""
+
+        run: Run
+        choice: Choice
+        position: int
+        alternative: Alternative
+
+    @dataclass
+    class Continued(Message):
+        """An answer is to join the prompt and run on."""
+
+        run: Run
+        choice: Choice
+
+    @dataclass
+    class UndoAsked(Message):
+        """The last continue is to be taken back."""
+
+    @dataclass
+    class InspectAsked(Message):
+        """The inspector is to get the focus."""
+
+    @dataclass
+    class TokenFocused(Message):
+        """The cursor is on another token."""
+
+        run: Run
+        token: Token
+
+    @dataclass
+    class ModeChanged(Message):
+        """The colours tell something else."""
+
+        mode: Mode
+
+    def __init__(self, styles: TokenStyles, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._styles = styles
+        self._runs: list[Run] = []
+        self._shown = 0
+        self.border_title = "Output"
+
+    def compose(self) -> ComposeResult:
+        yield TokenView(token_styles=self._styles)
+        yield ErrorBlock()
+        yield Input(id="find", placeholder="find", select_on_focus=False)
+
+    # --- runs --------------------------------------------------------------------------------------------
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs shown, oldest first."""
+        return self._runs
+
+    def show_runs(self, runs: list[Run]) -> None:
+        """Show these runs and no others."""
+        self._runs = list(runs)
+        self.error.hide()
+        sections = [one for number, run in enumerate(runs, 1) for one in sections_of(run, number)]
+        self.view.set_sections(sections)
+        self._show_figures()
+
+    def begin(self, run: Run) -> None:
+        """Show a new run below all others."""
+        self.error.hide()
+        self._dim_last(False)
+        self._runs.append(run)
+        self._shown = 0
+        for section in sections_of(run, len(self._runs)):
+            self.view.add_section(section)
+        self._show_figures()
+
+    def pull(self) -> None:
+        """Show what the newest run has got since."""
+        if not self._runs:
+            return
+        run = self._runs[-1]
+        if len(run.choices) != self._shown:
+            self._shown = len(run.choices)
+            self._show_choices(run)
+        if self.view.pull():
+            self._show_figures()
+
+    def end(self, run: Run) -> None:
+        """Show a run's end; nothing where it is no longer shown."""
+        if run in self._runs:
+            self._show_choices(run)
+            self._show_figures()
+
+    def fail(self, failure: Failure, where: str, field: str = "") -> None:
+        """Show what went wrong; an answer before it stays, dimmed."""
+        self.error.show(failure, where, field)
+        self._dim_last(True)
+
+    def _show_choices(self, run: Run) -> None:
+        """Bring a run's sections up to date; new choices are put where their index says."""
+        number = self._runs.index(run) + 1
+        sections = sections_of(run, number)
+        known = {section.key for section in self.view.sections}
+        if all(section.key in known for section in sections):
+            for section in sections:
+                self.view.update_section(section)
+            return
+        others = [one for one in self.view.sections if one.key.partition(":")[0] != run.id]
+        self.view.set_sections([*others, *sections])
+
+    def _dim_last(self, dimmed: bool) -> None:
+        for number, run in reversed(list(enumerate(self._runs, 1))):
+            if run.tokens and (not dimmed or run.outcome is not Outcome.ERROR):
+                for section in sections_of(run, number, dimmed):
+                    self.view.update_section(section)
+                return
+
+    def _show_figures(self) -> None:
+        self.border_subtitle = Content(figures_of(self._runs[-1])) if self._runs else ""
+
+    # --- the token under the cursor ----------------------------------------------------------------------
+
+    def focus_view(self) -> None:
+        """Give the transcript the focus."""
+        self.view.focus()
+
+    @property
+    def token(self) -> tuple[Run, Choice, int] | None:
+        """The token under the cursor: its run, choice and place."""
+        cursor = self.view.cursor
+        return None if cursor is None else self._find(*cursor)
+
+    def _find(self, key: str, position: int) -> tuple[Run, Choice, int] | None:
+        id, _, index = key.partition(":")
+        for run in self._runs:
+            if run.id == id and (choice := run.choices.get(int(index))) is not None and position < len(choice):
+                return run, choice, position
+        return None
+
+    @on(TokenView.CursorMoved)
+    def _tell_token(self, event: TokenView.CursorMoved) -> None:
+        event.stop()
+        if (found := self._find(event.key, event.position)) is not None:
+            run, choice, position = found
+            self.post_message(self.TokenFocused(run, choice.token(position)))
+
+    def take_alternative(self, place: int) -> None:
+        """Ask for a branch with the alternative at a place of the inspector's list, from 0."""
+        if (found := self.token) is None:
+            return
+        run, choice, position = found
+        rows = ranked_alternatives(choice.token(position))
+        if place < len(rows):
+            self.post_message(self.AlternativeTaken(run, choice, position, rows[place]))
+
+    def action_branch(self, digit: int) -> None:
+        """Branch with a numbered alternative."""
+        self.take_alternative(digit - 1)
+
+    def _answer(self) -> tuple[Run, Choice] | None:
+        """The answer with the cursor, else the newest one."""
+        if (found := self.token) is not None:
+            return found[0], found[1]
+        newest = next((run for run in reversed(self._runs) if run.choices), None)
+        return None if newest is None else (newest, newest.ordered[0])
+
+    def action_continue_answer(self) -> None:
+        """Let the answer join the prompt and run on."""
+        if (answer := self._answer()) is not None:
+            self.post_message(self.Continued(*answer))
+
+    def action_undo_continue(self) -> None:
+        """Take the last continue back."""
+        self.post_message(self.UndoAsked())
+
+    def action_inspect(self) -> None:
+        """Go to the inspector."""
+        if self.view.cursor is None:
+            self.view.action_token(1)
+        self.post_message(self.InspectAsked())
+
+    def action_copy_answer(self) -> None:
+        """Copy the selection, else the answer's exact text."""
+        text = self.view.selected_text()
+        if not text and (answer := self._answer()) is not None:
+            text = answer[1].text
+        if text:
+            self.app.copy_to_clipboard(text)
+            self.app.notify(f"Copied {len(text)} characters.", markup=False, timeout=2)
+
+    # --- how it looks ------------------------------------------------------------------------------------
+
+    def set_styles(self, styles: TokenStyles) -> None:
+        """Draw with the styles of another theme."""
+        self._styles = styles
+        self.view.token_styles = styles
+
+    def action_cycle_colour(self) -> None:
+        """Let the colours tell the next thing."""
+        modes = list(Mode)
+        self.view.mode = modes[(modes.index(self.view.mode) + 1) % len(modes)]
+        self.post_message(self.ModeChanged(self.view.mode))
+
+    def action_toggle_whitespace(self) -> None:
+        """Show blanks, tabs and line ends, or not."""
+        self.view.whitespace = not self.view.whitespace
+
+    def action_find(self) -> None:
+        """Ask for a text to find."""
+        find = self.query_one("#find", Input)
+        find.add_class("-open")
+        find.focus()
+
+    @on(Input.Changed, "#find")
+    def _find_typed(self, event: Input.Changed) -> None:
+        event.stop()
+        found = self.view.find(event.value)
+        self.query_one("#find", Input).set_class(bool(event.value) and not found, "-missing")
+
+    @on(Input.Submitted, "#find")
+    def _find_next(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.close_find(keep=True)
+
+    def close_find(self, keep: bool = False) -> bool:
+        """Close the search, with what it found still marked for `n` and `N`; False where it is not open."""
+        find = self.query_one("#find", Input)
+        if not find.has_class("-open"):
+            return False
+        find.remove_class("-open")
+        if not keep:
+            find.value = ""
+            self.view.find("")
+        self.view.focus()
+        return True
