@@ -1,0 +1,120 @@
+"""Chat templates of Hugging Face models, rendered in a sandboxed process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from workbench.chat.rendered import Rendered, find_specials
+from workbench.chat.sandbox import Limits, Sandbox
+from workbench.chat.templates import BuiltinTemplate
+from workbench.domain.conversation import Conversation, conversation_to_json
+from workbench.domain.errors import TemplateError
+from workbench.domain.json_values import JsonObject
+
+_NO_VARIABLES: JsonObject = MappingProxyType({})
+_TAG = "~answer goes on here~"
+_PROBE = "~probe~"
+
+
+@dataclass(frozen=True, slots=True)
+class JinjaTemplate:
+    """A `chat_template` and what its tokenizer lends it."""
+
+    name: str
+    """Where it came from, for a person."""
+    source: str
+    bos: str = ""
+    """The tokenizer's begin-of-text token as text; empty where unknown."""
+    eos: str = ""
+    stop: tuple[str, ...] = ()
+    """Further stop sequences, beyond `eos` and what the template writes after an answer."""
+    specials: tuple[str, ...] = ()
+    """Further special tokens, to be marked in a preview."""
+    variables: JsonObject = field(default_factory=lambda: _NO_VARIABLES)
+    """Further variables for the template, such as `enable_thinking`."""
+
+
+class ChatRenderer:
+    """Makes prompts of conversations, through a built-in template or one of Jinja.
+
+    Jinja runs in a child process that is started with the first such template and kept for the next; close
+    the renderer to end it. Calls may overlap and be cancelled, as a live preview does.
+    """
+
+    def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 - a frozen value
+        self._sandbox = Sandbox(limits)
+        self._endings: tuple[tuple[str, str, str], str] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id while it is alive."""
+        return self._sandbox.pid
+
+    async def render(self, template: BuiltinTemplate | JinjaTemplate, conversation: Conversation) -> Rendered:
+        """The exact prompt of a conversation, with its stop sequences.
+
+        Raises TemplateError where the template is broken, hostile, or refuses the conversation.
+        """
+        if isinstance(template, BuiltinTemplate):
+            return template.render(conversation)
+        prompt = await self._prompt(template, conversation)
+        stop = await self._stop_sequences(template)
+        specials = find_specials(
+            prompt, conversation, (template.bos, template.eos, *template.stop, *template.specials)
+        )
+        return Rendered(prompt, stop, specials, template.bos if prompt.startswith(template.bos) else "")
+
+    async def aclose(self) -> None:
+        """End the child process."""
+        await self._sandbox.aclose()
+
+    async def _prompt(self, template: JinjaTemplate, conversation: Conversation) -> str:
+        messages = conversation_to_json(conversation)
+        if not conversation.prefill:
+            return await self._run(template, messages, add_generation_prompt=True)
+        # The template writes the answer as if it were whole; what it writes after the mark is not yet due.
+        # The mark also keeps a template that strips turns from stripping the end of the prefill.
+        messages.append({"role": "assistant", "content": conversation.prefill + _TAG})
+        written = await self._run(template, messages, add_generation_prompt=False)
+        prompt, tag, _ = written.rpartition(_TAG)
+        if not tag or not prompt.endswith(conversation.prefill.lstrip()):
+            raise TemplateError(
+                "The template cannot continue an answer",
+                "It changes the text of the answer it is given.",
+                "Leave the beginning of the answer empty, or choose another template.",
+            )
+        return prompt
+
+    async def _stop_sequences(self, template: JinjaTemplate) -> tuple[str, ...]:
+        """What ends an answer: the end token, and what the template writes after a finished answer."""
+        ending = await self._ending(template)
+        return tuple(dict.fromkeys(one for one in (ending, template.eos, *template.stop) if one))
+
+    async def _ending(self, template: JinjaTemplate) -> str:
+        key = (template.source, template.bos, template.eos)
+        if self._endings is not None and self._endings[0] == key:
+            return self._endings[1]
+        turns = [{"role": "user", "content": "."}, {"role": "assistant", "content": _PROBE}]
+        try:
+            written = await self._run(template, turns, add_generation_prompt=False)
+        except TemplateError:
+            written = ""  # a template may want more than these two turns
+        _, _, after = written.rpartition(_PROBE)
+        ending = next(iter(after.split()), "") if after != written else ""
+        self._endings = (key, ending)
+        return ending
+
+    async def _run(
+        self, template: JinjaTemplate, messages: list[dict[str, str]], add_generation_prompt: bool
+    ) -> str:
+        variables = {
+            "tools": None,
+            "documents": None,
+            "bos_token": template.bos,
+            "eos_token": template.eos,
+            **template.variables,
+            "messages": messages,
+            "add_generation_prompt": add_generation_prompt,
+        }
+        return await self._sandbox.render(template.source, variables)

@@ -1,0 +1,221 @@
+"""Renders chat templates in a process of its own: `python -m workbench.chat.render_worker`.
+
+One JSON object a line comes in, one goes out. Templates are programs by strangers, so this process holds no
+secrets, may neither write files nor start processes, and has little memory; its parent ends it when it takes
+too long.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from functools import lru_cache
+from types import TracebackType
+from typing import TYPE_CHECKING, NoReturn
+
+from jinja2 import TemplateError, TemplateSyntaxError, UndefinedError, nodes
+from jinja2.exceptions import SecurityError
+from jinja2.ext import Extension, LoopControlExtension
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from jinja2.parser import Parser
+
+_FAILURES = (
+    TemplateError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What the code of a template can raise."""
+
+
+class RefusedByTemplate(TemplateError):
+    """The template itself says that it cannot render this conversation."""
+
+
+class TooLong(TemplateError):
+    """The output is longer than allowed."""
+
+
+class StrictSandbox(ImmutableSandboxedEnvironment):
+    """Jinja's sandbox, where reaching for a forbidden attribute is an error even if nothing is done with it."""
+
+    def unsafe_undefined(self, obj: object, attribute: str) -> NoReturn:
+        """Called for every attribute that the sandbox keeps from the template."""
+        raise SecurityError(f"access to {attribute!r} of {type(obj).__name__!r} is forbidden")
+
+
+class GenerationTag(Extension):
+    """`{% generation %}` marks answers for training; here it shows what it holds."""
+
+    tags = {"generation"}  # noqa: RUF012 - Jinja declares it as an instance's
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        """The statements between the tag and its end."""
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+class PublicNamespace(Namespace):
+    """Jinja's `namespace`, without the names by which templates have broken out of the sandbox."""
+
+    def __init__(*args: object, **values: object) -> None:
+        """As Jinja's; the odd signature leaves `self` free as a name."""
+        own, *mappings = args
+        assert isinstance(own, Namespace)
+        merged = dict(*mappings, **values)
+        for name in merged:
+            _check_public(name)
+        Namespace.__init__(own, merged)
+
+    def __setitem__(self, name: str, value: object) -> None:
+        _check_public(name)
+        Namespace.__setitem__(self, name, value)
+
+
+def _check_public(name: object) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise SecurityError(f"a namespace cannot hold {name!r}")
+
+
+def _raise_exception(message: object) -> None:
+    raise RefusedByTemplate(str(message))
+
+
+def _strftime_now(form: str) -> str:
+    return datetime.now().strftime(form)
+
+
+def _tojson(
+    value: object,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    return json.dumps(
+        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )
+
+
+@lru_cache(maxsize=8)
+def _compile(source: str) -> Template:
+    environment = StrictSandbox(
+        trim_blocks=True, lstrip_blocks=True, extensions=[GenerationTag, LoopControlExtension]
+    )
+    environment.filters["tojson"] = _tojson
+    environment.globals.update(
+        raise_exception=_raise_exception, strftime_now=_strftime_now, namespace=PublicNamespace
+    )
+    return environment.from_string(source)
+
+
+def _render(source: str, variables: Mapping[str, object], limit: int) -> str:
+    parts: list[str] = []
+    length = 0
+    for part in _compile(source).generate(variables):
+        length += len(part)
+        if length > limit:
+            raise TooLong(f"more than {limit} characters")
+        parts.append(part)
+    return "".join(parts)
+
+
+def _answer(request: Mapping[str, object]) -> dict[str, object]:
+    source, variables, limit = request["template"], request["variables"], request["output_limit"]
+    assert isinstance(source, str)
+    assert isinstance(variables, Mapping)
+    assert isinstance(limit, int)
+    try:
+        return {"text": _render(source, variables, limit)}
+    except _FAILURES as error:
+        line = error.lineno if isinstance(error, TemplateSyntaxError) else _line(error.__traceback__)
+        return {"error": _kind(error), "message": str(error)[:1000], "line": line}
+
+
+def _kind(error: Exception) -> str:
+    match error:
+        case TemplateSyntaxError():
+            return "syntax"
+        case RefusedByTemplate():
+            return "refused"
+        case SecurityError():
+            return "security"
+        case TooLong():
+            return "size"
+        case UndefinedError():
+            return "undefined"
+        case MemoryError():
+            return "memory"
+        case _:
+            return type(error).__name__
+
+
+def _line(traceback: TracebackType | None) -> int | None:
+    """The template's innermost line in a traceback that Jinja has rewritten."""
+    line = None
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == "<template>":
+            line = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return line
+
+
+def _limits() -> Iterator[tuple[str, int]]:
+    yield "RLIMIT_CORE", 0
+    yield "RLIMIT_FSIZE", 0
+    yield "RLIMIT_NPROC", 0
+
+
+def _restrict(memory: int) -> None:
+    if sys.platform == "win32":
+        return
+    import resource
+
+    for name, most in (*_limits(), ("RLIMIT_AS", memory)):
+        # Not every system knows every limit, and some refuse to lower one.
+        with suppress(AttributeError, ValueError, OSError):
+            resource.setrlimit(getattr(resource, name), (most, most))
+
+
+def _allow_seconds(seconds: float) -> None:
+    """Let the next request use some processor time: a loop ends even when the parent is gone."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    most = math.ceil(used.ru_utime + used.ru_stime + seconds) + 1
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CPU, (most, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+def main() -> None:
+    """Answer requests until the parent closes the pipe."""
+    memory, seconds = int(sys.argv[1]), float(sys.argv[2])
+    # Ctrl+C in the terminal is the parent's to handle.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _restrict(memory)
+    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
+    print('{"ready": true}', file=answers, flush=True)
+    for line in sys.stdin.buffer:
+        _allow_seconds(seconds)
+        print(json.dumps(_answer(json.loads(line))), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""What a template makes of a conversation, with the special tokens in it found again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from workbench.domain.conversation import Conversation
+
+_USUAL = (
+    r"<\|[^<>|\s]{1,40}\|>|<｜[^<>｜\s]{1,40}｜>|</?s>|<(?:bos|eos|pad|unk)>|</?think>"
+    r"|<(?:start|end)_of_turn>|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]|<</?SYS>>"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A special token in a prompt, or what plays its part in plain formats (`### Response:`)."""
+
+    start: int
+    """In characters."""
+    end: int
+    injected: bool = False
+    """Whether a turn's own text holds it: the endpoint will read it as special all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The exact prompt of a conversation."""
+
+    prompt: str
+    stop: tuple[str, ...]
+    """Texts at which the answer ends."""
+    specials: tuple[Span, ...] = ()
+    """In order, not overlapping."""
+    bos: str = ""
+    """The begin-of-text token that the prompt starts with; empty where it starts with none."""
+
+    def without_bos(self) -> Rendered:
+        """The same without the begin-of-text token, for endpoints that put one before every prompt."""
+        cut = len(self.bos)
+        if not cut:
+            return self
+        kept = tuple(
+            replace(span, start=span.start - cut, end=span.end - cut)
+            for span in self.specials
+            if span.start >= cut
+        )
+        return Rendered(self.prompt[cut:], self.stop, kept)
+
+
+def find_specials(prompt: str, conversation: Conversation, known: Iterable[str]) -> tuple[Span, ...]:
+    """The special tokens in a prompt: those of the template, and those that are usual elsewhere."""
+    pattern = _pattern(known)
+    turns = _turns_with_specials(prompt, conversation, pattern)
+    return tuple(
+        Span(match.start(), match.end(), any(a <= match.start() and match.end() <= b for a, b in turns))
+        for match in pattern.finditer(prompt)
+    )
+
+
+def _pattern(known: Iterable[str]) -> re.Pattern[str]:
+    longest_first = sorted({one for one in known if one}, key=lambda one: (-len(one), one))
+    return re.compile("|".join([*map(re.escape, longest_first), _USUAL]))
+
+
+def _turns_with_specials(
+    prompt: str, conversation: Conversation, pattern: re.Pattern[str]
+) -> Sequence[tuple[int, int]]:
+    """Where the prompt holds those turns whose own text has special tokens in it."""
+    texts = [
+        conversation.system or "",
+        *(message.text for message in conversation.messages),
+        conversation.prefill,
+    ]
+    found: list[tuple[int, int]] = []
+    at = 0
+    for text in (text.strip() for text in texts):
+        if pattern.search(text) and (start := prompt.find(text, at)) >= 0:
+            at = start + len(text)
+            found.append((start, at))
+    return found

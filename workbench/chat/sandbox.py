@@ -1,0 +1,196 @@
+"""The process that renders chat templates, from its parent's side: started when needed, ended on overrun."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from workbench.domain.display import one_line
+from workbench.domain.errors import TemplateError
+from workbench.domain.json_values import JsonObject
+
+_START_SECONDS = 20
+_ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "SYSTEMROOT", "TZ", "LANG", "LC_ALL")
+"""What the process is told of the environment: what Python needs, and no keys."""
+
+_HINTS = {
+    "security": "Templates may use strings, lists and their public methods, nothing of Python's inside.",
+    "refused": "The template itself refuses this conversation; change the turns or choose another template.",
+    "undefined": "The template expects a variable or a field that this conversation does not have.",
+    "syntax": "Correct the template, or choose another one.",
+}
+_TITLES = {
+    "security": "The template reached for something forbidden",
+    "refused": "The template refused the conversation",
+    "undefined": "The template uses something that is not there",
+    "syntax": "The template is not valid",
+    "size": "The template's output is too long",
+    "memory": "The template used too much memory",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What rendering one prompt may take."""
+
+    seconds: float = 2.0
+    """Time on the clock, beyond the start of the process."""
+    characters: int = 2_000_000
+    """Length of the output."""
+    memory: int = 400_000_000
+    """Address space of the process in bytes, where the system can limit it."""
+
+
+class Sandbox:
+    """One process that renders templates one after another; started again after it had to be ended."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._process: asyncio.subprocess.Process | None = None
+        self._lock = asyncio.Lock()
+        self._exchange: asyncio.Task[str] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process's id while it is alive."""
+        process = self._process
+        return process.pid if process is not None and process.returncode is None else None
+
+    async def render(self, source: str, variables: JsonObject) -> str:
+        """The text that a template makes of variables.
+
+        A caller that is cancelled leaves the process usable: the exchange goes on behind it.
+        Raises TemplateError for a template that is broken, refuses, or runs out of a limit.
+        """
+        async with self._lock:
+            if self._exchange is not None:
+                with suppress(TemplateError):
+                    await asyncio.shield(self._exchange)
+            self._exchange = asyncio.create_task(self._ask(source, variables))
+            text = await asyncio.shield(self._exchange)
+            self._exchange = None
+            return text
+
+    async def aclose(self) -> None:
+        """End the process."""
+        exchange, self._exchange = self._exchange, None
+        await self._end()
+        if exchange is not None:
+            with suppress(TemplateError):
+                await exchange
+            await self._end()
+
+    async def _ask(self, source: str, variables: JsonObject) -> str:
+        process = self._process if self.pid is not None else None
+        process = process or await self._start()
+        request = {
+            "template": source,
+            "variables": variables,
+            "output_limit": self._limits.characters,
+        }
+        line = json.dumps(request).encode() + b"\n"
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                answer = await self._exchange_lines(process, line)
+        except TimeoutError:
+            await self._end()
+            raise TemplateError(
+                f"The template did not finish within {self._limits.seconds:g} s",
+                "It was ended.",
+                "It loops without end, or does far more than a template needs to.",
+            ) from None
+        return self._read(answer)
+
+    async def _exchange_lines(self, process: asyncio.subprocess.Process, line: bytes) -> bytes:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(ConnectionError):
+            process.stdin.write(line)
+            await process.stdin.drain()
+        try:
+            answer = await process.stdout.readline()
+        except ValueError:  # longer than the reader's limit
+            answer = b""
+        if not answer.endswith(b"\n"):
+            await self._end()
+            raise TemplateError(
+                "The template's process ended",
+                _how(process.returncode),
+                "The template used too much memory or nests too deeply.",
+            )
+        return answer
+
+    def _read(self, answer: bytes) -> str:
+        reply = json.loads(answer)
+        if isinstance(text := reply.get("text"), str):
+            return text
+        raise _error(reply, self._limits)
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        limits = self._limits
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",  # the current folder must not lend modules to the process
+            "-m",
+            "workbench.chat.render_worker",
+            str(limits.memory),
+            str(limits.seconds),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=_environment(os.environ),
+            # A character takes at most twelve bytes in a line of ASCII JSON.
+            limit=limits.characters * 12 + 65536,
+        )
+        self._process = process
+        assert process.stdout is not None
+        ready = b""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_START_SECONDS):
+                ready = await process.stdout.readline()
+        if not ready:
+            await self._end()
+            raise TemplateError(
+                "The process that renders templates did not start",
+                _how(process.returncode),
+                "Try again, or choose a built-in template.",
+            )
+        return process
+
+    async def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+        await process.wait()
+
+
+def _environment(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: environment[name] for name in _ENVIRONMENT if name in environment}
+
+
+def _error(reply: JsonObject, limits: Limits) -> TemplateError:
+    kind, words, line = str(reply.get("error")), one_line(str(reply.get("message"))), reply.get("line")
+    if kind == "size":
+        words = f"More than {limits.characters:,} characters came out of it."
+    elif kind == "memory":
+        words = f"It may use {limits.memory // 1_000_000} MB."
+    elif kind not in _TITLES:
+        words = f"{one_line(kind, 40)}: {words}"
+    where = f"Line {line}: " if isinstance(line, int) else ""
+    return TemplateError(_TITLES.get(kind, "The template failed"), where + words, _HINTS.get(kind, ""))
+
+
+def _how(returncode: int | None) -> str:
+    if returncode is not None and returncode < 0:
+        with suppress(ValueError):
+            return f"Signal {signal.Signals(-returncode).name}."
+    return f"Exit status {returncode}."

@@ -1,0 +1,211 @@
+"""Templates that are built in, each written from its published format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from types import MappingProxyType
+
+from workbench.chat.rendered import Rendered, find_specials
+from workbench.domain.conversation import Conversation, Message, Role
+
+
+class SystemPlace(Enum):
+    """Where a format puts the system prompt."""
+
+    OWN_TURN = auto()
+    FIRST_USER_TURN = auto()
+    LAST_USER_TURN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands around the text of one turn."""
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltinTemplate:
+    """A format as a table: what surrounds each kind of turn."""
+
+    name: str
+    title: str
+    """What it is and whose models use it, for a list of choices."""
+    user: Frame
+    assistant: Frame
+    system: Frame
+    """Around the system prompt where it has a turn of its own, else only what divides it from the turn."""
+    opening: str
+    """What stands before an answer that the model begins itself."""
+    stop: tuple[str, ...]
+    specials: tuple[str, ...] = ()
+    bos: str = ""
+    system_place: SystemPlace = SystemPlace.OWN_TURN
+    default_system: str = ""
+    """The system prompt where a conversation leaves it to the template."""
+    trims: bool = False
+    """Whether the published format strips blanks around the text of a turn."""
+
+    def render(self, conversation: Conversation) -> Rendered:
+        """The exact prompt of a conversation. The prefill is never stripped: the model goes on from it."""
+        turns = self._turns(conversation)
+        opening = self.assistant.before + conversation.prefill if conversation.prefill else self.opening
+        prompt = self.bos + "".join(map(self._turn, turns)) + opening
+        specials = find_specials(prompt, conversation, (self.bos, *self.specials))
+        return Rendered(prompt, self.stop, specials, self.bos)
+
+    def _turn(self, message: Message) -> str:
+        match message.role:
+            case Role.SYSTEM:
+                frame = self.system
+            case Role.USER:
+                frame = self.user
+            case Role.ASSISTANT:
+                frame = self.assistant
+        return f"{frame.before}{self._trimmed(message.text)}{frame.after}"
+
+    def _turns(self, conversation: Conversation) -> Sequence[Message]:
+        system = self.default_system if conversation.system is None else conversation.system
+        turns = list(conversation.messages)
+        if self.system_place is SystemPlace.OWN_TURN:
+            return [Message(Role.SYSTEM, system), *turns] if system else turns
+        turns = self._with_folded_turns(turns)
+        users = [place for place, turn in enumerate(turns) if turn.role is Role.USER]
+        if not system:
+            return turns
+        if not users:
+            return [Message(Role.USER, system), *turns]
+        place = users[0 if self.system_place is SystemPlace.FIRST_USER_TURN else -1]
+        turns[place] = self._folded(system, turns[place].text)
+        return turns
+
+    def _with_folded_turns(self, messages: Sequence[Message]) -> list[Message]:
+        """System turns in mid-conversation become the beginning of the user's turn after them."""
+        turns: list[Message] = []
+        waiting = ""
+        for message in messages:
+            if message.role is Role.SYSTEM:
+                waiting = f"{waiting}{message.text}{self.system.after}"
+            elif waiting and message.role is Role.USER:
+                turns.append(Message(Role.USER, waiting + self._trimmed(message.text)))
+                waiting = ""
+            else:
+                turns.append(message)
+        return [*turns, Message(Role.USER, waiting.removesuffix(self.system.after))] if waiting else turns
+
+    def _folded(self, system: str, text: str) -> Message:
+        return Message(Role.USER, f"{self._trimmed(system)}{self.system.after}{self._trimmed(text)}")
+
+    def _trimmed(self, text: str) -> str:
+        return text.strip() if self.trims else text
+
+
+def plain_template(
+    user: str = "User: ", assistant: str = "Assistant: ", system: str = "", separator: str = "\n"
+) -> BuiltinTemplate:
+    """Plain text with prefixes of one's own; turns are divided by the separator.
+
+    An answer that the model begins itself opens with the prefix without its trailing blanks, because models
+    write a word's blank together with the word.
+    """
+    stop = separator + user.rstrip()
+    return BuiltinTemplate(
+        "plain",
+        "Plain text with prefixes",
+        user=Frame(user, separator),
+        assistant=Frame(assistant, separator),
+        system=Frame(system, separator),
+        opening=assistant.rstrip(),
+        stop=(stop,) if stop.strip() else (),
+        specials=tuple(prefix.rstrip() for prefix in (user, assistant, system)),
+    )
+
+
+CHATML = BuiltinTemplate(
+    "chatml",
+    "ChatML (Qwen, SmolLM2, Yi, Hermes)",
+    user=Frame("<|im_start|>user\n", "<|im_end|>\n"),
+    assistant=Frame("<|im_start|>assistant\n", "<|im_end|>\n"),
+    system=Frame("<|im_start|>system\n", "<|im_end|>\n"),
+    opening="<|im_start|>assistant\n",
+    stop=("<|im_end|>",),
+    specials=("<|im_start|>", "<|im_end|>"),
+)
+
+LLAMA_3 = BuiltinTemplate(
+    "llama3",
+    "Llama 3 (Meta Llama 3 to 3.3 Instruct)",
+    user=Frame("<|start_header_id|>user<|end_header_id|>\n\n", "<|eot_id|>"),
+    assistant=Frame("<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>"),
+    system=Frame("<|start_header_id|>system<|end_header_id|>\n\n", "<|eot_id|>"),
+    opening="<|start_header_id|>assistant<|end_header_id|>\n\n",
+    stop=("<|eot_id|>",),
+    specials=("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"),
+    bos="<|begin_of_text|>",
+    trims=True,
+)
+
+MISTRAL = BuiltinTemplate(
+    "mistral",
+    "Mistral (7B Instruct v0.3, Mixtral 8x22B)",
+    user=Frame("[INST] ", "[/INST]"),
+    assistant=Frame(" ", "</s>"),
+    system=Frame("", "\n\n"),
+    opening="",
+    stop=("</s>", "[INST]"),
+    specials=("[INST]", "[/INST]", "</s>"),
+    bos="<s>",
+    system_place=SystemPlace.LAST_USER_TURN,
+)
+
+GEMMA = BuiltinTemplate(
+    "gemma",
+    "Gemma (Google Gemma 1 to 3 Instruct)",
+    user=Frame("<start_of_turn>user\n", "<end_of_turn>\n"),
+    assistant=Frame("<start_of_turn>model\n", "<end_of_turn>\n"),
+    system=Frame("", "\n\n"),
+    opening="<start_of_turn>model\n",
+    stop=("<end_of_turn>",),
+    specials=("<start_of_turn>", "<end_of_turn>"),
+    bos="<bos>",
+    system_place=SystemPlace.FIRST_USER_TURN,
+    trims=True,
+)
+
+ALPACA = BuiltinTemplate(
+    "alpaca",
+    "Alpaca (instruction and response)",
+    user=Frame("### Instruction:\n", "\n\n"),
+    assistant=Frame("### Response:", "\n\n"),
+    system=Frame("", "\n\n"),
+    opening="### Response:",
+    stop=("### Instruction:",),
+    specials=("### Instruction:", "### Response:"),
+    default_system=(
+        "Below is an instruction that describes a task. "
+        "Write a response that appropriately completes the request."
+    ),
+)
+
+VICUNA = BuiltinTemplate(
+    "vicuna",
+    "Vicuna v1.1 (USER and ASSISTANT)",
+    user=Frame("USER: ", " "),
+    assistant=Frame("ASSISTANT: ", "</s>"),
+    system=Frame("", " "),
+    opening="ASSISTANT:",
+    stop=("</s>", "USER:"),
+    specials=("USER:", "ASSISTANT:", "</s>"),
+    default_system=(
+        "A chat between a curious user and an artificial intelligence assistant. "
+        "The assistant gives helpful, detailed, and polite answers to the user's questions."
+    ),
+)
+
+BUILTIN_TEMPLATES: Mapping[str, BuiltinTemplate] = MappingProxyType(
+    {one.name: one for one in (plain_template(), CHATML, LLAMA_3, MISTRAL, GEMMA, ALPACA, VICUNA)}
+)
+"""By name, in the order in which they are offered."""

@@ -1,0 +1,101 @@
+"""Conversations: turns with roles, which a template makes into one prompt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from workbench.domain.errors import BadValueError
+from workbench.domain.json_values import JsonValue
+
+
+class Role(StrEnum):
+    """Who speaks in a turn."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+_ROLES = tuple(Role)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn."""
+
+    role: Role
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What has been said, and how the next answer begins."""
+
+    messages: tuple[Message, ...] = ()
+    """The turns in order."""
+    system: str | None = None
+    """The system prompt; None leaves it to the template, an empty text asks for none."""
+    prefill: str = ""
+    """The beginning of the next answer, for the model to go on from; empty where it begins itself."""
+
+    def said(self, text: str) -> Conversation:
+        """The conversation with one more turn of the user."""
+        return replace(self, messages=(*self.messages, Message(Role.USER, text)))
+
+    def answered(self, text: str) -> Conversation:
+        """The conversation with the model's answer: the prefill and the text that came after it."""
+        answer = Message(Role.ASSISTANT, self.prefill + text)
+        return replace(self, messages=(*self.messages, answer), prefill="")
+
+    def reopened(self) -> Conversation:
+        """The conversation with its last answer cut off and to be continued; unchanged where none is last."""
+        if self.prefill or not self.messages or self.messages[-1].role is not Role.ASSISTANT:
+            return self
+        return replace(self, messages=self.messages[:-1], prefill=self.messages[-1].text)
+
+
+def conversation_to_json(conversation: Conversation) -> list[dict[str, str]]:
+    """The turns as chat endpoints spell them, the system prompt first, without the prefill."""
+    system = [{"role": Role.SYSTEM.value, "content": conversation.system}] if conversation.system else []
+    return [*system, *({"role": one.role.value, "content": one.text} for one in conversation.messages)]
+
+
+def conversation_from_json(value: JsonValue) -> Conversation:
+    """The conversation in a list of `{"role": …, "content": …}`, or in an object that has it as `messages`.
+
+    A first turn of the system becomes the system prompt; an object may also hold `system` and `prefill`.
+    Raises BadValueError naming the turn at fault, counted from 1.
+    """
+    system: JsonValue = None
+    prefill: JsonValue = ""
+    if isinstance(value, dict):
+        system, prefill = value.get("system"), value.get("prefill", "")
+        value = value.get("messages")
+    if not isinstance(value, list):
+        raise _bad("must be a list of turns")
+    if not (system is None or isinstance(system, str)) or not isinstance(prefill, str):
+        raise _bad("system and prefill must be texts")
+    messages = tuple(_message(number, one) for number, one in enumerate(value, 1))
+    if system is None and messages and messages[0].role is Role.SYSTEM:
+        return Conversation(messages[1:], messages[0].text, prefill)
+    return Conversation(messages, system, prefill)
+
+
+def _message(number: int, value: JsonValue) -> Message:
+    match value:
+        case {"role": str(role), "content": str(text)} if role in _ROLES:
+            return Message(Role(role), text)
+        case {"role": str(role)} if role not in _ROLES:
+            raise _bad(f"turn {number} has the role {role[:40]!r}")
+        case _:
+            raise _bad(f"turn {number} needs a role and a content that is a text")
+
+
+def _bad(why: str) -> BadValueError:
+    roles = ", ".join(_ROLES)
+    return BadValueError(
+        f"conversation: {why}",
+        hint=f'Turns look like {{"role": "user", "content": "…"}}; roles are {roles}.',
+        field="messages",
+    )
