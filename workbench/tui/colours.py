@@ -1,0 +1,255 @@
+"""From a theme and the terminal's colours to the styles of tokens.
+
+Surprise has more ink: five levels of one hue, mixed from the theme's background in equal steps of what the
+eye sees. Terminals with 16 colours or none have tables of their own, as down-sampling would merge levels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from functools import partial
+
+from rich.color import Color as RichColor
+from rich.style import Style
+from textual.color import Color, Lab, lab_to_rgb, rgb_to_lab
+
+from workbench.tui.themes import LEVELS, Themes, WorkbenchTheme
+from workbench.tui.token_styles import TokenStyles
+
+READABLE = 4.5
+"""The least contrast between text and what it lies on (WCAG 2.2, 1.4.3)."""
+
+SIXTEEN_THEME = "sixteen"
+"""The theme for terminals with 16 colours or none; it uses the terminal's own."""
+
+_WHITE, _BLACK = Color(255, 255, 255), Color(0, 0, 0)
+_MUTED = 0.3
+"""How far muted text is mixed towards the background, where it stays readable."""
+
+
+_NEAR = 16
+"""How many of the 256 colours are looked at for a level, and how many beginnings are followed."""
+_LIGHTNESS_STEP = 12
+"""The least difference in CIE lightness between two levels in the 256 colours."""
+
+
+class ColourDepth(StrEnum):
+    """How many colours a terminal has."""
+
+    NONE = "none"
+    SIXTEEN = "16"
+    EIGHT_BIT = "256"
+    TRUE = "true"
+
+
+def detect_depth(environment: Mapping[str, str], color_system: str | None) -> ColourDepth:
+    """The terminal's colours: none where `NO_COLOR` is set, else what Rich's console found.
+
+    Takes the environment of the start, as Textual takes `NO_COLOR` out of its own copy.
+    """
+    if "NO_COLOR" in environment:
+        return ColourDepth.NONE
+    match color_system:
+        case "truecolor":
+            return ColourDepth.TRUE
+        case "256":
+            return ColourDepth.EIGHT_BIT
+        case "standard" | "windows":
+            return ColourDepth.SIXTEEN
+    return ColourDepth.NONE
+
+
+def theme_for(name: str, depth: ColourDepth, themes: Themes, default: str) -> WorkbenchTheme:
+    """The theme to show where `name` was chosen: the 16-colour one where the terminal has no more.
+
+    An unknown name gives the default.
+    """
+    if depth in (ColourDepth.NONE, ColourDepth.SIXTEEN):
+        name = SIXTEEN_THEME
+    return themes.themes.get(name) or themes.themes[default]
+
+
+def token_styles(theme: WorkbenchTheme, depth: ColourDepth) -> TokenStyles:
+    """How tokens are drawn under a theme on a terminal."""
+    if depth is ColourDepth.NONE:
+        return _WITHOUT_COLOUR
+    if depth is ColourDepth.SIXTEEN or theme.is_ansi:
+        return _SIXTEEN
+    levels = level_colours(theme)
+    background, foreground = levels[0], theme.foreground
+    if depth is ColourDepth.EIGHT_BIT:
+        levels = _eight_bit(levels)
+    muted = _muted(foreground, background)
+    system = theme.theme.to_color_system().generate()
+    panel, error = Color.parse(system["panel"]), Color.parse(system["error"])
+    # The widget's own background shows below the first level, unless the theme set one.
+    plain = Style(color=_rich(_readable(foreground, background)))
+    first = plain + Style(bgcolor=_rich(levels[0])) if theme.levels else plain
+    others = [_on(colour, foreground, background) for colour in levels[1:]]
+    cursor_ground = _furthest([foreground, _WHITE, _BLACK, background.inverse], levels)
+    return TokenStyles(
+        levels=(first, others[0], others[1], others[2], others[3]),
+        unknown=Style(color=_rich(muted)),
+        prompt=Style(color=_rich(muted)),
+        figures=Style(color=_rich(muted)),
+        control=Style(color=_rich(_readable(error, panel.with_alpha(1))), bgcolor=_rich(panel.with_alpha(1))),
+        cursor=_on(cursor_ground, background, foreground) + Style(bold=True, underline=True),
+        found=_on(_complement(theme.hue, levels), foreground, background) + Style(underline=True),
+        selected=_on(Color.parse(system["primary"]).with_alpha(1), foreground, background),
+        dimmed=Style(dim=True),
+    )
+
+
+def level_colours(theme: WorkbenchTheme) -> tuple[Color, ...]:
+    """What the five levels lie on, from sure to surprising; the first is the theme's background."""
+    if theme.levels:
+        return theme.levels
+    low, high = rgb_to_lab(theme.background), rgb_to_lab(theme.hue)
+    steps = [place / (LEVELS - 1) for place in range(LEVELS)]
+    mixed = [_clamped(lab_to_rgb(_mix(low, high, step))) for step in steps]
+    return (theme.background, *mixed[1:-1], theme.hue)
+
+
+def contrast(one: Color, other: Color) -> float:
+    """The contrast ratio of two opaque colours, 1 to 21 (WCAG 2.2, "contrast ratio")."""
+    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: Color) -> float:
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.normalized
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _readable(wanted: Color, ground: Color, *others: Color) -> Color:
+    """The first colour that can be read on the ground; black or white always can."""
+    for one in (wanted, *others):
+        if contrast(one, ground) >= READABLE:
+            return one
+    return max((_WHITE, _BLACK), key=lambda one: contrast(one, ground))
+
+
+def _on(ground: Color, *texts: Color) -> Style:
+    text = _readable(texts[0], ground, *texts[1:])
+    return Style(color=_rich(text), bgcolor=_rich(ground), reverse=False)
+
+
+def _muted(foreground: Color, background: Color) -> Color:
+    return _readable(foreground.blend(background, _MUTED), background, foreground)
+
+
+def _mix(low: Lab, high: Lab, step: float) -> Lab:
+    return Lab(*(a + (b - a) * step for a, b in zip(low, high, strict=True)))
+
+
+def _clamped(colour: Color) -> Color:
+    red, green, blue = (min(max(part, 0), 255) for part in colour.rgb)
+    return Color(red, green, blue)
+
+
+def _difference(one: Color, other: Color) -> float:
+    return math.dist(rgb_to_lab(one), rgb_to_lab(other))
+
+
+def _furthest(candidates: Sequence[Color], levels: Sequence[Color]) -> Color:
+    """The candidate that looks least like any level."""
+    return max(candidates, key=lambda one: min(_difference(one, level) for level in levels))
+
+
+def _complement(hue: Color, levels: Sequence[Color]) -> Color:
+    turned = [
+        Color.from_hsl((hue.hsl.h + turn) % 1, 0.6, light) for turn in (0.4, 0.6) for light in (0.4, 0.6)
+    ]
+    return _furthest(turned, levels)
+
+
+def _rich(colour: Color) -> RichColor:
+    return colour.rich_color
+
+
+def _eight_bit(levels: Sequence[Color]) -> tuple[Color, ...]:
+    """The levels in the 256 colours: as near as may be with steps of lightness that every eye can tell.
+
+    Rounding each level for itself would let neighbours meet, or change places.
+    """
+    cube = (0, 95, 135, 175, 215, 255)
+    palette = [Color(red, green, blue) for red in cube for green in cube for blue in cube]
+    palette += [Color(grey, grey, grey) for grey in range(8, 239, 10)]
+    upward = rgb_to_lab(levels[-1]).L > rgb_to_lab(levels[0]).L
+    paths: list[tuple[float, tuple[Color, ...]]] = [(0, ())]
+    for level in levels:
+        near = sorted(palette, key=partial(_difference, level))[:_NEAR]
+        longer = [
+            (cost + _difference(one, level), (*path, one))
+            for cost, path in paths
+            for one in near
+            if not path
+            or (rgb_to_lab(one).L - rgb_to_lab(path[-1]).L) * (1 if upward else -1) >= _LIGHTNESS_STEP
+        ]
+        paths = sorted(longer)[:_NEAR] or [(cost, (*path, level)) for cost, path in paths]
+    return paths[0][1]
+
+
+def _fixed(
+    *,
+    color: str | None = None,
+    on: str | None = None,
+    bold: bool = False,
+    underline: bool = False,
+    reverse: bool = False,
+    italic: bool = False,
+    dim: bool = False,
+) -> Style:
+    """A style that says everything, so that what lies under it cannot change what it looks like."""
+    return Style(
+        color=color,
+        bgcolor=on,
+        bold=bold,
+        underline=underline,
+        reverse=reverse,
+        italic=italic,
+        dim=dim,
+    )
+
+
+_SIXTEEN = TokenStyles(
+    levels=(
+        _fixed(),
+        _fixed(underline=True),
+        _fixed(underline=True, bold=True),
+        _fixed(color="black", on="yellow"),
+        _fixed(color="bright_white", on="red", bold=True),
+    ),
+    unknown=_fixed(dim=True),
+    prompt=_fixed(dim=True),
+    figures=_fixed(dim=True),
+    control=_fixed(color="black", on="green"),
+    cursor=_fixed(reverse=True, bold=True, underline=True),
+    found=_fixed(color="black", on="cyan", underline=True),
+    selected=_fixed(color="bright_white", on="blue"),
+    dimmed=Style(dim=True),
+)
+"""In the terminal's own colours, of which only the usual pairs can be relied on to be readable."""
+
+_WITHOUT_COLOUR = TokenStyles(
+    levels=(
+        _fixed(),
+        _fixed(underline=True),
+        _fixed(bold=True),
+        _fixed(bold=True, underline=True),
+        _fixed(reverse=True),
+    ),
+    unknown=_fixed(dim=True),
+    prompt=_fixed(dim=True),
+    figures=_fixed(dim=True),
+    control=_fixed(reverse=True, dim=True),
+    cursor=_fixed(reverse=True, bold=True, underline=True),
+    found=_fixed(reverse=True, italic=True, underline=True),
+    selected=_fixed(reverse=True, dim=True, underline=True),
+    dimmed=Style(dim=True),
+)
+"""In attributes alone."""
