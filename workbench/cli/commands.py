@@ -16,6 +16,8 @@ class CliCommand:
 
 COMMANDS: Mapping[str, CliCommand] = {
     "run": CliCommand("workbench.cli.run", "Complete a prompt; standard output is only the result."),
+    "compare": CliCommand("workbench.cli.compare", "Compare presets on one or many prompts."),
+    "sweep": CliCommand("workbench.cli.sweep", "Vary one or two parameters over lists or ranges."),
     "serve": CliCommand(
         "workbench.cli.serve", "Serve the embedded model as POST /v1/completions on loopback."
     ),

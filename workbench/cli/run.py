@@ -20,11 +20,12 @@ from workbench.cli.arguments import (
 )
 from workbench.cli.output import Printer, print_failure, print_json, run_to_json
 from workbench.client.client import Client
+from workbench.domain.display import visible
 from workbench.domain.endpoint import LOCAL, Endpoint
-from workbench.domain.errors import BadValueError, WorkbenchError
+from workbench.domain.errors import BadValueError
 from workbench.domain.request import Request
-from workbench.domain.run import Failure, Outcome, Run
-from workbench.runner.execution import execute
+from workbench.domain.run import Outcome, Run
+from workbench.runner.launch import launch
 from workbench.runner.local_server import LocalServer
 from workbench.storage.endpoints import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
@@ -53,8 +54,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     parameters, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
     if problems:
         parser.print_usage(sys.stderr)
-        for problem in problems:
-            print(f"{parser.prog}: error: {explain(problem, endpoint.limits)}", file=sys.stderr)
+        for wrong in problems:
+            print(f"{parser.prog}: error: {explain(wrong, endpoint.limits)}", file=sys.stderr)
         return _BAD_ARGUMENTS
     request = Request(prompt, arguments.model or endpoint.model, parameters)
     one = Run(request, endpoint.name)
@@ -104,20 +105,14 @@ async def _complete(
 
 
 async def _execute(one: Run, endpoint: Endpoint, environment: MutableMapping[str, str]) -> None:
-    server = LocalServer(environment)
-    client = Client(environment)
+    server, client = LocalServer(environment), Client(environment)
     try:
-        if endpoint.name == LOCAL:
-            endpoint = await server.ensure(endpoint)
-        await execute(client, endpoint, one)
-        if one.outcome is Outcome.ERROR and (death := await server.death()) is not None:
-            one.error = Failure.of(death)
-    except asyncio.CancelledError:
-        one.outcome = Outcome.STOPPED
-        raise
-    except WorkbenchError as error:
-        one.error = Failure.of(error)
-        one.outcome = Outcome.ERROR
+        await launch(client, server, endpoint, one, _tell)
     finally:
         await client.aclose()
         await server.aclose()
+
+
+def _tell(status: str) -> None:
+    if status and sys.stderr.isatty():
+        print(f"workbench: {visible(status)}", file=sys.stderr)

@@ -1,0 +1,56 @@
+"""Planning comparisons, resuming them, and being honest about them."""
+
+from __future__ import annotations
+
+from tests.domain.builders import choice_of, run_of
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.prompt import TextPrompt
+from workbench.domain.request import Parameters, Request
+from workbench.domain.run import Outcome
+from workbench.domain.sweep import Sweep, parse_axis
+from workbench.runner.comparison import Column, left_over, overlay, plan, plan_sweep, remarks, seeded
+
+ENDPOINT = Endpoint("here", "http://127.0.0.1:1/v1", model="m")
+
+
+def test_every_prompt_meets_every_column() -> None:
+    columns = [
+        Column("greedy", ENDPOINT, "", Parameters({"temperature": 0.0}), "greedy"),
+        Column("creative", ENDPOINT, "big", Parameters({"temperature": 1.2}), "creative"),
+    ]
+    jobs = plan([TextPrompt("a"), TextPrompt("b")], columns, "group")
+    assert [(job.run.request.prompt, job.run.request.model, job.run.preset) for job in jobs] == [
+        (TextPrompt("a"), "m", "greedy"),
+        (TextPrompt("a"), "big", "creative"),
+        (TextPrompt("b"), "m", "greedy"),
+        (TextPrompt("b"), "big", "creative"),
+    ]
+    assert {job.run.group for job in jobs} == {"group"}
+
+
+def test_what_a_person_typed_wins_over_the_preset() -> None:
+    preset = Parameters({"temperature": 1.2, "top_p": 0.9}, {"a": 1})
+    assert overlay(preset, Parameters({"top_p": 0.5}, {"b": 2})) == Parameters(
+        {"temperature": 1.2, "top_p": 0.5}, {"a": 1, "b": 2}
+    )
+
+
+def test_columns_share_a_seed_but_keep_their_own() -> None:
+    assert seeded(Column("a", ENDPOINT, "", Parameters()), 7).parameters.get("seed") == 7
+    assert seeded(Column("a", ENDPOINT, "", Parameters({"seed": 1})), 7).parameters.get("seed") == 1
+
+
+def test_a_resumed_sweep_sends_only_what_has_no_answer() -> None:
+    sweep = Sweep(Request(TextPrompt("a")), (parse_axis("temperature=0,1"),), repeats=2)
+    jobs = plan_sweep(sweep, ENDPOINT, "group")
+    done = [job.run for job in jobs[:3]]
+    for run, outcome in zip(done, (Outcome.COMPLETE, Outcome.ERROR, Outcome.STOPPED), strict=True):
+        run.outcome = outcome
+    again = plan_sweep(sweep, ENDPOINT, "group")
+    assert left_over(again, done) == again[1:]
+
+
+def test_columns_that_all_gave_the_same_text_say_so() -> None:
+    same = [run_of(choice_of(["a", "b"])), run_of(choice_of(["a", "b"]))]
+    assert any("same text" in remark for remark in remarks(same))
+    assert remarks([same[0], run_of(choice_of(["c"]))]) == []

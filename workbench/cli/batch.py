@@ -1,0 +1,98 @@
+"""What commands that send many requests share: options, progress, and Ctrl+C that keeps what is done."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, MutableMapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from workbench.client.client import Client
+from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.domain.run import Outcome, Run
+from workbench.runner.local_server import LocalServer
+from workbench.runner.many import Job, ManyRuns
+
+_OK, _FAILED, _INTERRUPTED = 0, 1, 130
+
+
+def add_batch_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how many requests go at once and where results are kept."""
+    group = parser.add_argument_group("requests")
+    group.add_argument("--concurrency", type=_positive, metavar="N", help="requests under way at once")
+    group.add_argument(
+        "--requests-per-minute", type=_positive, metavar="N", help="the most requests sent a minute"
+    )
+    group.add_argument("--session", metavar="FILE", help="keep every run in this session file")
+    group.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
+def execute_batch(
+    jobs: Sequence[Job],
+    environment: MutableMapping[str, str],
+    arguments: argparse.Namespace,
+    on_end: Callable[[Run], None] = lambda run: None,
+) -> bool:
+    """Send all requests with a progress bar on standard error; True where Ctrl+C stopped them.
+
+    `on_end` is told each run that has ended, also of those that were stopped midway.
+    """
+    return asyncio.run(_execute(jobs, environment, arguments, on_end))
+
+
+def batch_status(runs: Sequence[Run], interrupted: bool) -> int:
+    """The exit status: 130 stopped, 1 where a run failed, else 0."""
+    if interrupted:
+        return _INTERRUPTED
+    failed = any(run.outcome not in (Outcome.COMPLETE, Outcome.UNFINISHED) for run in runs)
+    return _FAILED if failed else _OK
+
+
+async def _execute(
+    jobs: Sequence[Job],
+    environment: MutableMapping[str, str],
+    arguments: argparse.Namespace,
+    on_end: Callable[[Run], None],
+) -> bool:
+    server, client = LocalServer(environment), Client(environment)
+    console = Console(file=sys.stderr, markup=False, emoji=False, highlight=False)
+    columns = (TextColumn("requests"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    try:
+        ready = [Job(await _ready(job.endpoint, server, arguments), job.run) for job in jobs]
+        with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as progress:
+            bar = progress.add_task("requests", total=len(ready))
+
+            def ended(run: Run) -> None:
+                progress.advance(bar)
+                on_end(run)
+
+            many = ManyRuns(client, ready, concurrency=arguments.concurrency, on_end=ended)
+            task = asyncio.create_task(many.execute())
+            for number in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+            with suppress(asyncio.CancelledError):
+                await task
+            return task.cancelled()
+    finally:
+        await client.aclose()
+        await server.aclose()
+
+
+async def _ready(endpoint: Endpoint, server: LocalServer, arguments: argparse.Namespace) -> Endpoint:
+    if endpoint.name == LOCAL:
+        endpoint = await server.ensure(endpoint)
+    if arguments.requests_per_minute is not None:
+        endpoint = replace(endpoint, requests_per_minute=arguments.requests_per_minute)
+    return endpoint
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)

@@ -1,0 +1,147 @@
+"""`workbench compare`: presets side by side on one or many prompts."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from workbench.cli.arguments import (
+    add_endpoint_options,
+    add_parameter_options,
+    add_prompt_options,
+    explain,
+    read_parameters,
+    read_prompt,
+)
+from workbench.cli.batch import add_batch_options, batch_status, execute_batch
+from workbench.cli.output import print_json, run_to_json
+from workbench.cli.tables import SUMMARY_HEADS, print_table, summary_cells
+from workbench.domain.comparison import distinguishing
+from workbench.domain.display import one_line
+from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.domain.errors import BadValueError
+from workbench.domain.json_values import JsonValue
+from workbench.domain.preset import Preset
+from workbench.domain.prompt import Prompt, TextPrompt, prompt_to_editor, single_prompts
+from workbench.domain.request import Parameters
+from workbench.domain.run import Run
+from workbench.domain.summary import summarise
+from workbench.runner.comparison import Column, overlay, plan, remarks, seeded
+from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoints
+from workbench.storage.folders import Folders
+from workbench.storage.presets import load_presets
+from workbench.storage.prompt_sets import read_prompts
+
+_BAD_ARGUMENTS = 2
+_MOST_SEED = 2**31
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    add_prompt_options(parser)
+    parser.add_argument("--prompts", metavar="FILE", help="a prompt set: a text, JSON Lines or CSV file")
+    parser.add_argument("--column", default="", metavar="NAME", help="where the prompt set holds the prompt")
+    parser.add_argument(
+        "--preset", action="append", default=[], metavar="NAME", help="a preset to compare; repeat it"
+    )
+    add_endpoint_options(parser)
+    add_parameter_options(parser)
+    add_batch_options(parser)
+    parser.add_argument("--any-seed", action="store_true", help="let every request draw its own seed")
+
+
+def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Compare, and print a table or JSON; returns the exit status."""
+    folders = Folders.default(os.environ)
+    endpoints = load_endpoints(folders)
+    try:
+        prompts = _prompts(arguments)
+        endpoint = endpoint_for(arguments.endpoint or LOCAL, arguments.api_key_env, endpoints)
+        presets = [_preset(name, folders) for name in arguments.preset]
+        if len(presets) < 2:
+            raise BadValueError("a comparison needs at least two presets", hint="Repeat --preset NAME.")
+        typed, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
+        columns = [_column(preset, typed, arguments, endpoint, endpoints) for preset in presets]
+    except BadValueError as problem:
+        parser.error(f"{problem.title}. {problem.hint}".strip())
+    problems += [
+        wrong
+        for column in columns
+        if not column.endpoint.lenient
+        for wrong in column.parameters.problems(column.endpoint.limits)
+    ]
+    if problems:
+        for told in dict.fromkeys(explain(wrong, endpoint.limits) for wrong in problems):
+            print(f"{parser.prog}: error: {told}", file=sys.stderr)
+        return _BAD_ARGUMENTS
+    if not arguments.any_seed:
+        shared = secrets.randbelow(_MOST_SEED)
+        columns = [seeded(column, shared) for column in columns]
+    jobs = plan(prompts, columns, uuid.uuid4().hex)
+    runs = [job.run for job in jobs]
+    interrupted = execute_batch(jobs, dict(os.environ), arguments)
+    if arguments.json:
+        print_json([_to_json(run) for run in runs])
+    else:
+        _print(prompts, columns, runs)
+    return batch_status(runs, interrupted)
+
+
+def _prompts(arguments: argparse.Namespace) -> tuple[Prompt, ...]:
+    if arguments.prompts:
+        return tuple(map(TextPrompt, read_prompts(Path(arguments.prompts), arguments.column)))
+    return single_prompts(read_prompt(arguments))
+
+
+def _preset(name: str, folders: Folders) -> Preset:
+    presets = load_presets(folders).presets
+    if name not in presets:
+        raise BadValueError(f"there is no preset named {name!r}", hint=f"Known: {', '.join(presets)}.")
+    return presets[name]
+
+
+def _column(
+    preset: Preset,
+    typed: Parameters,
+    arguments: argparse.Namespace,
+    endpoint: Endpoint,
+    endpoints: EndpointList,
+) -> Column:
+    if preset.endpoint and not arguments.endpoint:
+        endpoint = endpoint_for(preset.endpoint, arguments.api_key_env, endpoints)
+    model = arguments.model or preset.model
+    return Column(preset.name, endpoint, model, overlay(preset.parameters, typed), preset.name)
+
+
+def _print(prompts: Sequence[Prompt], columns: Sequence[Column], runs: Sequence[Run]) -> None:
+    titles = distinguishing([column.parameters for column in columns])
+    for number, prompt in enumerate(prompts):
+        row = runs[number * len(columns) : (number + 1) * len(columns)]
+        cells = [
+            [_title(column, title), *_answer(one, column.endpoint)]
+            for column, title, one in zip(columns, titles, row, strict=True)
+        ]
+        print_table(prompt_to_editor(prompt), ["preset", *SUMMARY_HEADS, "text"], cells)
+        for remark in remarks(row):
+            print(f"note: {remark}", file=sys.stderr)
+
+
+def _title(column: Column, differs: Sequence[str]) -> str:
+    return f"{column.title} ({', '.join(differs)})" if differs else column.title
+
+
+def _answer(run: Run, endpoint: Endpoint) -> list[str]:
+    if run.error is not None or not run.choices:
+        told = run.error.title if run.error is not None else str(run.outcome)
+        return ["—"] * len(SUMMARY_HEADS) + [one_line(told, 60)]
+    choice = run.ordered[0]
+    return [*summary_cells(summarise(run, choice, endpoint.prices)), one_line(choice.text, 60)]
+
+
+def _to_json(run: Run) -> JsonValue:
+    return {**run_to_json(run), "preset": run.preset, "endpoint": run.endpoint, "request": run.request.body()}

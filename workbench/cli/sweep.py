@@ -1,0 +1,142 @@
+"""`workbench sweep`: one or two parameters varied over lists or ranges."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+import uuid
+
+from workbench.cli.arguments import (
+    add_endpoint_options,
+    add_parameter_options,
+    add_prompt_options,
+    explain,
+    read_parameters,
+    read_prompt,
+)
+from workbench.cli.batch import add_batch_options, batch_status, execute_batch
+from workbench.cli.output import print_json, run_to_json
+from workbench.cli.run import find_endpoint
+from workbench.cli.tables import number, print_table
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError
+from workbench.domain.prompt import prompt_to_editor
+from workbench.domain.request import Request
+from workbench.domain.run import Run
+from workbench.domain.summary import Measure, spread, summarise
+from workbench.domain.sweep import Cell, Sweep, most_cost, parse_axis
+from workbench.domain.values import format_value
+from workbench.runner.comparison import plan_sweep
+
+_BAD_ARGUMENTS = 2
+_MOST_AXES = 2
+_MOST_SEED = 2**31
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    add_prompt_options(parser)
+    parser.add_argument(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUES",
+        help="what to vary: temperature=0:1.5:0.25 (low:high:step) or top_p=0.5,1; once or twice",
+    )
+    parser.add_argument("--repeats", type=int, default=1, metavar="N", help="requests per cell")
+    parser.add_argument(
+        "--measure",
+        default=Measure.PERPLEXITY.value,
+        choices=[one.value for one in Measure],
+        help="the figure in the table (default: %(default)s)",
+    )
+    parser.add_argument("--yes", action="store_true", help="send without asking")
+    add_endpoint_options(parser)
+    add_parameter_options(parser)
+    add_batch_options(parser)
+
+
+def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Sweep, and print a grid or JSON; returns the exit status."""
+    try:
+        endpoint = find_endpoint(arguments)
+        axes = tuple(map(parse_axis, arguments.vary))
+        if not 1 <= len(axes) <= _MOST_AXES or len({axis.field for axis in axes}) < len(axes):
+            raise BadValueError("a sweep varies one or two different fields", hint="Use --vary FIELD=VALUES.")
+        if arguments.repeats < 1:
+            raise BadValueError("--repeats must be at least 1")
+        prompt = read_prompt(arguments)
+    except BadValueError as problem:
+        parser.error(f"{problem.title}. {problem.hint}".strip())
+    parameters, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
+    if problems:
+        for wrong in problems:
+            print(f"{parser.prog}: error: {explain(wrong, endpoint.limits)}", file=sys.stderr)
+        return _BAD_ARGUMENTS
+    if parameters.get("seed") is None:
+        parameters = parameters.set("seed", secrets.randbelow(_MOST_SEED))
+    sweep = Sweep(Request(prompt, arguments.model or endpoint.model, parameters), axes, arguments.repeats)
+    if not _confirmed(sweep, endpoint, arguments.yes):
+        return _BAD_ARGUMENTS
+    jobs = plan_sweep(sweep, endpoint, uuid.uuid4().hex)
+    interrupted = execute_batch(jobs, dict(os.environ), arguments)
+    runs = [job.run for job in jobs]
+    if arguments.json:
+        print_json(
+            [
+                {
+                    "vary": {
+                        axis.field: format_value(value) for axis, value in zip(axes, cell.values, strict=True)
+                    },
+                    "repeat": cell.repeat,
+                    **run_to_json(one),
+                }
+                for cell, one in zip(sweep.cells(), runs, strict=True)
+            ]
+        )
+    else:
+        _print(sweep, runs, endpoint, Measure(arguments.measure))
+    return batch_status(runs, interrupted)
+
+
+def _confirmed(sweep: Sweep, endpoint: Endpoint, sure: bool) -> bool:
+    """State what is sent; ask where a person can answer, and never send unasked from one."""
+    requests = [sweep.request_for(cell) for cell in sweep.cells()]
+    cost = most_cost(requests, 0, endpoint.prices)
+    told = f"{sweep.size} requests, at most {sum(one.billed_tokens for one in requests):,} tokens"
+    if cost is not None and endpoint.prices is not None:
+        told += f", at most {cost:.4f} {endpoint.prices.currency} for the answers"
+    print(told, file=sys.stderr)
+    if sure or not sys.stdin.isatty():
+        return True
+    print("Send them? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _print(sweep: Sweep, runs: list[Run], endpoint: Endpoint, measure: Measure) -> None:
+    shown: dict[Cell, list[float]] = {}
+    for cell, one in zip(sweep.cells(), runs, strict=True):
+        values = shown.setdefault(Cell(cell.values), [])
+        for choice in one.ordered:
+            value = summarise(one, choice, endpoint.prices).value(measure)
+            if value is not None:
+                values.append(value)
+    rows, columns = sweep.axes[0], sweep.axes[1] if len(sweep.axes) > 1 else None
+    across = columns.values if columns else (None,)
+    table = [
+        [format_value(down), *(_cell(shown[Cell((down,) if one is None else (down, one))]) for one in across)]
+        for down in rows.values
+    ]
+    heads = [f"{columns.field} {format_value(one)}" for one in across] if columns else [measure.value]
+    title = f"{measure.value} of {prompt_to_editor(sweep.request.prompt)}"
+    print_table(title, [rows.field, *heads], table)
+
+
+def _cell(values: list[float]) -> str:
+    found = spread(values)
+    if found is None:
+        return "—"
+    mean, deviation = found
+    return number(mean, ".3g") + (f" ±{deviation:.2g}" if len(values) > 1 else "")

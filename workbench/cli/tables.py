@@ -1,0 +1,55 @@
+"""Tables on standard output; every cell is text from outside and never markup."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from workbench.domain.display import one_line, visible
+from workbench.domain.summary import Summary
+
+SUMMARY_HEADS = ("tokens", "ppl", "logprob", "distinct-2", "first", "tok/s", "finish", "cost")
+"""Heads of the columns that `summary_cells` fills."""
+
+_PIPE_WIDTH = 200
+
+
+def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table as wide as the terminal, or 200 columns into a pipe; the first column may wrap."""
+    console = Console(
+        file=sys.stdout,
+        width=None if sys.stdout.isatty() else _PIPE_WIDTH,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+    table = Table(box=SIMPLE_HEAD, title=Text(one_line(title)) if title else None, title_justify="left")
+    for place, head in enumerate(heads):
+        table.add_column(Text(head), justify="left" if place == 0 else "right", no_wrap=place > 0)
+    for row in rows:
+        table.add_row(*(Text(visible(cell)) for cell in row))
+    console.print(table)
+
+
+def summary_cells(summary: Summary) -> list[str]:
+    """A choice's figures as cells under `SUMMARY_HEADS`; what is not known is a dash."""
+    return [
+        str(summary.tokens),
+        number(summary.perplexity, ".2f"),
+        number(summary.mean_logprob, ".3f"),
+        number(summary.distinct_2, ".2f"),
+        number(summary.first_token, ".2f", " s"),
+        number(summary.tokens_per_second, ".0f"),
+        summary.finish_reason or "—",
+        number(summary.cost, ".6f"),
+    ]
+
+
+def number(value: float | None, form: str, unit: str = "") -> str:
+    """A figure in a format, or a dash."""
+    return "—" if value is None else f"{value:{form}}{unit}"
