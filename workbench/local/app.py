@@ -104,7 +104,8 @@ class LocalServer:
         return json_response({"status": "ok"})
 
     async def _openapi(self, request: Request) -> Response:
-        return json_response(openapi_document(self._model))
+        facts = self.ready()[0].facts
+        return json_response(openapi_document(self._model, facts.context, facts.vocabulary))
 
     async def _models(self, request: Request) -> Response:
         facts = self.ready()[0].facts

@@ -2,9 +2,197 @@
 
 from __future__ import annotations
 
-from workbench.domain.json_values import JsonObject
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.parameters import PARAMETERS, Field, Kind
+from workbench.local.validate import PASSED_THROUGH, PassedField
+
+_TEXT: JsonObject = {"type": "string"}
+_COUNT: JsonObject = {"type": "integer", "minimum": 0}
+_SWITCH: JsonObject = {"type": ["boolean", "null"]}
+_REFUSED = (400, 401, 413, 415, 429, 503)
 
 
-def openapi_document(model: str) -> JsonObject:
-    """The OpenAPI document."""
-    return {"openapi": "3.1.0", "info": {"title": model, "version": "1"}, "paths": {}}
+def openapi_document(model: str, context: int, vocabulary: int) -> JsonObject:
+    """The OpenAPI document of a server that has one model loaded."""
+    ids: JsonObject = {
+        "type": "array",
+        "items": {"type": "integer", "minimum": 0, "maximum": vocabulary - 1},
+        "minItems": 1,
+    }
+    tokenize = _object(
+        {"content": _TEXT, "add_special": _SWITCH, "parse_special": _SWITCH, "with_pieces": _SWITCH},
+        ["content"],
+    )
+    detokenize = _object({"tokens": {**ids, "minItems": 0}}, ["tokens"])
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Completion Workbench: local server", "version": "1"},
+        "paths": {
+            "/v1/completions": {
+                "post": _operation(
+                    "Create a completion",
+                    _completion_answer(),
+                    _completion_request(model, context, ids),
+                    (*_REFUSED, 404),
+                    streams=True,
+                )
+            },
+            "/v1/models": {
+                "get": _operation("List the model", _object({"object": _TEXT, "data": _array({})}))
+            },
+            "/health": {"get": _operation("Say whether requests are answered", _object({"status": _TEXT}))},
+            "/props": {"get": _operation("Describe the model", {"type": "object"})},
+            "/tokenize": {
+                "post": _operation("Tokens of a text", _object({"tokens": _array({})}), tokenize, _REFUSED)
+            },
+            "/detokenize": {
+                "post": _operation("Text of tokens", _object({"content": _TEXT}), detokenize, _REFUSED)
+            },
+            "/openapi.json": {"get": _operation("This document", {"type": "object"})},
+        },
+        "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+        "security": [{}, {"key": []}],
+    }
+
+
+def _completion_request(model: str, context: int, ids: JsonObject) -> JsonObject:
+    fields: dict[str, JsonValue] = {
+        "model": {"enum": [model, None]},
+        "prompt": {"anyOf": [_TEXT, _array(_TEXT, 1), ids, _array(ids, 1)]},
+        "stream_options": {
+            "type": ["object", "null"],
+            "properties": {"include_usage": _SWITCH},
+            "additionalProperties": False,
+        },
+    }
+    for field in PARAMETERS:
+        if field.name != "include_usage":
+            fields[field.name] = {**_field(field), "description": f"{field.help} Unset: {field.unset}."}
+    fields["max_tokens"] = {"type": ["integer", "null"], "minimum": 1, "maximum": context}
+    fields |= {name: _passed(field) for name, field in PASSED_THROUGH.items()}
+    plain: JsonObject = {"stream": {"enum": [False, None]}, "stream_options": {"type": "null"}}
+    streamed: JsonObject = {"stream": {"const": True}, "best_of": {"enum": [1, None]}}
+    return {
+        **_object(fields, ["prompt"]),
+        "anyOf": [{"properties": plain}, {"properties": streamed, "required": ["stream"]}],
+    }
+
+
+def _field(field: Field) -> JsonObject:
+    match field.kind:
+        case Kind.INTEGER | Kind.NUMBER:
+            schema: dict[str, JsonValue] = {"type": [field.kind.value, "null"]}
+            if field.range is not None:
+                low = "exclusiveMinimum" if field.range.low_open else "minimum"
+                schema |= {low: field.range.low, "maximum": field.range.high}
+            return schema
+        case Kind.SWITCH:
+            return _SWITCH
+        case Kind.TEXTS:
+            one: JsonObject = {"type": "string", "minLength": 1}
+            return {"anyOf": [one, {**_array(one), "maxItems": field.most or 0}, {"type": "null"}]}
+        case Kind.BIASES:
+            bounds: dict[str, JsonValue] = {"type": "integer"}
+            if field.range is not None:
+                bounds |= {"minimum": field.range.low, "maximum": field.range.high}
+            # Which ids the model has is told by a refusal; the pattern is what a token id looks like.
+            return {
+                "type": ["object", "null"],
+                "patternProperties": {"^[0-9]{1,9}$": bounds},
+                "additionalProperties": False,
+            }
+        case _:
+            return _TEXT
+
+
+def _passed(field: PassedField) -> JsonObject:
+    note: JsonObject = {"description": "Passed through to the engine."}
+    if field.kind in (Kind.INTEGER, Kind.NUMBER):
+        return {"type": [field.kind.value, "null"], "minimum": field.low, "maximum": field.high, **note}
+    return {"type": ["boolean" if field.kind is Kind.SWITCH else "string", "null"], **note}
+
+
+def _completion_answer() -> JsonObject:
+    logprob: JsonObject = {"type": ["number", "null"], "maximum": 0}
+    logprobs = _object(
+        {
+            "tokens": _array(_TEXT),
+            "token_logprobs": _array(logprob),
+            "text_offset": _array(_COUNT),
+            "top_logprobs": _array({"type": "object", "additionalProperties": logprob}),
+        },
+        ["tokens", "token_logprobs", "text_offset", "top_logprobs"],
+    )
+    choice = _object(
+        {
+            "text": _TEXT,
+            "index": _COUNT,
+            "finish_reason": {"enum": ["stop", "length"]},
+            "logprobs": {"anyOf": [logprobs, {"type": "null"}]},
+        },
+        ["text", "index", "finish_reason", "logprobs"],
+    )
+    counts: dict[str, JsonValue] = dict.fromkeys(
+        ("prompt_tokens", "completion_tokens", "total_tokens"), _COUNT
+    )
+    return _object(
+        {
+            "id": _TEXT,
+            "object": {"const": "text_completion"},
+            "created": _COUNT,
+            "model": _TEXT,
+            "choices": _array(choice),
+            "usage": _object(counts, list(counts)),
+        },
+        ["id", "object", "created", "model", "choices", "usage"],
+    )
+
+
+def _operation(
+    summary: str,
+    answer: JsonObject,
+    body: JsonObject | None = None,
+    refused: tuple[int, ...] = (401, 503),
+    streams: bool = False,
+) -> JsonObject:
+    content: dict[str, JsonValue] = {"application/json": {"schema": answer}}
+    if streams:
+        content["text/event-stream"] = {"schema": _TEXT}
+    responses: dict[str, JsonValue] = {"200": {"description": "OK", "content": content}}
+    for status in refused:
+        responses[str(status)] = _refusal(status)
+    operation: dict[str, JsonValue] = {"summary": summary, "responses": responses}
+    if body is not None:
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+    return operation
+
+
+def _refusal(status: int) -> JsonObject:
+    words: JsonObject = {"type": ["string", "null"]}
+    error = _object(
+        {"message": _TEXT, "type": _TEXT, "param": words, "code": _TEXT}, ["message", "type", "code"]
+    )
+    return {
+        "description": HTTPStatus(status).phrase,
+        "content": {"application/json": {"schema": _object({"error": error}, ["error"])}},
+    }
+
+
+def _object(
+    properties: Mapping[str, JsonValue], required: list[JsonValue] | list[str] | None = None
+) -> JsonObject:
+    schema: dict[str, JsonValue] = {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
+    if required:
+        schema["required"] = required
+    return schema
+
+
+def _array(items: JsonObject, least: int = 0) -> JsonObject:
+    return {"type": "array", "items": items, "minItems": least}

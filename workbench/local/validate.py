@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NoReturn
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonObject, JsonValue
-from workbench.domain.parameters import FIELDS, PARAMETERS, ParameterValue
+from workbench.domain.parameters import FIELDS, PARAMETERS, Kind, ParameterValue
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, prompt_from_json
 from workbench.domain.request import Parameters
 from workbench.domain.values import check_value, value_from_json
@@ -184,72 +184,68 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
 
 
-def _number(low: float, high: float) -> Callable[[JsonValue], str]:
-    def check(value: JsonValue) -> str:
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            return "must be a number"
-        return "" if low <= value <= high else f"must be from {low:g} to {high:g}"
+@dataclass(frozen=True, slots=True)
+class PassedField:
+    """One of the engine's own fields: what its value may be."""
 
-    return check
-
-
-def _integer(low: int, high: int) -> Callable[[JsonValue], str]:
-    def check(value: JsonValue) -> str:
-        if isinstance(value, bool) or not isinstance(value, int):
-            return "must be a whole number"
-        return "" if low <= value <= high else f"must be from {low} to {high}"
-
-    return check
+    kind: Kind
+    low: float = 0
+    high: float = 0
 
 
-def _switch(value: JsonValue) -> str:
-    return "" if isinstance(value, bool) else "must be true or false"
-
-
-def _grammar(value: JsonValue) -> str:
-    if not isinstance(value, str):
-        return "must be a text"
-    if len(value) > _MOST_GRAMMAR:
-        return f"must have at most {_MOST_GRAMMAR} characters"
-    check_text("grammar", value)
-    depth = deepest = 0
-    for character in value:
-        # The engine's grammar parser recurses into each bracket on its C stack.
-        depth += (character == "(") - (character == ")")
-        deepest = max(deepest, depth)
-    return f"must not nest deeper than {_DEEPEST_GRAMMAR}" if deepest > _DEEPEST_GRAMMAR else ""
-
-
-PASSED_THROUGH: Mapping[str, Callable[[JsonValue], str]] = MappingProxyType(
+PASSED_THROUGH: Mapping[str, PassedField] = MappingProxyType(
     {
-        "grammar": _grammar,
-        "dry_multiplier": _number(0, 100),
-        "dry_base": _number(1, 100),
-        "dry_allowed_length": _integer(0, 2**15),
-        "dry_penalty_last_n": _integer(0, 2**15),
-        "xtc_probability": _number(0, 1),
-        "xtc_threshold": _number(0, 1),
-        "typical_p": _number(0, 1),
-        "top_n_sigma": _number(-1, 100),
-        "dynatemp_range": _number(0, 2),
-        "dynatemp_exponent": _number(0, 10),
-        "mirostat": _integer(0, 2),
-        "mirostat_tau": _number(0, 100),
-        "mirostat_eta": _number(0, 1),
-        "repeat_last_n": _integer(0, 2**15),
-        "ignore_eos": _switch,
-        "cache_prompt": _switch,
+        "grammar": PassedField(Kind.TEXT),
+        "dry_multiplier": PassedField(Kind.NUMBER, 0, 100),
+        "dry_base": PassedField(Kind.NUMBER, 1, 100),
+        "dry_allowed_length": PassedField(Kind.INTEGER, 0, 2**15),
+        "dry_penalty_last_n": PassedField(Kind.INTEGER, 0, 2**15),
+        "xtc_probability": PassedField(Kind.NUMBER, 0, 1),
+        "xtc_threshold": PassedField(Kind.NUMBER, 0, 1),
+        "typical_p": PassedField(Kind.NUMBER, 0, 1),
+        "top_n_sigma": PassedField(Kind.NUMBER, -1, 100),
+        "dynatemp_range": PassedField(Kind.NUMBER, 0, 2),
+        "dynatemp_exponent": PassedField(Kind.NUMBER, 0, 10),
+        "mirostat": PassedField(Kind.INTEGER, 0, 2),
+        "mirostat_tau": PassedField(Kind.NUMBER, 0, 100),
+        "mirostat_eta": PassedField(Kind.NUMBER, 0, 1),
+        "repeat_last_n": PassedField(Kind.INTEGER, 0, 2**15),
+        "ignore_eos": PassedField(Kind.SWITCH),
+        "cache_prompt": PassedField(Kind.SWITCH),
     }
 )
-"""The engine's own fields that are passed through, each with what is wrong with a value; empty if nothing."""
+"""The engine's own fields that are passed through to it."""
 
 _OTHER_FIELDS = frozenset({"model", "prompt", "stream_options"})
 
 
 def _passed(name: str, value: JsonValue) -> JsonValue:
-    if wrong := PASSED_THROUGH[name](value):
-        raise bad_request(name, f"{name} {wrong}")
-    return value
+    field = PASSED_THROUGH[name]
+    match field.kind, value:
+        case Kind.SWITCH, bool():
+            return value
+        case Kind.TEXT, str():
+            check_text(name, value)
+            _check_grammar(name, value)
+            return value
+        case (Kind.INTEGER, int(number)) | (Kind.NUMBER, (int() | float()) as number) if not isinstance(
+            number, bool
+        ):
+            if field.low <= number <= field.high:
+                return value
+            raise bad_request(name, f"{name} must be from {field.low:g} to {field.high:g}")
+    raise bad_request(name, f"{name} must be of the type {field.kind}")
+
+
+def _check_grammar(name: str, text: str) -> None:
+    if len(text) > _MOST_GRAMMAR:
+        raise bad_request(name, f"{name} must have at most {_MOST_GRAMMAR} characters")
+    depth = 0
+    for character in text:
+        # The engine's grammar parser recurses into each bracket on its C stack.
+        depth += (character == "(") - (character == ")")
+        if depth > _DEEPEST_GRAMMAR:
+            raise bad_request(name, f"{name} must not nest deeper than {_DEEPEST_GRAMMAR}")
 
 
 def check_fits(prompt_tokens: int, max_tokens: int, context: int) -> None:

@@ -1,0 +1,162 @@
+"""Refusing what the contract does not allow."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from workbench.domain.json_values import JsonValue
+from workbench.domain.prompt import TokenListsPrompt
+from workbench.local.refusal import Refusal
+from workbench.local.validate import parse_json, parse_order
+
+
+def refuse(**fields: JsonValue) -> Refusal:
+    with pytest.raises(Refusal) as caught:
+        parse_order({"prompt": "x", **fields})
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_tokens", True),
+        ("max_tokens", 1.5),
+        ("max_tokens", 0),
+        ("max_tokens", -1),
+        ("max_tokens", "5"),
+        ("temperature", 2.1),
+        ("temperature", "1"),
+        ("temperature", 10**400),
+        ("top_p", 0),
+        ("top_k", 0),
+        ("top_k", 129),
+        ("min_p", -0.1),
+        ("n", 0),
+        ("n", 129),
+        ("seed", 2**63),
+        ("seed", 1.0),
+        ("logprobs", 6),
+        ("logprobs", -1),
+        ("frequency_penalty", -2.5),
+        ("presence_penalty", [1]),
+        ("repetition_penalty", 0),
+        ("stop", ""),
+        ("stop", ["a", ""]),
+        ("stop", ["1", "2", "3", "4", "5"]),
+        ("stop", [1]),
+        ("stop", "\ud800"),
+        ("logit_bias", {"a": 1}),
+        ("logit_bias", {"1": 101}),
+        ("logit_bias", {"1": 0.5}),
+        ("logit_bias", {"1": True}),
+        ("logit_bias", {"1": 10**400}),
+        ("logit_bias", [1]),
+        ("stream", 1),
+        ("stream", "true"),
+        ("prompt", 5),
+        ("prompt", []),
+        ("prompt", [[]]),
+        ("prompt", [1, "a"]),
+        ("prompt", [-1]),
+        ("prompt", [True]),
+        ("prompt", "\udc00"),
+        ("prompt", None),
+        ("model", 5),
+        ("best_of", 0),
+        ("stream_options", {"include_usage": True}),
+        ("stream_options", []),
+        ("suffix", "x"),
+        ("temprature", 1),
+        ("include_usage", True),
+        ("unknown", None),
+        ("grammar", 1),
+        ("grammar", "(" * 1000),
+        ("dry_multiplier", "1"),
+        ("dry_multiplier", 1e9),
+        ("mirostat", 1.0),
+        ("ignore_eos", 1),
+    ],
+)
+def test_a_bad_field_is_refused_by_name(name: str, value: JsonValue) -> None:
+    refusal = refuse(**{name: value})
+    assert (refusal.status, refusal.param) == (400, name)
+    assert name in refusal.message
+    assert refusal.body()["error"] == {
+        "message": refusal.message,
+        "type": "invalid_request_error",
+        "param": name,
+        "code": "INVALID_REQUEST_BODY",
+    }
+
+
+def test_null_is_unset_for_every_optional_field() -> None:
+    fields = (
+        "temperature",
+        "stop",
+        "n",
+        "logprobs",
+        "seed",
+        "stream",
+        "stream_options",
+        "max_tokens",
+        "grammar",
+    )
+    order = parse_order({"prompt": "x", "model": None, **dict.fromkeys(fields)})
+    assert (dict(order.parameters.values), order.stream, order.max_tokens, order.n) == ({}, False, 16, 1)
+
+
+def test_a_stop_list_that_is_empty_is_unset() -> None:
+    assert parse_order({"prompt": "x", "stop": []}).stops == ()
+
+
+def test_best_of_must_reach_n() -> None:
+    assert refuse(n=3, best_of=2).param == "best_of"
+
+
+def test_best_of_cannot_be_streamed() -> None:
+    assert refuse(best_of=2, stream=True).param == "best_of"
+    assert parse_order({"prompt": "x", "best_of": 1, "stream": True}).stream
+
+
+def test_stream_options_ask_for_usage() -> None:
+    assert parse_order(
+        {"prompt": "x", "stream": True, "stream_options": {"include_usage": True}}
+    ).include_usage
+    assert refuse(stream=True, stream_options={"include_usage": 1}).param == "stream_options"
+    assert refuse(stream=True, stream_options={"other": True}).param == "stream_options"
+
+
+def test_all_kinds_of_prompt_are_taken() -> None:
+    assert parse_order({"prompt": [[1, 2], [3]]}).prompt == TokenListsPrompt(((1, 2), (3,)))
+
+
+def test_the_engines_own_fields_pass_through() -> None:
+    order = parse_order({"prompt": "x", "grammar": 'root ::= "a"', "mirostat": 2, "ignore_eos": True})
+    assert order.parameters.extra == {"grammar": 'root ::= "a"', "mirostat": 2, "ignore_eos": True}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'"x"',
+        b"\xff{}",
+        b'{"temperature": NaN}',
+        b'{"temperature": Infinity}',
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b'{"seed": ' + b"9" * 5000 + b"}",
+    ],
+)
+def test_what_is_no_json_object_is_refused(content: bytes) -> None:
+    with pytest.raises(Refusal) as caught:
+        parse_json(content)
+    assert caught.value.status == 400
+
+
+def test_an_infinite_number_in_disguise_is_refused() -> None:
+    assert refuse(**json.loads('{"temperature": 1e999}')).param == "temperature"
