@@ -1,0 +1,139 @@
+"""The recorded answers of real servers, and an answer put together without a network."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.client.assembly import Assembly
+from workbench.client.errors import Answer, error_of
+from workbench.client.events import Ended, Event, Failed
+from workbench.client.urls import normalise
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.prompt import TextPrompt
+from workbench.domain.request import Request
+from workbench.domain.run import Run, Usage
+from workbench.runner.execution import Recorder
+
+CASES = Path(__file__).resolve().parents[1] / "cases"
+_BASE = "http://127.0.0.1:1/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A body, and what must come of it; None where it is not pinned."""
+
+    name: str
+    body: bytes
+    status: int = 200
+    content_type: str = "text/event-stream"
+    outcome: str | None = None
+    texts: list[str] | None = None
+    finish_reasons: list[str] | None = None
+    entries: list[int] | None = None
+    usage: Usage | None = None
+    error: str | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the body is made of events."""
+        return self.status == 200 and not self.body.lstrip().startswith((b"{", b"<"))
+
+
+def wire_cases() -> list[Case]:
+    """The bodies with one oddity each."""
+    table = tomllib.loads((CASES / "wire" / "cases.toml").read_text("utf-8"))
+    return [
+        Case(
+            one["name"],
+            (CASES / "wire" / f"{one['name']}.response").read_bytes(),
+            one["status"],
+            one["content_type"],
+            one["outcome"],
+            one.get("texts"),
+            one.get("finish_reasons"),
+        )
+        for one in table["case"]
+    ]
+
+
+def recordings() -> list[Case]:
+    """The bodies recorded from whole servers."""
+    table = tomllib.loads((CASES / "recorded" / "recordings.toml").read_text("utf-8"))
+    return [
+        Case(
+            one["name"],
+            (CASES / "recorded" / f"{one['name']}.response").read_bytes(),
+            400 if "error" in one else 200,
+            "text/event-stream" if one["streamed"] else "application/json",
+            "error" if "error" in one else "complete",
+            one.get("texts"),
+            one.get("finish_reasons"),
+            one.get("logprob_entries"),
+            Usage(**one["usage"]) if "usage" in one else None,
+            one.get("error"),
+        )
+        for one in table["recording"]
+    ]
+
+
+def cut(body: bytes, size: int) -> Iterator[bytes]:
+    """A body in pieces of a size."""
+    return (body[start : start + size] for start in range(0, len(body), size))
+
+
+def answer_events(pieces: Iterable[bytes], status: int = 200) -> Iterator[Event]:
+    """The events of an answer, as the client tells them, without a network."""
+    if status != 200:
+        answer = Answer(status, "", {}, b"".join(pieces))
+        yield Failed(error_of(answer, normalise(_BASE), f"{_BASE}/completions", str))
+        yield Ended(False)
+        return
+    assembly = Assembly()
+    for piece in pieces:
+        yield from assembly.feed(piece)
+    yield from assembly.finish()
+    yield Ended(assembly.marked)
+
+
+def run_of(events: Iterable[Event], request: Request | None = None) -> Run:
+    """The run that events make."""
+    run = Run(request or Request(TextPrompt("x")))
+    recorder = Recorder(run, Endpoint("test", _BASE))
+    for place, event in enumerate(events):
+        recorder.take(event, float(place))
+    return run
+
+
+def texts(run: Run) -> list[str]:
+    """The texts by index."""
+    return [choice.text for choice in run.ordered]
+
+
+def reasons(run: Run) -> list[str]:
+    """The finish reasons by index, empty where there is none."""
+    return [choice.finish_reason or "" for choice in run.ordered]
+
+
+def shape(run: Run) -> object:
+    """Everything of a run but its times, to compare."""
+    return (
+        run.outcome,
+        run.usage,
+        run.error,
+        run.notes,
+        run.model,
+        [
+            (
+                choice.index,
+                choice.finish_reason,
+                [(t.text, t.logprob, t.id, t.raw, t.alternatives) for t in choice],
+            )
+            for choice in run.ordered
+        ],
+    )

@@ -1,0 +1,221 @@
+"""An answer's body put together from its pieces: bytes in, events out, without any network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from workbench.client.alignment import align
+from workbench.client.dialect import ChoicePart, Reading, read_fast
+from workbench.client.errors import error_within, no_completion
+from workbench.client.events import Alive, Delta, Event, Failed, Finished, Noted, Told, UsageTold
+from workbench.client.exact import Json, parse, read_exact
+from workbench.client.spelling import whole
+from workbench.client.sse import Comment, ErrorField, SseParser
+from workbench.domain.choice import Piece
+from workbench.domain.display import one_line
+
+_BLANK = b" \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+_DONE = b"[DONE]"
+
+
+class _Lane:
+    """What must be remembered of one choice between two events."""
+
+    __slots__ = ("begun", "finished", "half", "has_logprobs", "texts")
+
+    def __init__(self) -> None:
+        self.begun = b""
+        """Bytes of a character that tokens began and have not ended."""
+        self.half = ""
+        """The first half of a surrogate pair, whose other half is still to come."""
+        self.texts: list[str] = []
+        """The text so far, as long as no logprobs came: they may come for all of it at the end."""
+        self.has_logprobs = False
+        self.finished: str | None = None
+
+
+class Assembly:
+    """Puts one answer together, whole or streamed, whatever it was asked to be."""
+
+    def __init__(self, redact: Callable[[str], str] = str) -> None:
+        """`redact` takes the API key out of what the endpoint echoes."""
+        self.marked = False
+        """Whether the end was marked: by [DONE], or by a whole JSON body."""
+        self._redact = redact
+        self._sse: SseParser | None = None
+        self._body = bytearray()
+        self._is_whole = False
+        self._lanes: dict[int, _Lane] = {}
+        self._told: tuple[str, str, int | None] = ("", "", None)
+        self._said: set[str] = set()
+        self._answered = False
+
+    def feed(self, piece: bytes) -> list[Event]:
+        """The events that a piece of the body completes."""
+        events: list[Event] = []
+        if self._sse is not None:
+            for payload in self._sse.feed(piece):
+                self._payload(payload, events)
+            return events
+        self._body += piece
+        if self._is_whole:
+            return events
+        start = bytes(self._body).removeprefix(_BOM).lstrip(_BLANK)[:1]
+        if not start or _BOM.startswith(self._body):
+            return events
+        # A stream was asked for, yet some answers are a plain body: JSON, or a proxy's page.
+        self._is_whole = start in b"{[<"
+        if not self._is_whole:
+            self._sse = SseParser()
+            for payload in self._sse.feed(bytes(self._body)):
+                self._payload(payload, events)
+        return events
+
+    def finish(self) -> list[Event]:
+        """The events that the end of the body completes."""
+        events: list[Event] = []
+        if self._sse is not None:
+            for payload in self._sse.finish():
+                self._payload(payload, events, is_last=True)
+        elif self._body.strip(_BLANK):
+            self._whole_body(events)
+        for index, lane in self._lanes.items():
+            if lane.half:
+                raw = lane.half.encode("utf-8", "surrogatepass")
+                # A cut stream may have cut the character too: then half of it is no text yet.
+                events.append(Delta(index, (Piece(whole(lane.half) if self.marked else "", raw=raw),)))
+                lane.half = ""
+        if not self._answered and not self.marked and self._body.strip(_BLANK) and not self._is_whole:
+            events.append(Failed(no_completion(bytes(self._body), self._redact)))
+        return events
+
+    def _whole_body(self, events: list[Event]) -> None:
+        body = bytes(self._body.strip(_BLANK))
+        try:
+            reading = read_exact(body)
+        except ValueError:
+            self._lines(body, events)
+            return
+        self.marked = True
+        if reading.error is None and not reading.is_answer:
+            events.append(Failed(no_completion(body, self._redact)))
+            return
+        self._reading(reading, events)
+
+    def _lines(self, body: bytes, events: list[Event]) -> None:
+        """A body of JSON lines, the last of which may be cut; anything else is no completion."""
+        if body[:1] == b"<":
+            events.append(Failed(no_completion(body, self._redact)))
+            return
+        for line in body.splitlines():
+            if (reading := _read(line)) is not None and reading.is_answer:
+                self._reading(reading, events)
+
+    def _payload(self, payload: bytes, events: list[Event], *, is_last: bool = False) -> None:
+        reading = read_fast(payload)
+        if reading is not None:
+            self._reading(reading, events)
+            return
+        if isinstance(payload, Comment):
+            events.append(Alive(one_line(payload.decode("utf-8", "replace"), 80)))
+        elif isinstance(payload, ErrorField):
+            self._answered = True
+            events.append(Failed(error_within(_json_or_text(payload), self._redact)))
+        elif payload.strip() == _DONE:
+            self._answered = self.marked = True
+        elif (reading := _read(payload)) is not None:
+            self._reading(reading, events)
+        elif b"\n" in payload:
+            # A proxy ate the blank lines between events.
+            for line in payload.split(b"\n"):
+                self._payload(line, events, is_last=is_last)
+        elif payload.strip() and not is_last:
+            self._say("part of the answer was no JSON and is left out", events)
+
+    def _reading(self, reading: Reading, events: list[Event]) -> None:
+        self._answered = True
+        told = (reading.response_id, reading.model, reading.created)
+        if told != self._told:
+            self._told = told
+            if reading.response_id or reading.model:
+                events.append(Told(reading.response_id, reading.model, reading.created))
+        for part in reading.parts:
+            self._part(part, events)
+        if reading.usage is not None:
+            events.append(UsageTold(reading.usage))
+        if reading.odd_numbers:
+            self._say("some logprobs were no numbers and are left out", events)
+        if reading.sampled:
+            self._say("the probabilities are those after sampling", events)
+        if reading.error is not None:
+            events.append(Failed(error_within(reading.error, self._redact)))
+
+    def _part(self, part: ChoicePart, events: list[Event]) -> None:
+        index, text, reason, entries = part
+        lane = self._lanes.get(index)
+        if lane is None:
+            lane = self._lanes[index] = _Lane()
+            if not text and not entries:
+                events.append(Delta(index, ()))
+        if lane.half or (not text.isascii() and _has_halves(text)):
+            text = _join_halves(lane, text)
+        if text or entries:
+            if lane.finished and text:
+                self._say("text came after a finish_reason", events)
+            self._add(index, lane, text, entries or (), events)
+        if reason is not None and reason != lane.finished:
+            lane.finished = reason
+            events.append(Finished(index, reason))
+
+    def _add(self, index: int, lane: _Lane, text: str, entries: Sequence[Piece], events: list[Event]) -> None:
+        if not entries:
+            lane.begun = b""
+            if not lane.has_logprobs:
+                lane.texts.append(text)
+            events.append(Delta(index, (Piece(text),)))
+            return
+        if not text and lane.texts and not lane.has_logprobs:
+            before = "".join(lane.texts)
+            pieces, _ = align(before, entries)
+            if sum(bool(one.text) and one.logprob is not None for one in pieces) * 2 >= len(entries) > 1:
+                # All logprobs of the text, told after it.
+                lane.has_logprobs, lane.texts = True, []
+                events.append(Delta(index, pieces, True))
+                return
+        lane.has_logprobs, lane.texts = True, []
+        pieces, lane.begun = align(text, entries, lane.begun)
+        events.append(Delta(index, pieces))
+
+    def _say(self, remark: str, events: list[Event]) -> None:
+        if remark not in self._said:
+            self._said.add(remark)
+            events.append(Noted(remark))
+
+
+def _read(payload: bytes) -> Reading | None:
+    try:
+        return read_exact(payload)
+    except ValueError:
+        return None
+
+
+def _json_or_text(payload: bytes) -> Json:
+    try:
+        return parse(payload)
+    except ValueError:
+        return payload.decode("utf-8", "replace")
+
+
+def _has_halves(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _join_halves(lane: _Lane, text: str) -> str:
+    """The text with what was held back before it, less a first half of a pair at its end."""
+    if not text:
+        return ""
+    text, lane.half = lane.half + text, ""
+    if "\ud800" <= text[-1] <= "\udbff":
+        text, lane.half = text[:-1], text[-1]
+    return whole(text)

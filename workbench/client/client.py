@@ -1,0 +1,291 @@
+"""Requests to endpoints and what comes back, as one stream of events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, aclosing
+from typing import TYPE_CHECKING, TypeAlias
+
+from workbench.client.assembly import Assembly
+from workbench.client.errors import Answer, error_of
+from workbench.client.events import Answering, Ended, Event, Failed, Retrying, Started
+from workbench.client.exact import Json, Pairs, parse
+from workbench.client.keys import Secret, resolve_key
+from workbench.client.reply import BrokenError, NotConnectedError, Reply
+from workbench.client.retries import is_retried, pause
+from workbench.client.services import detokenized, listed_models, tokenized
+from workbench.client.urls import Urls, normalise, shown
+from workbench.client.wire import MASK, WireLog
+from workbench.domain.endpoint import Endpoint, Timeouts
+from workbench.domain.errors import EndpointError
+from workbench.domain.json_values import JsonObject
+from workbench.domain.request import Request
+
+if TYPE_CHECKING:
+    from workbench.client.transport import Transport
+
+_AFTER_DONE = 1.0
+"""Seconds that more is waited for after the end was marked."""
+
+_MOST_ERROR_BYTES = 256 * 1024
+_MOST_BYTES = 64 * 1024 * 1024
+
+_Settings: TypeAlias = tuple[bool, Timeouts, str, bool, str, str, str, bool]
+
+
+class Client:
+    """Sends requests; keeps connections for the next one."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        """`environment` is where keys are found; it is read anew for every request."""
+        self._environment = environment
+        self._transports: dict[_Settings, Transport] = {}
+
+    async def stream(
+        self, endpoint: Endpoint, request: Request, *, wire: WireLog | None = None
+    ) -> AsyncGenerator[Event]:
+        """Send a request and tell what comes, whether streamed or not; never raises an EndpointError.
+
+        Close the generator (`aclosing`) or cancel its task, and the connection closes at once. The last
+        event is `Ended`. `wire` records the exchange.
+        """
+        body = request.body(endpoint.aliases, endpoint.drop)
+        try:
+            call = await self._call(endpoint, "POST", body, wire)
+            yield Started(shown(call.url), body)
+            async with AsyncExitStack() as stack:
+                reply = None
+                attempt = 0
+                while reply is None:
+                    attempt += 1
+                    tried = await call.attempt(stack)
+                    if isinstance(tried, Reply):
+                        reply = tried
+                    elif attempt > endpoint.retries or not is_retried(tried.error, connected=tried.connected):
+                        raise tried.error
+                    else:
+                        seconds = pause(attempt, tried.error.retry_after, random.random())
+                        yield Retrying(seconds, attempt, tried.error)
+                        await asyncio.sleep(seconds)
+                yield Answering(reply.status, reply.headers.get("x-request-id", ""))
+                async with aclosing(_answer(reply, call)) as events:
+                    async for event in events:
+                        yield event
+        except EndpointError as error:
+            yield Failed(error)
+            yield Ended(False)
+
+    async def models(self, endpoint: Endpoint) -> list[str]:
+        """The names of the models that an endpoint lists. Raises EndpointError."""
+        urls = normalise(endpoint.base_url)
+        return listed_models(await self._json(endpoint, "GET", urls.models), urls.models)
+
+    async def tokenize(self, endpoint: Endpoint, text: str) -> list[tuple[int, str]]:
+        """The tokens of a text as ids and texts; a token that is no text is spelled `bytes:\\xe2`.
+
+        For endpoints with llama.cpp's `/tokenize`. Raises EndpointError.
+        """
+        url = normalise(endpoint.base_url).beside("tokenize")
+        body: JsonObject = {"content": text, "with_pieces": True}
+        return tokenized(await self._json(endpoint, "POST", url, body), url)
+
+    async def detokenize(self, endpoint: Endpoint, ids: list[int]) -> str:
+        """The text of token ids. For endpoints with llama.cpp's `/detokenize`. Raises EndpointError."""
+        url = normalise(endpoint.base_url).beside("detokenize")
+        return detokenized(await self._json(endpoint, "POST", url, {"tokens": ids}), url)
+
+    async def props(self, endpoint: Endpoint) -> JsonObject:
+        """What llama.cpp's `/props` tells of the model (context length, template). Raises EndpointError."""
+        value = await self._json(endpoint, "GET", normalise(endpoint.base_url).beside("props"))
+        return value if isinstance(value, Pairs) else {}
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        transports, self._transports = self._transports, {}
+        for transport in transports.values():
+            await transport.aclose()
+
+    async def _json(self, endpoint: Endpoint, method: str, url: str, body: JsonObject | None = None) -> Json:
+        call = await self._call(endpoint, method, body, None, url)
+        async with AsyncExitStack() as stack:
+            tried = await call.attempt(stack)
+            if not isinstance(tried, Reply):
+                raise tried.error
+            try:
+                return parse(await _all(tried, _MOST_BYTES))
+            except BrokenError as broken:
+                raise broken.error from None
+            except ValueError:
+                raise EndpointError(
+                    "The answer is no JSON", shown(url), "Check the base URL: it may lead to a web page."
+                ) from None
+
+    async def _call(
+        self, endpoint: Endpoint, method: str, body: JsonObject | None, wire: WireLog | None, url: str = ""
+    ) -> _Call:
+        urls = normalise(endpoint.base_url)
+        key = await resolve_key(endpoint.key, self._environment)
+        headers = {"Accept": "text/event-stream, application/json", **endpoint.headers}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        content = b"" if body is None else _encode(body)
+        transport = self._transport(endpoint)
+        return _Call(
+            endpoint,
+            transport,
+            method=method,
+            url=url or urls.completions,
+            urls=urls,
+            headers=headers,
+            content=content,
+            key=key,
+            wire=wire,
+        )
+
+        if settings not in self._transports:
+            # The HTTP library is slow to import, and nothing before the first request needs it.
+            from workbench.client.transport import Transport
+
+            self._transports[settings] = Transport(endpoint)
+        return self._transports[settings]
+
+
+class _Refused:
+    """An attempt that brought no answer."""
+
+    __slots__ = ("connected", "error")
+
+    def __init__(self, error: EndpointError, *, connected: bool) -> None:
+        self.error = error
+        self.connected = connected
+
+
+class _Call:
+    """One request, ready to be sent as often as needed."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        transport: Transport,
+        *,
+        method: str,
+        url: str,
+        urls: Urls,
+        headers: Mapping[str, str],
+        content: bytes,
+        key: Secret,
+        wire: WireLog | None,
+    ) -> None:
+        self.url = url
+        self.key = key
+        self.wire = wire
+        self.sent_at = 0.0
+        self._endpoint = endpoint
+        self._transport = transport
+        self._method = method
+        self._urls = urls
+        self._headers = headers
+        self._content = content
+
+    async def attempt(self, stack: AsyncExitStack) -> Reply | _Refused:
+        """Send the request; the answer's connection is the stack's to close.
+
+        Raises EndpointError where the connection broke off after the request may have gone out.
+        """
+        self.sent_at = time.perf_counter()
+        if self.wire is not None:
+            self.wire.sending(self._method, shown(self.url), self._authorised(MASK), self._content)
+        headers = self._authorised(self.key.reveal())
+        exchange = self._transport.exchange(self._method, self.url, headers, self._content)
+        async with AsyncExitStack() as trial:
+            try:
+                reply = await trial.enter_async_context(exchange)
+                if self.wire is not None:
+                    self.wire.answered(reply.status, reply.headers)
+                if reply.is_success:
+                    stack.push_async_callback(trial.pop_all().aclose)
+                    return reply
+                body = await _all(reply, _MOST_ERROR_BYTES)
+            except NotConnectedError as failure:
+                return _Refused(failure.error, connected=False)
+            except BrokenError as failure:
+                raise failure.error from None
+            if self.wire is not None:
+                self.wire.received(time.perf_counter() - self.sent_at, body)
+            answer = Answer(reply.status, reply.reason, reply.headers, body)
+            return _Refused(error_of(answer, self._urls, self.url, self.key.redact), connected=True)
+
+    def _authorised(self, key: str) -> dict[str, str]:
+        if not self.key:
+            return dict(self._headers)
+        name = self._endpoint.key_header
+        value = f"Bearer {key}" if name.lower() == "authorization" else key
+        return {**self._headers, name: value}
+
+
+async def _answer(reply: Reply, call: _Call) -> AsyncGenerator[Event]:
+    """The events of an answer's body; a connection that breaks off ends it."""
+    assembly = Assembly(call.key.redact)
+    wire = call.wire
+    error = None
+    empty = True
+    try:
+        async for piece in reply.pieces:
+            empty = False
+            if wire is not None:
+                wire.received(time.perf_counter() - call.sent_at, piece)
+            for event in assembly.feed(piece):
+                yield event
+            if assembly.marked:
+                break
+    except BrokenError as broken:
+        error = broken.error
+    if assembly.marked:
+        async for event in _rest(reply, assembly):
+            yield event
+        error = None
+    for event in assembly.finish():
+        yield event
+    if error is not None and empty:
+        yield Failed(error)
+    yield Ended(assembly.marked, error)
+
+
+async def _rest(reply: Reply, assembly: Assembly) -> AsyncGenerator[Event]:
+    """What comes within a second of the end's mark: read to its end, the connection serves again."""
+    try:
+        async with asyncio.timeout(_AFTER_DONE):
+            pieces = [piece async for piece in reply.pieces]
+    except (BrokenError, TimeoutError):
+        return
+    for piece in pieces:
+        for event in assembly.feed(piece):
+            yield event
+
+
+async def _all(reply: Reply, most: int) -> bytes:
+    """The body, or its first part where it is longer than `most` bytes."""
+    body = bytearray()
+    async for piece in reply.pieces:
+        body += piece
+        if len(body) > most:
+            break
+    return bytes(body)
+
+
+def _encode(body: JsonObject) -> bytes:
+    """The body in bytes. Raises EndpointError for what JSON cannot hold."""
+    try:
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode()
+    except UnicodeEncodeError:
+        # A lone surrogate: JSON can spell it, UTF-8 cannot.
+        return json.dumps(body, separators=(",", ":")).encode()
+    except (ValueError, TypeError) as error:
+        raise EndpointError(
+            "The request cannot be written as JSON", str(error), "Infinite numbers and NaN are no JSON."
+        ) from None

@@ -1,0 +1,190 @@
+"""One JSON event of an answer in, what it says out; every dialect is told from the event itself.
+
+Well-formed events in the two common shapes take a fast path; everything else, such as NaN, invalid UTF-8,
+duplicate keys or a rarer shape, takes an exact one (`exact.py`). Both say the same of the same event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Annotated, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from workbench.domain.choice import Alternative, Piece
+from workbench.domain.json_values import JsonValue
+from workbench.domain.run import Usage
+
+
+class ChoicePart(NamedTuple):
+    """What an event adds to one choice."""
+
+    choice: int
+    """The choice's index."""
+    text: str
+    finish_reason: str | None
+    entries: Sequence[Piece] | None
+    """The tokens told, each named as the server names it; None where none are told."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """What one event says."""
+
+    parts: Sequence[ChoicePart] = ()
+    response_id: str = ""
+    model: str = ""
+    created: int | None = None
+    usage: Usage | None = None
+    error: JsonValue = None
+    """The error object or text, where the event holds one."""
+    is_answer: bool = True
+    """Whether the event has anything of a completion in it."""
+    odd_numbers: bool = False
+    """Whether a logprob was no finite number."""
+    sampled: bool = False
+    """Whether probabilities are told that hold after sampling."""
+
+
+_Int: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+class _Top(Struct, gc=False):
+    token: str
+    logprob: float
+    bytes: list[int] | None = None
+    id: _Int | None = None
+
+
+class _Token(Struct, gc=False):
+    token: str
+    logprob: float
+    top_logprobs: list[_Top]
+    bytes: list[int] | None = None
+    id: _Int | None = None
+
+
+class _Logprobs(Struct, gc=False):
+    tokens: list[str] | None = None
+    token_logprobs: list[float | None] | None = None
+    top_logprobs: list[Raw] | None = None
+    content: list[_Token] | None = None
+    token_ids: None = None
+
+
+class _Choice(Struct, gc=False):
+    text: str
+    index: _Int = 0
+    finish_reason: str | None = None
+    logprobs: _Logprobs | None = None
+    token_ids: None = None
+
+
+class _Usage(Struct, gc=False):
+    prompt_tokens: _Int = 0
+    completion_tokens: _Int = 0
+    total_tokens: _Int = 0
+
+
+class _Event(Struct, gc=False):
+    choices: list[_Choice]
+    id: str = ""
+    model: str = ""
+    model_name: str = ""
+    created: _Int | None = None
+    usage: _Usage | None = None
+    error: None = None
+    token: None = None
+
+
+_decode = msgspec.json.Decoder(_Event).decode
+_decode_map = msgspec.json.Decoder(dict[str, float]).decode
+_new = tuple.__new__
+
+
+def read_fast(payload: bytes) -> Reading | None:
+    """What a well-formed event in a common shape says; None where the exact path must look at it."""
+    try:
+        event = _decode(payload)
+        if not event.choices:
+            return None
+        parts: list[ChoicePart] = []
+        for choice in event.choices:
+            entries: list[Piece] | None = None
+            if (told := choice.logprobs) is not None:
+                if told.content is not None:
+                    entries = [_chat_entry(token) for token in told.content]
+                else:
+                    entries = _legacy_entries(told, payload)
+                if entries is None:
+                    return None
+            reason = choice.finish_reason
+            if not reason or reason == "null":
+                reason = None
+            parts.append(_new(ChoicePart, (choice.index, choice.text, reason, entries)))
+    except (msgspec.DecodeError, ValueError):
+        return None
+    usage = event.usage
+    return Reading(
+        parts,
+        event.id,
+        event.model or event.model_name,
+        event.created,
+        Usage(usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) if usage else None,
+    )
+
+
+def _legacy_entries(told: _Logprobs, payload: bytes) -> list[Piece] | None:
+    tokens, logprobs, tops = told.tokens, told.token_logprobs, told.top_logprobs
+    if tokens is None or logprobs is None or len(tokens) != len(logprobs):
+        return None
+    # These names are no texts.
+    if b"bytes:" in payload or b"token_id:" in payload:
+        return None
+    if tops is None:
+        return [Piece(token, logprob) for token, logprob in zip(tokens, logprobs, strict=True)]
+    if len(tops) != len(tokens):
+        return None
+    entries: list[Piece] = []
+    for token, logprob, raw in zip(tokens, logprobs, tops, strict=True):
+        source = bytes(raw)
+        if source == b"null":
+            alternatives = []
+        else:
+            rows = _decode_map(source)
+            # A row has one colon at least: with more of them than rows there may be a key told twice.
+            if source.count(b":") != len(rows):
+                return None
+            alternatives = [_new(Alternative, (*row, None, None)) for row in rows.items()]
+        entries.append(_new(Piece, (token, logprob, alternatives, None, None)))
+    return entries
+
+
+def _chat_entry(token: _Token) -> Piece:
+    text, raw = _spell(token.token, token.bytes)
+    alternatives = []
+    for one in token.top_logprobs:
+        its_text, its_raw = _spell(one.token, one.bytes)
+        alternatives.append(_new(Alternative, (its_text, one.logprob, one.id, its_raw)))
+    return _new(Piece, (text, token.logprob, alternatives, token.id, raw))
+
+
+def _spell(name: str, told: list[int] | None) -> tuple[str, bytes | None]:
+    """Text and odd bytes of a token with a list of bytes, which is right where its name is not."""
+    if not told:
+        if name.startswith(("bytes:", "token_id:")):
+            raise ValueError("a name that is no text")
+        return name, None
+    raw = bytes(told)
+    try:
+        return raw.decode(), None
+    except UnicodeDecodeError:
+        return "", raw
+
+
+def finite(value: float | None) -> float | None:
+    """A number as it is, or None for one that is none."""
+    return value if value is not None and isfinite(value) else None

@@ -1,0 +1,269 @@
+"""Error bodies of every shape, as one kind of error: what happened, the provider's words, what to do next."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from workbench.client.exact import Json, Pairs, parse
+from workbench.client.retries import retry_after
+from workbench.client.urls import Urls, shown
+from workbench.domain.display import one_line
+from workbench.domain.errors import EndpointError
+from workbench.domain.json_values import JsonValue
+
+Redact = Callable[[str], str]
+
+_TITLES = {
+    400: ("The endpoint refused the request", "Check the parameters; unset those it may not know."),
+    401: ("The API key was refused", "Check the key that the endpoint's profile names."),
+    402: ("The balance is used up", "Top up at the provider."),
+    403: ("Access was denied", "Check the key's rights, the balance, and whether the model is open to you."),
+    404: ("The endpoint does not know this address or model", "Check the base URL and the model's name."),
+    405: ("The address takes no such request", "Check the base URL: it may lead to another service."),
+    408: ("The endpoint gave up waiting", "Send it again."),
+    409: ("The endpoint is busy with a conflicting request", "Send it again in a moment."),
+    411: ("The endpoint wants to know the length of the request", "A proxy between may have removed it."),
+    413: ("The request is too large", "Shorten the prompt."),
+    415: ("The endpoint does not take JSON here", "Check the base URL: it may lead to another service."),
+    422: ("The endpoint refused a field of the request", "Unset or change the field it names."),
+    424: ("The model failed while generating", "Send it again."),
+    429: ("Too many requests", "Wait a moment; the provider limits requests or tokens per minute."),
+    498: ("The endpoint is overloaded", "Send it again in a moment."),
+    499: ("The connection was closed before the answer", "Send it again."),
+    500: ("The endpoint failed", "Send it again; if it fails again, a parameter may be the cause."),
+    501: ("The endpoint cannot do this", "Unset the parameter it names."),
+    502: ("A proxy got no answer from the endpoint", "Send it again in a moment."),
+    503: ("The endpoint is not ready", "It may still be loading the model, or be overloaded; wait a moment."),
+    504: ("A proxy waited too long for the endpoint", "Send it again, with fewer max_tokens or streamed."),
+}
+_CODES = {
+    "NOT_ENOUGH_BALANCE": (
+        "Balance or rate limit",
+        "Top up, or wait a moment and send fewer requests: "
+        "this provider reports an exceeded rate limit in the same words.",
+    ),
+    "INVALID_API_KEY": ("There is no valid API key", "Set the key that the endpoint's profile names."),
+    "FAILED_TO_AUTH": ("The API key was refused", "Check the key that the endpoint's profile names."),
+    "ACCESS_DENY": ("Access was denied", "Check the key's rights and whether the model is open to you."),
+    "MODEL_NOT_FOUND": ("There is no such model", "Pick one of the models that the endpoint lists."),
+    "model_not_found": ("There is no such model", "Pick one of the models that the endpoint lists."),
+    "TOKEN_LIMIT_EXCEEDED": ("Too many tokens per minute", "Wait a moment, or ask for fewer tokens."),
+    "insufficient_quota": ("The quota is used up", "Top up or raise the limit at the provider."),
+    "content_filter": ("A content filter refused the request", "Change the prompt."),
+}
+_LIMIT_PATTERNS = tuple(
+    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        r"request \((?P<asked>\d+) tokens\) exceeds the available context size \((?P<limit>\d+)",
+        r"maximum context length is (?P<limit>\d+).{0,80}?"
+        r"(?:requested|resulted in|has|contains) (?:about )?(?P<asked>\d+)",
+        r"Requested tokens \((?P<asked>\d+)\) exceed context window of (?P<limit>\d+)",
+        r"inputs.{0,40}max_new_tokens.{0,20}must be <= (?P<limit>\d+).{0,80}?(?P<asked>\d+) `?inputs",
+    )
+)
+_REQUEST_IDS = ("x-request-id", "x-trace-id", "trace_id", "x-generation-id", "request-id", "cf-ray")
+_ADDRESS = re.compile(
+    r"(?:your ip(?: address)?\s*:?\s*)?\b(?:\d{1,3}(?:\.\d{1,3}){3}|(?:[0-9a-f]{0,4}:){3,7}[0-9a-f]{1,4})\b",
+    re.I,
+)
+_HIDDEN = re.compile(r"<(script|style|svg)\b.*?(?:</\1>|$)|<!--.*?(?:-->|$)", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<[^>]*>?")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The parts of an HTTP answer that tell of an error."""
+
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+    """With lower-case names."""
+    body: bytes
+
+
+def error_of(answer: Answer, urls: Urls, tried: str, redact: Redact) -> EndpointError:
+    """The error that an answer with an error status describes."""
+    if 300 <= answer.status < 400:
+        target = one_line(answer.headers.get("location", ""), 200)
+        return EndpointError(
+            f"The endpoint sends requests elsewhere (HTTP {answer.status})",
+            f"{shown(tried)} → {target or 'no address given'}",
+            "Redirects are not followed, so that the key stays where it belongs: correct the base URL.",
+            status=answer.status,
+        )
+    said = _from_body(answer.body)
+    words = said.words or _plain_text(answer.body) or answer.reason
+    error = _compose(answer.status, said, words, redact)
+    error.request_id = _request_id(answer.headers) or error.request_id
+    error.retry_after = retry_after(answer.headers)
+    if error.retry_after is not None:
+        error.hint = f"Wait {error.retry_after:.0f} s, as the endpoint asks. {error.hint}"
+    if answer.status == 404:
+        error.hint = (
+            f"Tried {shown(tried)}. Check the model's name and the base URL, "
+            f"which may also be {urls.other_base}."
+        )
+    return error
+
+
+def error_within(value: Json | JsonValue, redact: Redact) -> EndpointError:
+    """The error that an object or a text within an answer describes."""
+    said = _read(value)
+    status = said.status if said.status and 400 <= said.status < 600 else None
+    error = _compose(status, said, said.words, redact)
+    if status is None and said.code not in _CODES:
+        error.title, error.hint = "The endpoint failed while answering", "What came so far is kept."
+    return error
+
+
+def no_completion(body: bytes, redact: Redact) -> EndpointError:
+    """The error of an answer that is no completion."""
+    return EndpointError(
+        "The answer is no completion",
+        one_line(redact(_plain_text(body))),
+        "Check the base URL: it may lead to a web page or another service.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    words: str = ""
+    code: str = ""
+    status: int | None = None
+    request_id: str = ""
+    asked: int | None = None
+    limit: int | None = None
+
+
+def _from_body(body: bytes) -> _Said:
+    try:
+        value = parse(body.strip())
+    except ValueError:
+        return _Said()
+    return _read(value) if isinstance(value, (Pairs, str)) else _Said()
+
+
+def _read(value: Json | JsonValue) -> _Said:
+    """Words, code and the rest from any of the shapes of an error."""
+    if isinstance(value, str):
+        return _Said(value)
+    if isinstance(value, list):
+        return _Said("; ".join(filter(None, map(_complaint, value))))
+    if not isinstance(value, Mapping):
+        return _Said()
+    inner = value.get("error")
+    if isinstance(inner, Mapping):
+        said = _read(inner)
+        return replace(said, request_id=said.request_id or _first(value, "request_id", "trace_id"))
+    names = (_first(value, name) for name in ("reason", "code", "type", "error_type"))
+    code = next((name for name in names if name and not name.isdigit()), "")
+    words = _first(value, "message", "error_msg", "msg") or (inner if isinstance(inner, str) else "")
+    detail = value.get("detail")
+    if not words and detail is not None:
+        within = _read(detail)
+        words, code = within.words, code or within.code
+    metadata = value.get("metadata")
+    if isinstance(metadata, Mapping) and (raw := _first(metadata, "raw")):
+        words = f"{words}: {_raw_words(raw)}"
+    return _Said(
+        words or code,
+        code,
+        _number(value.get("code")) or _number(value.get("status")),
+        _first(value, "request_id", "trace_id"),
+        _number(value.get("n_prompt_tokens")),
+        _number(value.get("n_ctx")),
+    )
+
+
+def _raw_words(raw: str) -> str:
+    """An upstream's error that a router passes on as JSON text."""
+    try:
+        value = parse(raw.encode("utf-8", "replace"))
+    except ValueError:
+        return raw
+    return _read(value).words or raw if isinstance(value, Pairs) else raw
+
+
+def _complaint(value: Json | JsonValue) -> str:
+    """One entry of FastAPI's list: `body.logprobs: Input should be …`."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, Mapping):
+        return ""
+    place = value.get("loc")
+    parts = [str(one) for one in place if one != "body"] if isinstance(place, list) else []
+    words = _first(value, "msg", "message")
+    return f"{'.'.join(parts)}: {words}" if parts else words
+
+
+def _compose(status: int | None, said: _Said, words: str, redact: Redact) -> EndpointError:
+    title, hint = _CODES.get(said.code) or _TITLES.get(status or 0) or _by_range(status)
+    if limits := _limits(said):
+        title = f"The request does not fit the context: {limits[0]} tokens of {limits[1]}"
+        hint = "Shorten the prompt or ask for fewer max_tokens."
+    elif status == 403 and said.code not in _CODES and "balance" in words.lower():
+        title, hint = _CODES["NOT_ENOUGH_BALANCE"]
+    return EndpointError(
+        f"{title} (HTTP {status})" if status else title,
+        one_line(redact(words)),
+        hint,
+        status=status,
+        request_id=one_line(redact(said.request_id), 100),
+        code=one_line(redact(said.code), 80),
+    )
+
+
+def _by_range(status: int | None) -> tuple[str, str]:
+    if status is not None and 520 <= status <= 530:
+        return "A proxy got no answer from the endpoint", "Send it again in a moment."
+    if status is not None and status >= 500:
+        return "The endpoint failed", "Send it again in a moment."
+    return "The endpoint refused the request", "Check the base URL and the parameters."
+
+
+def _limits(said: _Said) -> tuple[int, int] | None:
+    """The tokens asked for and those that fit, where an error is about them."""
+    if said.asked is not None and said.limit is not None:
+        return said.asked, said.limit
+    for pattern in _LIMIT_PATTERNS:
+        if match := pattern.search(said.words[:2000]):
+            return int(match["asked"]), int(match["limit"])
+    return None
+
+
+def _request_id(headers: Mapping[str, str]) -> str:
+    return next((one_line(headers[name], 100) for name in _REQUEST_IDS if headers.get(name)), "")
+
+
+def _plain_text(body: bytes) -> str:
+    """A body that is no JSON, in plain words; pages of proxies without tags and the visitor's address."""
+    text = body[:100_000].decode("utf-8", "replace")
+    if "<" not in text or not re.search(
+        r"<(?:!doctype|html|head|body|title|h1|center)\b", text, re.IGNORECASE
+    ):
+        return text
+    text = html.unescape(_TAG.sub(" ", _HIDDEN.sub(" ", text)))
+    return " ".join(_ADDRESS.sub(" ", text).split())
+
+
+def _first(table: Mapping[str, Json] | Mapping[str, JsonValue], *names: str) -> str:
+    for name in names:
+        value = table.get(name)
+        if isinstance(value, str) and value:
+            return value
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+    return ""
+
+
+def _number(value: Json | JsonValue) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return (
+        int(value)
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12
+        else None
+    )

@@ -1,0 +1,112 @@
+"""What a client tells of an exchange, in order, as typed events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from workbench.domain.choice import Piece
+from workbench.domain.errors import EndpointError
+from workbench.domain.json_values import JsonObject
+from workbench.domain.run import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The request goes out."""
+
+    url: str
+    """Without user name and password."""
+    body: JsonObject
+    """As sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """The endpoint refused before any answer; the request goes out again after a pause."""
+
+    seconds: float
+    attempt: int
+    """1 for the first repetition."""
+    error: EndpointError
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """The endpoint accepted the request; text is still to come."""
+
+    status: int
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """The endpoint gave a sign of life that is no text."""
+
+    text: str = ""
+    """What it said, in one safe line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the answer says of itself; told again when it changes."""
+
+    response_id: str = ""
+    model: str = ""
+    created: int | None = None
+    """Unix seconds."""
+
+
+class Delta(NamedTuple):
+    """More of one choice."""
+
+    choice: int
+    """Its index."""
+    pieces: Sequence[Piece]
+    replaces: bool = False
+    """Whether the pieces stand in place of all that came before (their texts join to the same text)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A choice has its finish_reason, in the endpoint's own word."""
+
+    index: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageTold:
+    """Token counts, as far as the endpoint has them; the last one counts."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something a person should know of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An error in place of an answer or within it; what came before stays."""
+
+    error: EndpointError
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Nothing more comes; always the last event."""
+
+    marked: bool
+    """Whether the end was marked: by [DONE], or by a whole JSON body."""
+    error: EndpointError | None = None
+    """Why the connection ended early, where it did."""
+
+
+Event: TypeAlias = (
+    Started | Retrying | Answering | Alive | Told | Delta | Finished | UsageTold | Noted | Failed | Ended
+)

@@ -1,0 +1,214 @@
+"""The exact reading of an event: every shape and every oddity, at the price of speed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from math import log
+from typing import TypeAlias, cast
+
+from workbench.client.dialect import ChoicePart, Reading, finite
+from workbench.client.spelling import Name, of_bytes, read_name
+from workbench.domain.choice import Alternative, Piece
+from workbench.domain.json_values import JsonValue
+from workbench.domain.run import Usage
+
+
+class Pairs(dict[str, "Json"]):
+    """A JSON object that also remembers its pairs, of which two may have one key."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: list[tuple[str, Json]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
+Json: TypeAlias = "Pairs | list[Json] | str | int | float | bool | None"
+
+_LONGEST_NUMBER = 400
+
+
+def _integer(digits: str) -> int | float:
+    # Python refuses to read very long ones, and nobody counts tokens so high.
+    return int(digits) if len(digits) < _LONGEST_NUMBER else float(digits)
+
+
+def parse(payload: bytes) -> Json:
+    """JSON as servers send it: invalid UTF-8 replaced, NaN and raw control characters accepted.
+
+    Raises ValueError where it is no JSON at all.
+    """
+    text = payload.decode("utf-8", "replace").removeprefix("\ufeff")
+    try:
+        return cast(Json, json.loads(text, strict=False, object_pairs_hook=Pairs, parse_int=_integer))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def read_exact(payload: bytes) -> Reading:
+    """What an event says, whatever its shape. Raises ValueError where it is no JSON."""
+    return read_value(parse(payload))
+
+
+def read_value(value: Json) -> Reading:
+    """What a parsed event says."""
+    if not isinstance(value, Pairs):
+        return Reading(is_answer=value is None)
+    reading = Reading(
+        response_id=_text(value.get("id")),
+        model=_text(value.get("model")) or _text(value.get("model_name")),
+        created=_whole_number(value.get("created")),
+        usage=_usage(value.get("usage")),
+        error=_error(value),
+    )
+    choices = value.get("choices")
+    reading.is_answer = "choices" in value or reading.usage is not None or "prompt_progress" in value
+    if isinstance(choices, list):
+        token = value.get("token")
+        reading.parts = [_part(choice, token, reading) for choice in choices if isinstance(choice, Pairs)]
+    return reading
+
+
+def _part(choice: Pairs, token: Json, reading: Reading) -> ChoicePart:
+    index = _whole_number(choice.get("index"))
+    return ChoicePart(
+        max(index or 0, 0),
+        _choice_text(choice),
+        _reason(choice.get("finish_reason")),
+        _entries(choice, token, reading),
+    )
+
+
+def _choice_text(choice: Pairs) -> str:
+    if isinstance(text := choice.get("text"), str):
+        return text
+    for place in ("delta", "message"):
+        inner = choice.get(place)
+        if isinstance(inner, Pairs) and isinstance(text := inner.get("content"), str):
+            return text
+    return ""
+
+
+def _reason(value: Json) -> str | None:
+    if value is None or value in ("", "null"):
+        return None
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _error(value: Pairs) -> JsonValue:
+    if error := value.get("error"):
+        return error
+    if "choices" in value:
+        return None
+    flat = value.get("object") == "error" or ("message" in value and ("code" in value or "reason" in value))
+    return value if flat or value.get("detail") or value.get("error_msg") else None
+
+
+def _usage(value: Json) -> Usage | None:
+    if not isinstance(value, Pairs):
+        return None
+    counts = (_whole_number(value.get(f"{what}_tokens")) or 0 for what in ("prompt", "completion", "total"))
+    return Usage(*counts)
+
+
+def _entries(choice: Pairs, token: Json, reading: Reading) -> list[Piece] | None:
+    told = choice.get("logprobs")
+    if isinstance(told, (int, float)) and not isinstance(told, bool):
+        # Together's streams: a bare number, and the token beside the choices.
+        if not isinstance(token, Pairs):
+            return None
+        text, _, raw = read_name(_text(token.get("text")))
+        return [Piece(text, _number(told, reading), (), _whole_number(token.get("id")), raw)]
+    if not isinstance(told, Pairs):
+        return None
+    content = told.get("content")
+    if isinstance(content, list):
+        return [_chat_entry(one, reading) for one in content if isinstance(one, Pairs)]
+    if isinstance(told.get("tokens"), list):
+        ids = told.get("token_ids") or choice.get("token_ids")
+        return _legacy(told, ids if isinstance(ids, list) else [], reading)
+    return None
+
+
+def _legacy(told: Pairs, ids: list[Json], reading: Reading) -> list[Piece]:
+    tokens = cast("list[Json]", told["tokens"])
+    logprobs, tops = _list(told.get("token_logprobs")), _list(told.get("top_logprobs"))
+    entries = []
+    for place, token in enumerate(tokens):
+        text, token_id, raw = read_name(token if isinstance(token, str) else "")
+        if token_id is None and len(ids) == len(tokens):
+            token_id = _whole_number(ids[place])
+        logprob = _number(logprobs[place], reading) if place < len(logprobs) else None
+        alternatives = _alternatives(tops[place], reading) if place < len(tops) else []
+        entries.append(Piece(text, logprob, alternatives, token_id, raw))
+    return entries
+
+
+def _alternatives(told: Json, reading: Reading) -> list[Alternative]:
+    if isinstance(told, Pairs):
+        return [
+            Alternative(name.text, _number(number, reading), name.id, name.raw)
+            for key, number in told.pairs
+            for name in [read_name(key)]
+        ]
+    if isinstance(told, list):
+        return [_alternative(one, reading) for one in told if isinstance(one, Pairs)]
+    return []
+
+
+def _chat_entry(token: Pairs, reading: Reading) -> Piece:
+    chosen = _alternative(token, reading)
+    tops = token.get("top_logprobs")
+    if tops is None:
+        tops = token.get("top_probs")
+    return Piece(chosen.text, chosen.logprob, _alternatives(tops, reading), chosen.id, chosen.raw)
+
+
+def _alternative(token: Pairs, reading: Reading) -> Alternative:
+    told = token.get("bytes")
+    name = read_name(_text(token.get("token")))
+    if isinstance(told, list) and (raw := _bytes(told)):
+        name = Name(*of_bytes(raw))
+    token_id = _whole_number(token.get("id"))
+    if "logprob" not in token and isinstance(share := token.get("prob"), (int, float)):
+        reading.sampled = True
+        logprob = log(share) if 0 < share <= 1 else None
+    else:
+        logprob = _number(token.get("logprob"), reading)
+    return Alternative(name.text, logprob, name.id if token_id is None else token_id, name.raw)
+
+
+def _bytes(values: Sequence[Json]) -> bytes | None:
+    numbers = [one for one in values if isinstance(one, int) and 0 <= one < 256]
+    return bytes(numbers) if len(numbers) == len(values) else None
+
+
+def _number(value: Json, reading: Reading) -> float | None:
+    if value is None or isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = finite(float(value))
+    except OverflowError:
+        number = None
+    if number is None:
+        reading.odd_numbers = True
+    return number
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _whole_number(value: Json) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = int(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if -(2**63) <= number < 2**63 else None

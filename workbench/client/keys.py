@@ -1,0 +1,97 @@
+"""API keys, found where their profile says and shown nowhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from workbench.domain.display import one_line
+from workbench.domain.endpoint import CommandKey, EnvironmentKey, KeySource
+from workbench.domain.errors import EndpointError
+
+_PATIENCE = 60.0
+
+
+class Secret:
+    """A key that does not show in any representation."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str = "") -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def reveal(self) -> str:
+        """The key itself, for the header alone."""
+        return self._value
+
+    def redact(self, text: str, mask: str = "•••") -> str:
+        """A text without the key."""
+        return text.replace(self._value, mask) if self._value else text
+
+
+async def resolve_key(source: KeySource | None, environment: Mapping[str, str]) -> Secret:
+    """The key that a source holds; empty where there is no source.
+
+    Raises EndpointError where the source holds no key, or one that no header can carry.
+    """
+    match source:
+        case None:
+            return Secret()
+        case EnvironmentKey(variable):
+            key, where = environment.get(variable, "").strip(), variable
+            if not key:
+                raise EndpointError(
+                    "There is no API key",
+                    f"The environment variable {variable} is not set.",
+                    f"Set it before starting: export {variable}=…",
+                )
+        case CommandKey(argv):
+            key, where = await _printed_by(argv, environment), argv[0]
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise EndpointError(
+            "The API key cannot be sent",
+            f"What {where} holds has characters that no key has.",
+            "Copy the key again, without quotes, blanks or other text around it.",
+        )
+    return Secret(key)
+
+
+async def _printed_by(argv: tuple[str, ...], environment: Mapping[str, str]) -> str:
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(environment),
+        )
+    except OSError as error:
+        raise EndpointError(
+            "The command that prints the API key cannot be started",
+            one_line(f"{argv[0]}: {error.strerror or error}"),
+            "Correct the endpoint's key command.",
+        ) from None
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            output, complaint = await process.communicate()
+    except TimeoutError:
+        output, complaint = b"", f"It printed nothing within {_PATIENCE:.0f} s.".encode()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    key = output.decode("utf-8", "replace").strip()
+    if process.returncode or not key:
+        words = complaint.decode("utf-8", "replace").replace(key or "\0", "")
+        raise EndpointError(
+            "The command that prints the API key failed",
+            one_line(words) or f"{argv[0]} printed no key.",
+            "Run it in a shell to see why; it may want to be unlocked first.",
+        )
+    return key

@@ -1,0 +1,100 @@
+"""What a token's name says of its bytes: servers spell tokens that are no text in many ways."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from workbench.domain.choice import Alternative
+
+_ESCAPES = re.compile(r"(?:\\x[0-9a-fA-F]{2})+")
+_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_TOKEN_ID = re.compile(r"token_id:(\d{1,18})")
+_ESCAPE_PAIR = re.compile(r"\\x([0-9a-fA-F]{2})|(.)", re.DOTALL)
+
+
+class Name(NamedTuple):
+    """A token's name, read."""
+
+    text: str
+    id: int | None = None
+    raw: bytes | None = None
+    """The token's bytes where they are not the UTF-8 of `text`."""
+
+
+def read_name(name: str) -> Name:
+    """The text, id or bytes that a token's name stands for by itself.
+
+    `bytes:\\xe2\\x80` (OpenAI) are bytes, `token_id:264` (vLLM) is an id; anything else is text.
+    """
+    if name.startswith("bytes:"):
+        return of_bytes(_unescape(name[6:]))
+    if match := _TOKEN_ID.fullmatch(name):
+        return Name(name, int(match[1]))
+    if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
+        return Name(whole(name), None, name.encode("utf-8", "surrogatepass"))
+    return Name(name)
+
+
+def of_bytes(raw: bytes) -> Name:
+    """The name of a token known by its bytes; no text where they are none."""
+    try:
+        return Name(raw.decode())
+    except UnicodeDecodeError:
+        return Name("", None, raw)
+
+
+def is_placeholder(name: str) -> bool:
+    """Whether a name gives an id in place of the text."""
+    return _TOKEN_ID.fullmatch(name) is not None
+
+
+def whole(text: str) -> str:
+    """Text with surrogate pairs joined and lone halves replaced by U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def respelled(name: str) -> tuple[bytes, ...]:
+    """What else a token's name may mean in bytes, likeliest first, where the name itself is not in the text.
+
+    Byte-level BPE (`Ġfoo`), SentencePiece (`▁foo`, `<0x0A>`), and bytes as literal escapes.
+    """
+    found: list[bytes] = []
+    if _ESCAPES.fullmatch(name):
+        found.append(_unescape(name))
+    if match := _BYTE.fullmatch(name):
+        found.append(bytes.fromhex(match[1]))
+    if "▁" in name:
+        found.append(name.replace("▁", " ").encode("utf-8", "replace"))
+    if not name.isascii():
+        table = _byte_level()
+        if all(character in table for character in name):
+            found.append(bytes(table[character] for character in name))
+    return tuple(found)
+
+
+def respell(alternatives: list[Alternative]) -> list[Alternative]:
+    """Alternatives with their names read as `respelled` does."""
+    return [
+        one._replace(text=name.text, raw=name.raw)
+        for one in alternatives
+        for name in [of_bytes(next(iter(respelled(one.text)), one.text.encode("utf-8", "replace")))]
+    ]
+
+
+def _unescape(text: str) -> bytes:
+    return b"".join(
+        bytes.fromhex(match[1]) if match[1] else match[2].encode("utf-8", "surrogatepass")
+        for match in _ESCAPE_PAIR.finditer(text)
+    )
+
+
+@lru_cache(maxsize=1)
+def _byte_level() -> dict[str, int]:
+    """The alphabet in which byte-level BPE (GPT-2's) spells bytes."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    table = {chr(byte): byte for byte in plain}
+    others = (byte for byte in range(256) if byte not in plain)
+    table.update({chr(256 + place): byte for place, byte in enumerate(others)})
+    return table

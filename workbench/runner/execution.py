@@ -1,0 +1,220 @@
+"""One run: its request sent, its answer stored as it comes, its outcome named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from enum import StrEnum
+from math import isnan
+from time import perf_counter
+
+from workbench.client.client import Client
+from workbench.client.events import (
+    Alive,
+    Answering,
+    Delta,
+    Ended,
+    Event,
+    Failed,
+    Finished,
+    Noted,
+    Retrying,
+    Started,
+    Told,
+    UsageTold,
+)
+from workbench.client.wire import WireLog
+from workbench.domain.choice import Choice, Piece
+from workbench.domain.display import one_line
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.prompt import TextPrompt, single_prompts
+from workbench.domain.run import Failure, Outcome, Run, Usage
+
+
+class Phase(StrEnum):
+    """Where a run stands."""
+
+    SENDING = "sending"
+    RETRYING = "retrying"
+    """Refused; goes out again after a pause."""
+    WAITING = "waiting"
+    """Accepted; no text yet, or a sign of life in between."""
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A change in where a run stands."""
+
+    phase: Phase
+    detail: str = ""
+    """Why it is sent again, or what a sign of life said; one safe line."""
+    seconds: float = 0.0
+    """The pause before the next attempt."""
+    attempt: int = 0
+    """1 for the first repetition."""
+
+
+async def execute(
+    client: Client,
+    endpoint: Endpoint,
+    run: Run,
+    *,
+    on_status: Callable[[Status], None] | None = None,
+    wire: WireLog | None = None,
+) -> None:
+    """Send the run's request and fill the run with what comes.
+
+    Errors end in `run.error`, never as exceptions. On cancellation the connection closes at once, the run
+    is stopped with the text that came, and the cancellation goes on.
+    """
+    recorder = Recorder(run, endpoint)
+    began = perf_counter()
+    try:
+        async with aclosing(client.stream(endpoint, run.request, wire=wire)) as events:
+            async for event in events:
+                recorder.take(event, perf_counter() - began)
+                if on_status is not None and type(event) is not Delta:
+                    _tell(event, on_status)
+    except BaseException:
+        recorder.close(Outcome.STOPPED)
+        raise
+    finally:
+        run.total = perf_counter() - began
+
+
+def _tell(event: Event, on_status: Callable[[Status], None]) -> None:
+    match event:
+        case Started():
+            on_status(Status(Phase.SENDING))
+        case Retrying(seconds, attempt, error):
+            on_status(Status(Phase.RETRYING, error.title, seconds, attempt))
+        case Answering():
+            on_status(Status(Phase.WAITING))
+        case Alive(text):
+            on_status(Status(Phase.WAITING, text))
+        case Ended():
+            on_status(Status(Phase.ENDED))
+
+
+class Recorder:
+    """Fills a run from the events of its exchange."""
+
+    def __init__(self, run: Run, endpoint: Endpoint) -> None:
+        self._run = run
+        self._endpoint = endpoint
+        self._failed = False
+        run.raw_logprobs = endpoint.raw_logprobs
+
+    def take(self, event: Event, at: float) -> None:
+        """Store an event that came `at` seconds after the request."""
+        run = self._run
+        if type(event) is Delta:
+            choice = run.choice(event.choice)
+            if event.replaces:
+                _replace(choice, event.pieces)
+            else:
+                for piece in event.pieces:
+                    choice.append(piece, at)
+        else:
+            self._take_rarer(event)
+
+    def _take_rarer(self, event: Event) -> None:
+        run = self._run
+        match event:
+            case Started(_, body):
+                run.sent = body
+            case Told(response_id, model, created):
+                run.response_id, run.model = response_id or run.response_id, model or run.model
+                run.created = run.created if created is None else created
+            case Finished(index, reason):
+                run.choice(index).finish_reason = reason
+            case UsageTold(usage):
+                run.usage = usage if run.usage is None or usage != Usage() else run.usage
+            case Noted(text):
+                run.note(text)
+            case Failed(error):
+                run.error = run.error or Failure.of(error)
+                self._failed = True
+            case Ended(marked, error):
+                self.close(self._outcome(marked=marked))
+                if error is not None and run.outcome is Outcome.TRUNCATED:
+                    run.error = Failure.of(error)
+
+    def close(self, outcome: Outcome) -> None:
+        """Name the outcome, unless it is named already, and say what is odd about the answer."""
+        run = self._run
+        if run.outcome is not None:
+            return
+        run.outcome = outcome
+        run.choices = {choice.index: choice for choice in run.ordered}
+        _mark_echo(run)
+        for remark in _remarks(run, self._endpoint):
+            run.note(remark)
+
+    def _outcome(self, *, marked: bool) -> Outcome:
+        choices = self._run.choices.values()
+        if self._failed:
+            return Outcome.ERROR
+        if choices and all(choice.finish_reason is not None for choice in choices):
+            return Outcome.COMPLETE
+        return Outcome.UNFINISHED if marked else Outcome.TRUNCATED
+
+
+def _replace(choice: Choice, pieces: Sequence[Piece]) -> None:
+    """Store the tokens of a text that came before them, each with the time at which its text came."""
+    at: list[float] = []
+    start = 0
+    for piece in pieces:
+        at.append(choice.at[choice.token_at(start)])
+        start += len(piece.text)
+    choice.replace(pieces, at)
+
+
+def _mark_echo(run: Run) -> None:
+    """Find how many leading tokens of each choice repeat the prompt, where that was asked for."""
+    if run.request.parameters.extra.get("echo") is not True:
+        return
+    prompts = single_prompts(run.request.prompt)
+    each = max(run.request.choices // len(prompts), 1)
+    for choice in run.choices.values():
+        prompt = prompts[min(choice.index // each, len(prompts) - 1)]
+        if isinstance(prompt, TextPrompt) and prompt.text and choice.text.startswith(prompt.text):
+            choice.echoed = _echoed(choice, len(prompt.text))
+
+
+def _echoed(choice: Choice, length: int) -> int:
+    """Tokens within the first `length` characters; plain text across the border is parted there."""
+    place = choice.token_at(length - 1)
+    start, text = choice.start_of(place), choice.text_of(place)
+    if start + len(text) <= length:
+        return place + 1
+    if choice.logprob_of(place) is not None or choice.alternatives_of(place):
+        return place
+    tokens = [Piece(one.text, one.logprob, one.alternatives, one.id, one.raw) for one in choice]
+    tokens[place : place + 1] = [Piece(text[: length - start]), Piece(text[length - start :])]
+    choice.replace(tokens, [*choice.at[: place + 1], *choice.at[place:]])
+    return place + 1
+
+
+def _remarks(run: Run, endpoint: Endpoint) -> Iterator[str]:
+    """What is odd about an answer, each in one plain line."""
+    request = run.request
+    answered = run.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED)
+    if answered and len(run.choices) < request.choices:
+        yield f"server returned {len(run.choices)} of {request.choices} choices"
+    if run.model and request.model and run.model != request.model:
+        yield f"answered by {one_line(run.model, 120)}, not {one_line(request.model, 120)}"
+    if answered and request.parameters.get("logprobs") is not None and run.tokens and not _has_logprobs(run):
+        yield "logprobs were asked for, but none came"
+    if dropped := [name for name in request.parameters.values if name in endpoint.drop]:
+        yield f"not sent, as this endpoint does not take it: {', '.join(dropped)}"
+    if run.outcome is Outcome.UNFINISHED:
+        yield "the answer ended without a finish_reason"
+    if run.outcome is Outcome.TRUNCATED:
+        yield "the answer ended without its end being marked: it may be cut"
+
+
+def _has_logprobs(run: Run) -> bool:
+    return any(not isnan(one) for choice in run.choices.values() for one in choice.logprobs)
