@@ -12,7 +12,7 @@ from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.cache import LRUCache
-from textual.geometry import Offset, Size
+from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
@@ -136,6 +136,7 @@ class TokenView(ScrollView, can_focus=True):
         self._transcript = Transcript()
         self._look = Look(Style(), token_styles)
         self._strips: LRUCache[int, Strip] = LRUCache(_CACHED)
+        self._base: Style | None = None
         self._cursor: Cursor | None = None
         self._column: int | None = None
         self._selecting_from: Cursor | None = None
@@ -234,6 +235,7 @@ class TokenView(ScrollView, can_focus=True):
     def notify_style_update(self) -> None:
         """Forget rows painted in the old theme."""
         super().notify_style_update()
+        self._base = None
         self._repaint()
 
     def _repaint(self) -> None:
@@ -276,10 +278,6 @@ class TokenView(ScrollView, can_focus=True):
         if self._transcript.is_settled and self._settling is not None:
             self._settling.stop()
             self._settling = None
-
-    def on_mount(self) -> None:
-        """Begin with the width there is."""
-        self._look.base = self.rich_style
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out for the new width, what is seen first."""
@@ -335,13 +333,34 @@ class TokenView(ScrollView, can_focus=True):
             strip = self._strips[y] = self._paint(y)
         return strip
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Rows as they are kept, where no border or effect of the style sheet has to be drawn around them.
+
+        Handing out the same strips again lets the compositor find what it made of them before.
+        """
+        if self.styles.gutter or self.opacity != 1 or self.styles.tint.a:
+            return super().render_lines(crop)
+        _, background = self.background_colors
+        filters = self.get_line_filters()
+        strips = []
+        for y in crop.line_range:
+            strip = self.render_line(y)
+            for one in filters:
+                strip = strip.apply_filter(one, background)
+            strips.append(strip)
+        if crop.column_span != (0, self.outer_size.width):
+            strips = [strip.crop(*crop.column_span) for strip in strips]
+        return strips
+
     def _paint(self, y: int) -> Strip:
-        self._look.base = self.rich_style
-        row = self._transcript.row(y)
+        if self._base is None:
+            self._base = self._look.base = self.rich_style
+        row, width = self._transcript.row(y), self.outer_size.width
         if row is None or not self._transcript.width:
-            return Strip.blank(self.scrollable_content_region.width, self._look.base)
+            return Strip.blank(width, self._look.base)
         cursor = self._cursor.position if self._cursor and self._cursor.section == row.section else None
-        return paint(self._transcript, row, self._look, cursor, self._selected_in(row))
+        strip = paint(self._transcript, row, self._look, cursor, self._selected_in(row))
+        return strip.adjust_cell_length(width, self._look.base)
 
     def _forget(self, first: int, stop: int) -> None:
         """Paint these rows again, those of them that are seen."""
