@@ -9,7 +9,7 @@ from workbench.client.client import Client
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import WorkbenchError
 from workbench.domain.run import Failure, Outcome, Run
-from workbench.runner.execution import execute
+from workbench.runner.execution import Phase, Status, execute
 from workbench.runner.local_server import LocalServer
 
 
@@ -31,12 +31,18 @@ async def launch(
                 on_status("starting the local model")
             endpoint = await local.ensure(endpoint)
             on_status("")
-        await execute(client, endpoint, run, on_status=on_status)
+        await execute(client, endpoint, run, on_status=lambda status: on_status(_words(status)))
         if endpoint.name == LOCAL and run.outcome is Outcome.ERROR and (death := await local.death()) is not None:
             run.error = Failure.of(death)
     except asyncio.CancelledError:
-        run.outcome = Outcome.STOPPED
+        run.outcome = run.outcome or Outcome.STOPPED
         raise
     except WorkbenchError as error:
         run.error = Failure.of(error)
         run.outcome = Outcome.ERROR
+
+
+def _words(status: Status) -> str:
+    if status.phase is Phase.RETRYING:
+        return f"attempt {status.attempt + 1} in {status.seconds:.0f} s: {status.detail}"
+    return status.detail

@@ -9,9 +9,16 @@ from typing import ClassVar
 from textual.app import App
 from textual.binding import BindingType
 
+from workbench.storage.config import DEFAULT_THEME, State, chosen_theme, load_state, save_state
+from workbench.tui.colours import detect_depth, theme_for, token_styles
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.screens.question import Question
 from workbench.tui.services import Services
+from workbench.tui.themes import Themes, load_themes, theme_stamp
+from workbench.tui.token_styles import TokenStyles
+
+_LOOK_FOR_THEMES = 1.0
+"""Seconds between looks at the theme files."""
 
 
 class WorkbenchApp(App[int]):
@@ -22,23 +29,59 @@ class WorkbenchApp(App[int]):
     BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(self, services: Services) -> None:
+        self._depth = detect_depth(services.environment, None)
         super().__init__()
         self.services = services
-        self._main: MainScreen | None = None
+        self._depth = detect_depth(services.environment, self.console.color_system)
+        self._state = load_state(services.folders)
+        self._themes_folder = services.folders.config / "themes"
+        self._stamp = theme_stamp(self._themes_folder)
+        self.themes = Themes({})
+        self._load_themes()
+        wanted = chosen_theme(services.config, self._state)
+        self.theme = theme_for(wanted, self._depth, self.themes, DEFAULT_THEME).name
+        self.main = MainScreen(services, self._styles())
 
-    @property
-    def main(self) -> MainScreen:
-        """The screen below all popups."""
-        assert self._main is not None
-        return self._main
+    def _load_themes(self) -> None:
+        self.themes = load_themes(self._themes_folder)
+        for theme in self.themes.themes.values():
+            self.register_theme(theme.theme)
+
+    def _styles(self) -> TokenStyles:
+        return token_styles(theme_for(self.theme, self._depth, self.themes, DEFAULT_THEME), self._depth)
 
     def on_mount(self) -> None:
         """Open the main screen, and save everything when the terminal goes away."""
-        self._main = MainScreen(self.services)
-        self.push_screen(self._main)
+        self.push_screen(self.main)
+        self.theme_changed_signal.subscribe(self, lambda _: self.main.set_styles(self._styles()))
+        self.set_interval(_LOOK_FOR_THEMES, self._reload_themes)
+        self._tell_theme_problems()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGHUP, signal.SIGTERM):
             loop.add_signal_handler(number, self._end)
+
+    # --- themes ------------------------------------------------------------------------------------------
+
+    def _reload_themes(self) -> None:
+        stamp = theme_stamp(self._themes_folder)
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        self._load_themes()
+        self._tell_theme_problems()
+        self.main.set_styles(self._styles())
+        self.refresh_css(animate=False)
+
+    def _tell_theme_problems(self) -> None:
+        for problem in self.themes.problems:
+            self.notify(str(problem), title="Theme", severity="warning", markup=False, timeout=10)
+
+    def remember_theme(self, name: str) -> None:
+        """Begin with this theme the next time."""
+        self._state = State(self._state.session, name, self._state.colour_by)
+        save_state(self.services.folders, self._state)
+
+    # --- leaving -----------------------------------------------------------------------------------------
 
     def _end(self) -> None:
         self.run_worker(self.leave(), name="leave")
@@ -51,10 +94,9 @@ class WorkbenchApp(App[int]):
 
     async def action_quit(self) -> None:
         """Leave; asks only while something streams."""
-        if not self.main.is_running:
+        if not self.main.is_streaming:
             await self.leave()
-            return
-        if not isinstance(self.screen, Question):
+        elif not isinstance(self.screen, Question):
             self.push_screen(Question("A completion is streaming.", "stop and quit", "stay"), self._quit)
 
     def _quit(self, answer: bool | None) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from time import monotonic
 
+from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.run import Run
+from workbench.domain.run import Failure, Outcome, Run
 from workbench.runner.launch import launch
 from workbench.tui.run_state import RunState, state_of
 from workbench.tui.services import Services
@@ -45,8 +45,10 @@ class RunController:
         self.run, self.endpoint = run, endpoint
         self._status = ""
         self._sent = monotonic()
-        task = asyncio.create_task(self._complete(run, endpoint))
-        self._task = task
+        self._task = asyncio.create_task(
+            launch(self._services.client, self._services.local, endpoint, run, self._note_status(run))
+        )
+        self._task.add_done_callback(lambda task: self._ended(run, task))
 
     def stop(self) -> bool:
         """Stop what streams; what came is kept. False where nothing streams."""
@@ -57,14 +59,16 @@ class RunController:
         task = self._task
         if task is not None:
             self.stop()
-            with suppress(asyncio.CancelledError):
-                await task
+            await asyncio.wait({task})
 
-    async def _complete(self, run: Run, endpoint: Endpoint) -> None:
-        try:
-            await launch(self._services.client, self._services.local, endpoint, run, self._note_status(run))
-        finally:
-            self._on_end(run)
+    def _ended(self, run: Run, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            # A defect of the workbench itself must not take the text down with it.
+            words = one_line(f"{type(error).__name__}: {error}")
+            run.error = Failure("The workbench failed", words, "The text that came is kept. Run again.")
+            run.outcome = Outcome.ERROR
+        self._on_end(run)
 
     def _note_status(self, run: Run) -> Callable[[str], None]:
         def note(status: str) -> None:

@@ -190,7 +190,7 @@ class OutputPane(Vertical):
         if (found := self.token) is None:
             return
         run, choice, position = found
-        rows = ranked_alternatives(choice.token(position))
+        rows = choice.token(position).alternatives
         if place < len(rows):
             self.post_message(self.AlternativeTaken(run, choice, position, rows[place]))
 
