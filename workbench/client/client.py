@@ -146,6 +146,17 @@ class Client:
             wire=wire,
         )
 
+    def _transport(self, endpoint: Endpoint) -> Transport:
+        settings = (
+            endpoint.base_url.strip().lower().startswith("http://"),
+            endpoint.timeouts,
+            endpoint.proxy,
+            endpoint.trust_environment,
+            endpoint.ca_file,
+            endpoint.client_certificate,
+            endpoint.client_key,
+            endpoint.verify,
+        )
         if settings not in self._transports:
             # The HTTP library is slow to import, and nothing before the first request needs it.
             from workbench.client.transport import Transport
