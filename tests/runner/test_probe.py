@@ -1,0 +1,176 @@
+"""Probing endpoints: what they honour, ignore and refuse, with evidence, and at a cost that is told."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+
+import pytest
+
+from tests.runner.toy_endpoint import Toy
+from workbench.client.client import Client
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError, EndpointError
+from workbench.domain.probe import Finding, Probe, Verdict
+from workbench.runner.asking import MOST_TOKENS
+from workbench.runner.probe import MOST_REQUESTS, probe
+from workbench.storage.folders import Folders
+from workbench.storage.probes import load_probe, probe_file, save_probe
+
+EVERYTHING = {
+    "stream",
+    "stream = off",
+    "max_tokens",
+    "include_usage",
+    "greedy repeats",
+    "temperature",
+    "seed",
+    "top_p",
+    "top_k",
+    "min_p",
+    "frequency_penalty",
+    "presence_penalty",
+    "repetition_penalty",
+    "stop",
+    "stop text included",
+    "logit_bias",
+    "logprobs",
+    "logprobs = 20",
+    "raw logprobs",
+    "n",
+    "best_of",
+    "echo",
+    "two prompts",
+    "token ids",
+    "lists of token ids",
+}
+
+
+async def probed(toy: Toy, drop: frozenset[str] = frozenset()) -> Probe:
+    client = Client({})
+    try:
+        async with toy.serve() as url:
+            return await probe(client, Endpoint("toy", url, drop=drop))
+    finally:
+        await client.aclose()
+
+
+def by_verdict(found: Probe, verdict: Verdict) -> set[str]:
+    return {one.name for one in found.findings if one.verdict is verdict}
+
+
+async def test_an_endpoint_that_honours_everything_is_found_to() -> None:
+    found = await probed(Toy())
+    assert {one.name for one in found.findings} == EVERYTHING
+    assert by_verdict(found, Verdict.HONOURED) >= EVERYTHING - {"stream"}
+    assert found.model == "toy"
+
+
+async def test_what_is_ignored_is_found_to_have_no_effect() -> None:
+    ignored = frozenset({"top_k", "min_p", "repetition_penalty", "echo", "n", "logit_bias", "stop"})
+    found = await probed(Toy(ignored=ignored))
+    assert by_verdict(found, Verdict.NO_EFFECT) == ignored
+    assert found.without_effect == ignored
+
+
+async def test_what_is_refused_is_found_with_the_endpoints_own_words() -> None:
+    found = await probed(Toy(refused=frozenset({"best_of", "arrays"})))
+    assert by_verdict(found, Verdict.REFUSED) == {
+        "best_of",
+        "two prompts",
+        "token ids",
+        "lists of token ids",
+    }
+    evidence = next(one.evidence for one in found.findings if one.name == "best_of")
+    assert "400" in evidence
+    assert "best_of is not supported" in evidence
+
+
+async def test_a_field_that_the_profile_leaves_out_is_asked_about_too() -> None:
+    found = await probed(Toy(), drop=frozenset({"top_k"}))
+    assert found.verdict("top_k") is Verdict.HONOURED
+
+
+async def test_a_seed_that_is_ignored_does_not_repeat() -> None:
+    found = await probed(Toy(ignored=frozenset({"seed"})))
+    assert found.verdict("seed") is Verdict.NO_EFFECT
+
+
+async def test_logprobs_after_sampling_and_a_stop_text_cut_off_are_told_apart() -> None:
+    found = await probed(Toy(raw_logprobs=False, keeps_stop=False))
+    assert found.verdict("raw logprobs") is Verdict.NO_EFFECT
+    assert found.verdict("stop text included") is Verdict.NO_EFFECT
+    assert found.verdict("stop") is Verdict.HONOURED
+
+
+async def test_missing_logprobs_are_told_and_rawness_is_unknown_then() -> None:
+    found = await probed(Toy(ignored=frozenset({"logprobs"})))
+    assert found.verdict("logprobs") is Verdict.NO_EFFECT
+    assert found.verdict("raw logprobs") is Verdict.UNKNOWN
+
+
+async def test_every_request_is_told_before_it_goes_out_and_all_are_tiny() -> None:
+    toy = Toy()
+    told: list[tuple[int, int]] = []
+    client = Client({})
+    async with toy.serve() as url:
+        found = await probe(
+            client,
+            Endpoint("toy", url),
+            on_request=lambda number, words: told.append((number, len(toy.bodies))),
+        )
+    await client.aclose()
+    assert told == [(number, number - 1) for number in range(1, found.requests + 1)]
+    assert len(toy.bodies) == found.requests <= MOST_REQUESTS
+    assert all(body["max_tokens"] <= MOST_TOKENS for body in toy.bodies)
+
+
+async def test_an_endpoint_that_answers_nothing_is_an_error_after_one_request() -> None:
+    toy = Toy(status=401)
+    with pytest.raises(EndpointError) as caught:
+        await probed(toy)
+    assert caught.value.status == 401
+    assert len(toy.bodies) == 1
+
+
+FOUND = Probe(
+    "https://host/v1",
+    "m",
+    datetime.fromisoformat("2026-01-02T03:04:05+00:00"),
+    2,
+    (
+        Finding("top_k", Verdict.HONOURED, "leaves only the likeliest"),
+        Finding("stop", Verdict.REFUSED, "\x1b[2J[/x] 400"),
+    ),
+)
+
+
+def test_a_probe_is_kept_and_found_again_also_for_a_bare_url() -> None:
+    folders = Folders.default(os.environ)
+    assert load_probe(folders, FOUND.endpoint) is None
+    save_probe(folders, FOUND)
+    assert load_probe(folders, FOUND.endpoint) == FOUND
+    assert probe_file(folders, "jiekou").name == "jiekou.toml"
+    assert probe_file(folders, "../x").parent == probe_file(folders, "jiekou").parent
+
+
+def test_a_damaged_probe_counts_as_none() -> None:
+    folders = Folders.default(os.environ)
+    for text in ("findings = 3\n", "x = [\n", 'findings = [{name = "a", verdict = "b", evidence = ""}]\n'):
+        path = save_probe(folders, FOUND)
+        path.write_text(text)
+        assert load_probe(folders, FOUND.endpoint) is None
+
+
+def test_a_probe_goes_through_json_and_nothing_else_does() -> None:
+    assert Probe.from_json(FOUND.to_json()) == FOUND
+    with pytest.raises(BadValueError):
+        Probe.from_json({"findings": []})
+
+
+def test_the_table_is_safe_to_print_and_one_line_a_finding() -> None:
+    table = FOUND.table()
+    assert table.count("\n") == 1
+    assert "\x1b" not in table
+    assert "\\e[2J[/x] 400" in table
+    assert table.startswith("✓ top_k  honoured")

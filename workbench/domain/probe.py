@@ -1,0 +1,105 @@
+"""What a probe found out about an endpoint: which fields it honours, and its habits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from workbench.domain.display import one_line
+from workbench.domain.errors import BadValueError
+from workbench.domain.json_values import JsonObject, JsonValue
+
+
+class Verdict(StrEnum):
+    """What an endpoint does with a field."""
+
+    HONOURED = "honoured"
+    """It changed the answer as it should."""
+    NO_EFFECT = "no effect"
+    """It was taken without a word, and nothing changed."""
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+    """It could not be told; the evidence says why."""
+
+
+_GLYPHS = {Verdict.HONOURED: "✓", Verdict.NO_EFFECT: "–", Verdict.REFUSED: "✗", Verdict.UNKNOWN: "?"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found out."""
+
+    name: str
+    """A field's API name, or the habit asked about (`two prompts`, `raw logprobs`)."""
+    verdict: Verdict
+    evidence: str
+    """What was seen, on one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """All that was found out about a model at an endpoint."""
+
+    endpoint: str
+    model: str
+    at: datetime
+    requests: int
+    """How many requests it took."""
+    findings: tuple[Finding, ...]
+
+    def verdict(self, name: str) -> Verdict:
+        """What was found about a field; unknown where nobody asked."""
+        return next((one.verdict for one in self.findings if one.name == name), Verdict.UNKNOWN)
+
+    @property
+    def without_effect(self) -> frozenset[str]:
+        """Fields that do nothing, or are refused."""
+        return frozenset(
+            one.name for one in self.findings if one.verdict in (Verdict.NO_EFFECT, Verdict.REFUSED)
+        )
+
+    def table(self) -> str:
+        """The findings as lines of plain text."""
+        width = max((len(one.name) for one in self.findings), default=0)
+        return "\n".join(
+            f"{_GLYPHS[one.verdict]} {one.name:{width}}  {one.verdict:9}  {one_line(one.evidence, 120)}"
+            for one in self.findings
+        )
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The probe as JSON or TOML holds it."""
+        return {
+            "endpoint": self.endpoint,
+            "model": self.model,
+            "at": self.at.isoformat(),
+            "requests": self.requests,
+            "findings": [
+                {"name": one.name, "verdict": one.verdict.value, "evidence": one.evidence}
+                for one in self.findings
+            ],
+        }
+
+    @staticmethod
+    def from_json(table: JsonObject) -> Probe:
+        """The inverse of `to_json`. Raises BadValueError for a table that is no probe."""
+        try:
+            findings = table["findings"]
+            if not isinstance(findings, (list, tuple)):
+                raise TypeError
+            return Probe(
+                str(table["endpoint"]),
+                str(table["model"]),
+                datetime.fromisoformat(str(table["at"])),
+                int(str(table["requests"])),
+                tuple(_finding(one) for one in findings),
+            )
+        except (KeyError, TypeError, ValueError):
+            raise BadValueError("The probe cannot be read", hint="Probe the endpoint again.") from None
+
+
+def _finding(value: JsonValue) -> Finding:
+    if not isinstance(value, Mapping):
+        raise TypeError
+    return Finding(str(value["name"]), Verdict(str(value["verdict"])), str(value["evidence"]))

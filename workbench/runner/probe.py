@@ -1,0 +1,273 @@
+"""Finding out what an endpoint does with each field, by some twenty tiny requests that are told beforehand.
+
+A field is honoured where it changes an answer as it should. Greedy answers serve as the measure: whatever
+leaves only the likeliest token (`top_k` 1, `min_p` 1, a tiny `top_p`) must give the greedy text at any heat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from workbench.client.client import Client
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import EndpointError
+from workbench.domain.parameters import ParameterValue
+from workbench.domain.probe import Finding, Probe, Verdict
+from workbench.domain.prompt import Prompt, TextsPrompt, TokenListsPrompt, TokensPrompt
+from workbench.domain.run import Outcome, Run
+from workbench.runner.asking import MOST_TOKENS, PROSE, Asking, failure_of, first_choice, quoted, text_of
+
+MOST_REQUESTS = 22
+"""How many requests a probe sends at most."""
+
+_LOOP = "la la la la la la la la"
+_IDS = ((11, 12, 13), (14, 15, 16))
+_HOT = 2.0
+_SEED = 7
+_NEARLY = 0.05
+"""By how much equal logprobs may differ between two requests, as engines round."""
+
+
+async def probe(
+    client: Client,
+    endpoint: Endpoint,
+    model: str = "",
+    *,
+    on_request: Callable[[int, str], None] = lambda number, words: None,
+) -> Probe:
+    """Find out what a model at an endpoint honours; `on_request` tells each request before it goes out.
+
+    Fields that the profile leaves out are asked about too. Raises EndpointError where not even a plain
+    request is answered.
+    """
+    # Nothing is repeated behind the count that a person was told.
+    open_endpoint = replace(endpoint, drop=frozenset(), retries=0)
+    answers = Asking(client, open_endpoint, model or endpoint.model, on_request)
+    greedy = await answers.ask("a plain request, streamed", {"logprobs": 5})
+    if greedy.outcome is Outcome.ERROR or not greedy.choices:
+        raise _as_error(greedy)
+    _look_at_plain(answers, greedy)
+    await _ask_about_usage_and_streams(answers, greedy)
+    hot = await _ask_about_chance(answers, greedy)
+    await _ask_about_filters(answers, greedy, hot)
+    await _ask_about_penalties(answers)
+    await _ask_about_stop_and_bias(answers, greedy)
+    await _ask_about_logprobs(answers, greedy, hot)
+    await _ask_about_choices(answers)
+    await _ask_about_prompts(answers)
+    return Probe(
+        endpoint.name, greedy.model or answers.model, datetime.now(UTC), answers.sent, tuple(answers.findings)
+    )
+
+
+def _as_error(run: Run) -> EndpointError:
+    failure = run.error
+    if failure is None:
+        return EndpointError("The endpoint answered nothing", hint="Try a run to see what it sends.")
+    return EndpointError(failure.title, failure.message, failure.hint, failure.status, failure.request_id)
+
+
+def _look_at_plain(answers: Asking, greedy: Run) -> None:
+    choice = first_choice(greedy)
+    pieces = len(answers.wire.pieces)
+    answers.find("stream", Verdict.HONOURED if pieces > 1 else Verdict.UNKNOWN, f"{pieces} pieces came")
+    tokens = greedy.usage.completion_tokens if greedy.usage else len(choice)
+    fits = 0 < tokens <= MOST_TOKENS
+    answers.judge(
+        "max_tokens",
+        greedy,
+        fits,
+        f"{tokens} tokens, finish_reason {choice.finish_reason}",
+        f"{tokens} tokens in place of {MOST_TOKENS}",
+    )
+
+
+async def _ask_about_usage_and_streams(answers: Asking, greedy: Run) -> None:
+    silent = await answers.ask("without stream_options", {"include_usage": False})
+    if failed := failure_of(silent):
+        answers.find("include_usage", *failed)
+    else:
+        asked, unasked = greedy.usage is not None, silent.usage is not None
+        verdict = Verdict.HONOURED if asked and not unasked else Verdict.NO_EFFECT
+        words = {
+            (True, False): "usage comes when asked for",
+            (True, True): "usage comes always",
+            (False, False): "usage never comes in a stream",
+            (False, True): "usage comes only when not asked for",
+        }[asked, unasked]
+        answers.find("include_usage", verdict, words)
+    whole = await answers.ask("the same, not streamed", {"stream": False, "logprobs": 5})
+    answers.judge(
+        "stream = off", whole, bool(text_of(whole)), f"usage {_came(whole.usage)}", "no text came back"
+    )
+    same = text_of(whole) == text_of(greedy)
+    answers.judge(
+        "greedy repeats",
+        whole,
+        same,
+        "twice the same text at temperature 0",
+        f"then {quoted(text_of(whole))}",
+    )
+
+
+def _came(value: object) -> str:
+    return "came" if value is not None else "did not come"
+
+
+async def _ask_about_chance(answers: Asking, greedy: Run) -> Run:
+    seeded: dict[str, ParameterValue] = {"temperature": _HOT, "seed": _SEED}
+    hot = await answers.ask("a hot one, with a seed", seeded | {"logprobs": 5})
+    again = await answers.ask("the same seed again", seeded | {"logprobs": 5})
+    other = await answers.ask("another seed", seeded | {"seed": _SEED + 1})
+    differs = text_of(hot) != text_of(greedy) or text_of(other) != text_of(greedy)
+    answers.judge(
+        "temperature",
+        hot,
+        differs,
+        f"at {_HOT:g}: {quoted(text_of(hot))}",
+        "hot and greedy gave the same text",
+    )
+    if failed := failure_of(again) or failure_of(hot):
+        answers.find("seed", *failed)
+    elif text_of(hot) != text_of(again):
+        answers.find("seed", Verdict.NO_EFFECT, "one seed gave two texts")
+    elif text_of(hot) == text_of(other):
+        answers.find("seed", Verdict.UNKNOWN, "two seeds gave one text")
+    else:
+        answers.find("seed", Verdict.HONOURED, "one seed repeats, another differs")
+    return hot
+
+
+async def _ask_about_filters(answers: Asking, greedy: Run, hot: Run) -> None:
+    tight: dict[str, float] = {"top_p": 0.0001, "top_k": 1, "min_p": 1}
+    for name, value in tight.items():
+        run = await answers.ask(
+            f"hot, but {name} {value:g}", {"temperature": _HOT, "seed": _SEED, name: value}
+        )
+        if text_of(hot) == text_of(greedy) and failure_of(run) is None:
+            answers.find(name, Verdict.UNKNOWN, "heat changes nothing, so there is nothing to filter")
+            continue
+        answers.judge(
+            name,
+            run,
+            text_of(run) == text_of(greedy),
+            "leaves only the likeliest tokens",
+            f"at {value:g} still {quoted(text_of(run))}",
+        )
+
+
+async def _ask_about_penalties(answers: Asking) -> None:
+    plain = await answers.ask("a prompt that repeats", prompt=_LOOP)
+    strong: dict[str, float] = {"frequency_penalty": 2, "presence_penalty": 2, "repetition_penalty": 2}
+    for name, value in strong.items():
+        run = await answers.ask(f"with {name} {value:g}", {name: value}, prompt=_LOOP)
+        if failed := failure_of(plain):
+            answers.find(name, *failed)
+            continue
+        answers.judge(
+            name,
+            run,
+            text_of(run) != text_of(plain),
+            f"gave {quoted(text_of(run))}",
+            f"still {quoted(text_of(run))}",
+        )
+
+
+async def _ask_about_stop_and_bias(answers: Asking, greedy: Run) -> None:
+    words = text_of(greedy).split()
+    if len(words) < 3:
+        answers.find("stop", Verdict.UNKNOWN, "the plain answer has too few words to stop at")
+    else:
+        word = words[2]
+        before = text_of(greedy).find(word)
+        run = await answers.ask("with a stop text", {"stop": (word,)})
+        text = text_of(run)
+        stopped = len(text) <= before + len(word) and text_of(greedy).startswith(text.rstrip())
+        answers.judge("stop", run, stopped, "ends there", f"goes on: {quoted(text)}")
+        if failure_of(run) is None and stopped:
+            kept = text.endswith(word)
+            answers.find(
+                "stop text included",
+                Verdict.HONOURED if kept else Verdict.NO_EFFECT,
+                "the stop text ends the answer" if kept else "the stop text is cut off",
+            )
+    token = first_choice(greedy).id_of(0) if len(first_choice(greedy)) else None
+    biases = {str(_IDS[0][0]): 100.0} if token is None else {str(token): -100.0}
+    run = await answers.ask("with a token forced or forbidden", {"logit_bias": biases})
+    answers.judge(
+        "logit_bias", run, text_of(run) != text_of(greedy), f"gave {quoted(text_of(run))}", "the text stayed"
+    )
+
+
+async def _ask_about_logprobs(answers: Asking, greedy: Run, hot: Run) -> None:
+    counts = [len(token.alternatives) for token in first_choice(greedy)]
+    most = max(counts, default=0)
+    known = any(token.logprob is not None for token in first_choice(greedy))
+    answers.judge(
+        "logprobs", greedy, known, f"{most} alternatives where 5 were asked for", "none came in a stream"
+    )
+    many = await answers.ask("with 20 logprobs", extra={"logprobs": 20})
+    if failed := failure_of(many):
+        answers.find("logprobs = 20", *failed)
+    else:
+        got = max((len(token.alternatives) for token in first_choice(many)), default=0)
+        answers.find(
+            "logprobs = 20", Verdict.HONOURED if got >= 20 else Verdict.NO_EFFECT, f"{got} alternatives came"
+        )
+    answers.findings.append(_rawness(greedy, hot))
+
+
+def _rawness(greedy: Run, hot: Run) -> Finding:
+    """Whether the first token's logprobs are the same whatever the temperature: they see one prompt."""
+    cold, warm = (
+        {one.text: one.logprob for one in first_choice(run).alternatives_of(0) if one.logprob is not None}
+        if len(first_choice(run))
+        else {}
+        for run in (greedy, hot)
+    )
+    shared = [(cold[text], warm[text]) for text in cold.keys() & warm.keys()]
+    if not shared:
+        return Finding("raw logprobs", Verdict.UNKNOWN, "there are no two to compare")
+    furthest = max(abs(one - other) for one, other in shared)
+    raw = furthest <= _NEARLY
+    return Finding(
+        "raw logprobs",
+        Verdict.HONOURED if raw else Verdict.NO_EFFECT,
+        "the same at every temperature" if raw else f"temperature moves them by {furthest:.2f} nats",
+    )
+
+
+async def _ask_about_choices(answers: Asking) -> None:
+    two = await answers.ask("two choices", {"n": 2, "temperature": 1})
+    answers.judge("n", two, len(two.choices) == 2, "2 choices came", f"{len(two.choices)} of 2 came")
+    best = await answers.ask("the best of two", {"best_of": 2, "temperature": 1})
+    counted = best.usage.completion_tokens if best.usage else 0
+    if (failed := failure_of(best)) is None and counted <= MOST_TOKENS:
+        failed = Verdict.UNKNOWN, "taken, but the usage counts one candidate"
+    if failed:
+        answers.find("best_of", *failed)
+    else:
+        answers.find("best_of", Verdict.HONOURED, f"the usage counts {counted} tokens")
+    echo = await answers.ask("with echo", extra={"echo": True})
+    answers.judge(
+        "echo", echo, text_of(echo).startswith(PROSE), "the text begins with the prompt", "not in the text"
+    )
+
+
+async def _ask_about_prompts(answers: Asking) -> None:
+    kinds: dict[str, tuple[Prompt, int]] = {
+        "two prompts": (TextsPrompt((PROSE, _LOOP)), 2),
+        "token ids": (TokensPrompt(_IDS[0]), 1),
+        "lists of token ids": (TokenListsPrompt(_IDS), 2),
+    }
+    for name, (prompt, expected) in kinds.items():
+        run = await answers.ask(f"a prompt of {name}" if name != "two prompts" else name, prompt=prompt)
+        answers.judge(
+            name,
+            run,
+            len(run.choices) == expected,
+            f"{expected} answered",
+            f"{len(run.choices)} of {expected} answered",
+        )

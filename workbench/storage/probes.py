@@ -1,0 +1,38 @@
+"""What probes found, one file an endpoint; the program's own, so never among a person's profiles."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import tomli_w
+
+from workbench.domain.errors import BadValueError, StorageError
+from workbench.domain.probe import Probe
+from workbench.storage.atomic import write_atomically
+from workbench.storage.endpoint_files import is_endpoint_name
+from workbench.storage.folders import Folders
+from workbench.storage.tables import read_table
+
+
+def probe_file(folders: Folders, endpoint: str) -> Path:
+    """Where an endpoint's probe is kept; a bare URL's name is no file's, so its digest is."""
+    name = endpoint if is_endpoint_name(endpoint) else hashlib.sha256(endpoint.encode()).hexdigest()[:16]
+    return folders.state / "probes" / f"{name}.toml"
+
+
+def save_probe(folders: Folders, probe: Probe) -> Path:
+    """Keep a probe; an older one of the endpoint is replaced. Raises StorageError."""
+    path = probe_file(folders, probe.endpoint)
+    write_atomically(path, tomli_w.dumps(probe.to_json()).encode("utf-8", "replace"))
+    return path
+
+
+def load_probe(folders: Folders, endpoint: str) -> Probe | None:
+    """The last probe of an endpoint; None where there is none, or its file is damaged."""
+    path = probe_file(folders, endpoint)
+    try:
+        table = read_table(path)
+        return Probe.from_json({name: table.json(name) for name in table.names})
+    except (StorageError, BadValueError):
+        return None
