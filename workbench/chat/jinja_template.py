@@ -78,10 +78,10 @@ class ChatRenderer:
         messages.append({"role": "assistant", "content": conversation.prefill + _TAG})
         written = await self._run(template, messages, add_generation_prompt=False)
         prompt, tag, _ = written.rpartition(_TAG)
-        if not tag or not prompt.endswith(conversation.prefill.lstrip()):
+        if not tag or _TAG in prompt or not prompt.endswith(conversation.prefill.lstrip()):
             raise TemplateError(
                 "The template cannot continue an answer",
-                "It changes the text of the answer it is given.",
+                "It changes or repeats the text of the answer it is given.",
                 "Leave the beginning of the answer empty, or choose another template.",
             )
         return prompt

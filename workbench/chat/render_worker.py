@@ -52,7 +52,7 @@ class TooLong(TemplateError):
 
 
 class StrictSandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, where reaching for a forbidden attribute is an error even if nothing is done with it."""
+    """Jinja's sandbox, where merely reaching for a forbidden attribute is an error."""
 
     def unsafe_undefined(self, obj: object, attribute: str) -> NoReturn:
         """Called for every attribute that the sandbox keeps from the template."""

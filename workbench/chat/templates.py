@@ -65,13 +65,13 @@ class BuiltinTemplate:
                 frame = self.user
             case Role.ASSISTANT:
                 frame = self.assistant
-        return f"{frame.before}{self._trimmed(message.text)}{frame.after}"
+        return f"{frame.before}{message.text}{frame.after}"
 
     def _turns(self, conversation: Conversation) -> Sequence[Message]:
         system = self.default_system if conversation.system is None else conversation.system
-        turns = list(conversation.messages)
+        turns = [self._stripped(message) for message in conversation.messages]
         if self.system_place is SystemPlace.OWN_TURN:
-            return [Message(Role.SYSTEM, system), *turns] if system else turns
+            return [self._stripped(Message(Role.SYSTEM, system)), *turns] if system else turns
         turns = self._with_folded_turns(turns)
         users = [place for place, turn in enumerate(turns) if turn.role is Role.USER]
         if not system:
@@ -79,7 +79,7 @@ class BuiltinTemplate:
         if not users:
             return [Message(Role.USER, system), *turns]
         place = users[0 if self.system_place is SystemPlace.FIRST_USER_TURN else -1]
-        turns[place] = self._folded(system, turns[place].text)
+        turns[place] = Message(Role.USER, f"{system}{self.system.after}{turns[place].text}")
         return turns
 
     def _with_folded_turns(self, messages: Sequence[Message]) -> list[Message]:
@@ -90,17 +90,14 @@ class BuiltinTemplate:
             if message.role is Role.SYSTEM:
                 waiting = f"{waiting}{message.text}{self.system.after}"
             elif waiting and message.role is Role.USER:
-                turns.append(Message(Role.USER, waiting + self._trimmed(message.text)))
+                turns.append(Message(Role.USER, waiting + message.text))
                 waiting = ""
             else:
                 turns.append(message)
         return [*turns, Message(Role.USER, waiting.removesuffix(self.system.after))] if waiting else turns
 
-    def _folded(self, system: str, text: str) -> Message:
-        return Message(Role.USER, f"{self._trimmed(system)}{self.system.after}{self._trimmed(text)}")
-
-    def _trimmed(self, text: str) -> str:
-        return text.strip() if self.trims else text
+    def _stripped(self, message: Message) -> Message:
+        return Message(message.role, message.text.strip()) if self.trims else message
 
 
 def plain_template(
