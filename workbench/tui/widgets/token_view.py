@@ -182,13 +182,21 @@ class TokenView(ScrollView, can_focus=True):
     def pull(self) -> bool:
         """Show what the choices have got since the last call; whether that was anything."""
         before = self._transcript.height
+        place = None if self._following else self._transcript.place(self.scroll_offset.y)
         changed = self._transcript.pull()
         if changed is None:
             return False
-        place = None if self._following else self._transcript.place(self.scroll_offset.y)
+        self._hold_cursor()
         self._forget(changed, max(before, self._transcript.height))
         self._fit(place)
         return True
+
+    def _hold_cursor(self) -> None:
+        """Keep the cursor on a token where the endpoint replaced them by fewer."""
+        if self._cursor is not None:
+            index, position = self._cursor
+            seen = self._transcript.body(index).seen
+            self._cursor = Cursor(index, min(position, seen - 1)) if seen else None
 
     # How it is shown
 
@@ -304,8 +312,13 @@ class TokenView(ScrollView, can_focus=True):
             self._fitting = False
 
     def _scroll_y_to(self, y: int) -> None:
-        if y != self.scroll_offset.y:
-            self.scroll_to(y=y, animate=False, force=True)
+        """Scroll without this counting as the user's own scrolling."""
+        fitting, self._fitting = self._fitting, True
+        try:
+            if y != self.scroll_offset.y and self.is_attached:
+                self.scroll_to(y=y, animate=False, force=True)
+        finally:
+            self._fitting = fitting
 
     def watch_virtual_size(self, size: Size) -> None:
         """Show the new height in the scrollbar."""
@@ -390,7 +403,7 @@ class TokenView(ScrollView, can_focus=True):
             raise KeyError(key)
         self._move(Cursor(index, position))
 
-    def _move(self, cursor: Cursor | None, column: int | None = None) -> bool:
+    def _move(self, cursor: Cursor | None, column: int | None = None, follow: bool = False) -> bool:
         """Put the cursor on a token; nowhere means that there is nowhere to go."""
         if cursor is None:
             return False
@@ -402,7 +415,7 @@ class TokenView(ScrollView, can_focus=True):
         top, height = self.scroll_offset.y, max(self.scrollable_content_region.height, 1)
         if y < top or y >= top + height:
             self._scroll_y_to(max(y - height // 3, 0))
-        self._follow(False)
+        self._follow(follow)
         key = self._transcript.section(cursor.section).key
         self.post_message(self.CursorMoved(self, key, cursor.position))
         return True
@@ -451,7 +464,7 @@ class TokenView(ScrollView, can_focus=True):
 
     def action_follow(self) -> None:
         """Go to the last token of all, and follow the end from now on."""
-        self._move(token_cursor.last(self._transcript))
+        self._move(token_cursor.last(self._transcript), follow=True)
         self._follow(True)
         self._fit(None)
 

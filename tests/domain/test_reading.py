@@ -1,0 +1,91 @@
+"""Levels of surprise in each mode, and the way to the next notable token."""
+
+from math import log
+
+import pytest
+
+from workbench.domain.choice import Alternative, Choice, Piece
+from workbench.domain.reading import (
+    Mode,
+    legend,
+    level,
+    next_low_coverage,
+    next_not_first,
+    next_surprising,
+    rank,
+)
+
+
+def choice_of(*pieces: Piece) -> Choice:
+    choice = Choice(0)
+    for piece in pieces:
+        choice.append(piece, 0.1)
+    return choice
+
+
+def with_probability(share: float) -> Piece:
+    return Piece("x", log(share), (Alternative("x", log(share)),))
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [(1.0, 0), (0.9, 0), (0.89, 1), (0.6, 1), (0.59, 2), (0.3, 2), (0.29, 3), (0.1, 3), (0.09, 4)],
+)
+def test_probability_has_five_levels_that_include_their_lower_edge(share: float, expected: int) -> None:
+    assert level(choice_of(with_probability(share)), 0, Mode.PROBABILITY) == expected
+
+
+@pytest.mark.parametrize(("nats", "expected"), [(0.0, 0), (0.5, 0), (0.9, 1), (2.0, 2), (3.9, 3), (9.0, 4)])
+def test_surprisal_has_five_levels_in_nats(nats: float, expected: int) -> None:
+    assert level(choice_of(Piece("x", -nats)), 0, Mode.SURPRISAL) == expected
+
+
+def test_entropy_is_that_of_the_alternatives_with_the_rest_as_one() -> None:
+    even = Piece("a", log(0.25), tuple(Alternative(text, log(0.25)) for text in "abcd"))
+    choice = choice_of(with_probability(0.999), even)
+    assert level(choice, 0, Mode.ENTROPY) == 0
+    assert level(choice, 1, Mode.ENTROPY) == 2
+
+
+def test_rank_counts_the_alternatives_that_were_more_probable() -> None:
+    listed = (Alternative("a", -0.5), Alternative("b", -1.5), Alternative("c", -2.5))
+    choice = choice_of(Piece("a", -0.5, listed), Piece("b", -1.5, listed), Piece("z", -9.0, listed))
+    assert [rank(choice, index) for index in range(3)] == [1, 2, 4]
+    assert [level(choice, index, Mode.RANK) for index in range(3)] == [0, 1, 3]
+
+
+def test_what_is_not_known_has_no_level() -> None:
+    choice = choice_of(Piece("x"))
+    assert [level(choice, 0, mode) for mode in Mode] == [None] * 5
+    assert rank(choice, 0) is None
+
+
+def test_no_colour_has_no_levels() -> None:
+    assert level(choice_of(with_probability(0.5)), 0, Mode.OFF) is None
+
+
+def test_every_mode_has_a_legend_of_five() -> None:
+    assert all(len(legend(mode)) == 5 for mode in Mode)
+    assert legend(Mode.PROBABILITY) == ("≥90%", "60%", "30%", "10%", "<10%")
+
+
+def test_surprising_tokens_are_found_in_both_directions_and_past_unknown_ones() -> None:
+    choice = choice_of(Piece("a", -5.0), Piece("b", -0.1), Piece("c"), Piece("d", -3.0))
+    assert next_surprising(choice, -1) == 0
+    assert next_surprising(choice, 0) == 3
+    assert next_surprising(choice, 3) is None
+    assert next_surprising(choice, 3, -1) == 0
+    assert next_surprising(choice, -1, threshold=10) is None
+
+
+def test_tokens_that_were_not_the_first_choice_are_found() -> None:
+    listed = (Alternative("a", -0.5), Alternative("b", -1.5))
+    choice = choice_of(Piece("a", -0.5, listed), Piece("b", -1.5, listed), Piece("?", None))
+    assert next_not_first(choice, -1) == 1
+    assert next_not_first(choice, 1) is None
+
+
+def test_tokens_whose_alternatives_cover_little_are_found() -> None:
+    choice = choice_of(with_probability(0.9), Piece("x", -1.0), with_probability(0.2))
+    assert next_low_coverage(choice, -1) == 2
+    assert next_low_coverage(choice, -1, threshold=0.1) is None
