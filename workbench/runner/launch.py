@@ -32,7 +32,11 @@ async def launch(
             endpoint = await local.ensure(endpoint)
             on_status("")
         await execute(client, endpoint, run, on_status=lambda status: on_status(_words(status)))
-        if endpoint.name == LOCAL and run.outcome is Outcome.ERROR and (death := await local.death()) is not None:
+        if (
+            endpoint.name == LOCAL
+            and run.outcome is Outcome.ERROR
+            and (death := await local.death()) is not None
+        ):
             run.error = Failure.of(death)
     except asyncio.CancelledError:
         run.outcome = run.outcome or Outcome.STOPPED

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from dataclasses import replace
 from typing import ClassVar
 
+from textual import on
 from textual.app import App
 from textual.binding import BindingType
 
-from workbench.storage.config import DEFAULT_THEME, State, chosen_theme, load_state, save_state
+from workbench.domain.errors import StorageError
+from workbench.storage.config import DEFAULT_THEME, chosen_theme, load_state, save_state
 from workbench.tui.colours import detect_depth, theme_for, token_styles
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.screens.question import Question
@@ -53,7 +56,7 @@ class WorkbenchApp(App[int]):
     def on_mount(self) -> None:
         """Open the main screen, and save everything when the terminal goes away."""
         self.push_screen(self.main)
-        self.theme_changed_signal.subscribe(self, lambda _: self.main.set_styles(self._styles()))
+        self.theme_changed_signal.subscribe(self, lambda _: self.main.use_token_styles(self._styles()))
         self.set_interval(_LOOK_FOR_THEMES, self._reload_themes)
         self._tell_theme_problems()
         loop = asyncio.get_running_loop()
@@ -69,17 +72,20 @@ class WorkbenchApp(App[int]):
         self._stamp = stamp
         self._load_themes()
         self._tell_theme_problems()
-        self.main.set_styles(self._styles())
+        self.main.use_token_styles(self._styles())
         self.refresh_css(animate=False)
 
     def _tell_theme_problems(self) -> None:
         for problem in self.themes.problems:
             self.notify(str(problem), title="Theme", severity="warning", markup=False, timeout=10)
 
-    def remember_theme(self, name: str) -> None:
-        """Begin with this theme the next time."""
-        self._state = State(self._state.session, name, self._state.colour_by)
-        save_state(self.services.folders, self._state)
+    @on(MainScreen.ThemeChosen)
+    def _remember_theme(self, event: MainScreen.ThemeChosen) -> None:
+        self._state = replace(self._state, theme=event.name)
+        try:
+            save_state(self.services.folders, self._state)
+        except StorageError as problem:
+            self.notify(str(problem), title="Theme", severity="warning", markup=False)
 
     # --- leaving -----------------------------------------------------------------------------------------
 

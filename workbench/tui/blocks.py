@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line, visible
-from workbench.domain.prompt import Prompt, prompt_to_editor
+from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Outcome, Run
 from workbench.runner.branching import prompt_of_choice
 from workbench.tui.run_state import figures_of
@@ -16,34 +18,38 @@ def key_of(run: Run, choice: int) -> str:
     return f"{run.id}:{choice}"
 
 
-def sections_of(run: Run, number: int, dimmed: bool = False) -> list[Section]:
-    """The sections of a run, the `number`-th of its session."""
+def sections_of(runs: Sequence[Run], place: int, dimmed: bool = False) -> list[Section]:
+    """The sections of the run at a place among the runs of its session."""
+    run, before = runs[place], runs[place - 1] if place else None
+    title = _title(run, place + 1, before)
     if not run.choices:
-        figures = _ending(run)
-        return [Section(key_of(run, 0), _title(run, number), _prompt(run.request.prompt), None, figures, dimmed)]
-    return [_section(run, choice, number, dimmed) for choice in run.ordered]
+        prompt = prompt_to_editor(run.request.prompt)
+        return [Section(key_of(run, 0), title, prompt, None, _ending(run), dimmed)]
+    return [_section(run, choice, title, dimmed) for choice in run.ordered]
 
 
-def _section(run: Run, choice: Choice, number: int, dimmed: bool) -> Section:
-    prompt = "" if choice.echoed else _prompt(prompt_of_choice(run, choice))
+def _section(run: Run, choice: Choice, title: str, dimmed: bool) -> Section:
+    prompt = "" if choice.echoed else prompt_to_editor(prompt_of_choice(run, choice))
     figures = "" if run.is_running else figures_of(run, choice.index)
-    return Section(key_of(run, choice.index), _title(run, number, choice.index), prompt, choice, figures, dimmed)
-
-
-def _prompt(prompt: Prompt) -> str:
-    return prompt_to_editor(prompt)
-
-
-def _title(run: Run, number: int, choice: int = 0) -> str:
-    parts = [f"── {number}"]
     if run.request.choices > 1:
-        parts.append(f"choice {choice + 1} of {run.request.choices}")
+        title = f"{title} · choice {choice.index + 1} of {run.request.choices}"
+    return Section(key_of(run, choice.index), title, prompt, choice, figures, dimmed)
+
+
+def _title(run: Run, number: int, before: Run | None) -> str:
+    """The run's number and what makes it differ from the one before."""
+    parts = [f"── {number}"]
     if (parent := run.parent) is not None:
         where = f" at token {parent.token + 1}" if parent.kind == "branch" else ""
         taken = f" with {one_line(repr(parent.alternative), 30)}" if parent.alternative else ""
         parts.append(f"{parent.kind}{where}{taken}")
     if run.name:
         parts.append(one_line(run.name, 40))
+    if before is not None:
+        changes = before.request.parameters.changes_to(run.request.parameters)
+        parts += [one_line(str(change), 60) for change in changes]
+        if before.endpoint != run.endpoint:
+            parts.append(f"@ {one_line(run.endpoint, 40)}")
     return " · ".join(parts)
 
 

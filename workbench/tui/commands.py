@@ -77,12 +77,14 @@ def key_name(key: str) -> str:
         return _NAMES[key]
     if len(key) == 1:
         return key
-    return "+".join(part.upper() if part[1:].isdigit() or len(part) == 1 else part.title() for part in key.split("+"))
+    return "+".join(
+        part.upper() if part[1:].isdigit() or len(part) == 1 else part.title() for part in key.split("+")
+    )
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("run", ("ctrl+j", "f5"), "Run", "Send the prompt and stream the answer, from anywhere.", footer=0),
-    Command("stop", ("escape",), "Stop", "Close what lies on top, else stop the stream; never quits.", footer=1),
+    Command("run", ("ctrl+j", "f5"), "Run", "Send the prompt and stream the answer.", footer=0),
+    Command("stop", ("escape",), "Stop", "Close what lies on top, else stop; never quits.", footer=1),
     Command("help", ("f1", "question_mark"), "Help", "The keys of the focused pane.", footer=2),
     Command(
         "palette",
@@ -108,11 +110,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("choose_endpoint", ("ctrl+t",), "Endpoint", "Choose where requests are sent.", footer=8),
     Command("choose_model", (), "Model", "Choose the model, from the endpoint's list or by name."),
     Command("choose_theme", (), "Theme", "Choose a theme; each is shown while you look."),
-    Command("choose_kind", (), "Prompt kind", "Switch between text, texts, token ids and lists of token ids."),
+    Command("choose_kind", (), "Prompt kind", "Text, texts, token ids, or lists of token ids."),
     Command("-field", ("up", "down"), "Field", "Previous, next field.", Where.PARAMETERS),
-    Command(
-        "-step", ("plus", "minus"), "Step", "Raise or lower the field by its step.", Where.PARAMETERS
-    ),
+    Command("-step", ("plus", "minus"), "Step", "Raise or lower the field by its step.", Where.PARAMETERS),
     Command("-type", ("0",), "Type", "Type a value in its place.", Where.PARAMETERS, shown="0–9, Enter"),
     Command("-unset", ("x",), "Unset", "Unset the field: it is not sent.", Where.PARAMETERS),
     Command("-token", ("left", "right"), "Token", "Previous, next token.", Where.OUTPUT, shown="← →"),
@@ -133,7 +133,7 @@ COMMANDS: tuple[Command, ...] = (
         Where.OUTPUT,
         shown="1–9",
     ),
-    Command("inspect", ("i", "tab"), "Inspect", "Into the inspector, to choose an alternative.", Where.OUTPUT),
+    Command("inspect", ("i", "tab"), "Inspect", "Into the inspector, to choose a row.", Where.OUTPUT),
     Command(
         "continue_answer",
         ("enter",),

@@ -49,13 +49,15 @@ def state_of(run: Run | None, elapsed: float, status: str = "") -> RunState:
 def _running(run: Run, elapsed: float, status: str) -> RunState:
     if run.first_token is None:
         word = one_line(status, 40) or "waiting"
-        return RunState("◌", f"{word} {elapsed:.1f} s" if elapsed >= _SHOW_WAITING_FROM else word, "$text-accent")
+        return RunState(
+            "◌", f"{word} {elapsed:.1f} s" if elapsed >= _SHOW_WAITING_FROM else word, "$text-accent"
+        )
     speed = tokens_per_second(run, elapsed)
     return RunState("▶", "streaming" if speed is None else f"{speed:.0f} tok/s", "$text-success")
 
 
 def figures_of(run: Run, choice: int | None = None) -> str:
-    """A run's figures in one line: `done · length · 110 tok · 62 tok/s · ppl 1.6`; of one choice, or of all."""
+    """A run's figures, or one choice's: `done · length · 110 tok · 62 tok/s · ppl 1.6`."""
     choices = [one for one in run.ordered if choice is None or one.index == choice]
     parts = ["…" if run.outcome is None else "done" if run.outcome is Outcome.COMPLETE else run.outcome.value]
     parts += sorted({one_line(one.finish_reason, 20) for one in choices if one.finish_reason})

@@ -63,7 +63,7 @@ class Services:
     def client(self) -> Client:
         """The one client; made, and its imports paid for, when something is first sent."""
         if self._client is None:
-            from workbench.client.client import Client  # noqa: PLC0415
+            from workbench.client.client import Client
 
             self._client = Client(self.environment)
         return self._client

@@ -51,6 +51,7 @@ def choose_model(
 ) -> None:
     """Let a person choose a model from the endpoint's list, or type any name."""
     known = dict.fromkeys(name for name in (current, endpoint.model) if name)
+
     async def ask(picker: Picker) -> None:
         # The embedded model is started by a run only, not by looking.
         if endpoint.name == LOCAL and not services.local.is_running:
@@ -90,7 +91,7 @@ def choose_kind(app: App[int], current: PromptKind, take: Callable[[PromptKind],
     app.push_screen(Picker("Prompt kind", items, chosen=current.value), chosen)
 
 
-def choose_theme(app: App[int], take: Callable[[str], None]) -> None:
+def choose_theme(app: App[int], take: Callable[[str], object]) -> None:
     """Let a person choose a theme, which is shown while it is looked at; Esc brings the old one back."""
     before = app.theme
     names = sorted(app.available_themes, key=str.casefold)

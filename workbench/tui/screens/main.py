@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Horizontal, Vertical
-from textual.content import Content
+from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
-from workbench.domain.choice import Alternative
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.errors import BadValueError, WorkbenchError
+from workbench.domain.errors import BadValueError
 from workbench.domain.parameters import FIRST_DRAFT
-from workbench.domain.prompt import Prompt, TextPrompt, kind_of
+from workbench.domain.prompt import Prompt, TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Failure, Outcome, Parent, Run
+from workbench.runner.branching import branch_at, continue_after
 from workbench.tui.commands import BY_ID, Where, bindings_for, commands_at
 from workbench.tui.run_controller import RunController
 from workbench.tui.screens.choosing import choose_endpoint, choose_kind, choose_model, choose_theme
@@ -29,15 +31,13 @@ from workbench.tui.screens.help import can_be_done, help_screen, palette_screen
 from workbench.tui.screens.jump import Jump, Place
 from workbench.tui.screens.question import Question
 from workbench.tui.services import Services
+from workbench.tui.token_styles import TokenStyles
+from workbench.tui.widgets._pending import Inspector, ParameterPanel, PromptEditor, TokenStrip
 from workbench.tui.widgets.error_block import ErrorBlock
 from workbench.tui.widgets.footer import Footer
 from workbench.tui.widgets.header import Header
-from workbench.tui.widgets.inspector import Inspector
 from workbench.tui.widgets.legend import Legend
 from workbench.tui.widgets.output_pane import OutputPane
-from workbench.tui.widgets.parameter_panel import ParameterPanel
-from workbench.tui.widgets.prompt_editor import PromptEditor
-from workbench.tui.widgets.token_strip import TokenStrip
 
 FRAMES_A_SECOND = 30
 """How often the panes look for new tokens while something streams."""
@@ -50,12 +50,18 @@ class MainScreen(Screen[None]):
     """Composes the panes and passes between them; what a run does is the controller's."""
 
     CSS_PATH = "layout.tcss"
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
         (0, "-narrow"),
         (100, "-medium"),
         (160, "-wide"),
     ]
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for(commands_at(Where.ANYWHERE))]
+
+    @dataclass
+    class ThemeChosen(Message):
+        """A theme was chosen, to be remembered."""
+
+        name: str
 
     prompt = getters.query_one("#prompt", PromptEditor)
     output = getters.query_one("#output", OutputPane)
@@ -66,8 +72,9 @@ class MainScreen(Screen[None]):
     footer = getters.query_one(Footer)
     legend = getters.query_one(Legend)
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, styles: TokenStyles) -> None:
         super().__init__()
+        self._token_styles = styles
         self.services = services
         self.endpoint = services.endpoint
         self.model = services.model
@@ -80,12 +87,12 @@ class MainScreen(Screen[None]):
         with Horizontal(id="panes"):
             with Container(id="work"):
                 yield PromptEditor(id="prompt", classes="pane")
-                yield OutputPane(id="output", classes="pane")
+                yield OutputPane(self._token_styles, id="output", classes="pane")
             with Vertical(id="side"):
                 yield ParameterPanel(id="parameters", classes="pane")
                 yield Inspector(id="inspector", classes="pane")
         yield TokenStrip(id="strip")
-        yield Legend(id="legend")
+        yield Legend(self._token_styles, id="legend")
         yield Static("The window is too small: 60 columns and 16 rows are needed.", id="notice", markup=False)
         yield Footer()
 
@@ -99,8 +106,12 @@ class MainScreen(Screen[None]):
         for problem in self.services.problems:
             self.notify(str(problem), title="Configuration", severity="warning", markup=False, timeout=10)
 
+    def on_resize(self, event: events.Resize) -> None:
+        """Say so where there is too little room; whatever runs goes on."""
+        self.set_class(event.size.width < 60 or event.size.height < 16, "-tiny")
+
     @property
-    def is_running(self) -> bool:
+    def is_streaming(self) -> bool:
         """Whether something streams."""
         return self._runs.is_running
 
@@ -142,13 +153,16 @@ class MainScreen(Screen[None]):
             for problem in request.parameters.problems(self.endpoint.limits):
                 raise problem
         limit = self.services.config.confirm_above
-        if limit and request.billed_tokens > limit and request.billed_tokens > request.parameters.number("max_tokens", 16):
-            cost = f"This may generate and bill up to {request.billed_tokens:,} tokens."
-            self.app.push_screen(
-                Question(cost, "send", "do not send"), lambda yes: self._send(request, parent) if yes else None
-            )
-        else:
+        if not limit or request.billed_tokens <= limit:
             self._send(request, parent)
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._send(request, parent)
+
+        cost = f"This may generate and bill up to {request.billed_tokens:,} tokens."
+        self.app.push_screen(Question(cost, "send", "do not send"), answered)
 
     def _send(self, request: Request, parent: Parent | None) -> None:
         run = Run(request, self.endpoint.name, parent=parent)
@@ -180,6 +194,7 @@ class MainScreen(Screen[None]):
         self._frame()
         self.footer.running = False
         self.legend.note = " · ".join(run.notes)
+        self.header.model = self.model or run.model or self.endpoint.model
         if run.outcome is Outcome.ERROR and run.error is not None:
             place = self._runs.endpoint
             self.output.fail(run.error, f"at {run.endpoint} {place.base_url if place else ''}".rstrip())
@@ -255,6 +270,17 @@ class MainScreen(Screen[None]):
             case str():
                 self.query_one(f"#{target}").focus()
 
+    def use_token_styles(self, styles: TokenStyles) -> None:
+        """Draw tokens with the styles of another theme."""
+        self._token_styles = styles
+        if self.is_mounted:
+            self.output.use_token_styles(styles)
+            self.legend.use_token_styles(styles)
+
+    @on(OutputPane.ModeChanged)
+    def _show_mode(self, event: OutputPane.ModeChanged) -> None:
+        self.legend.mode = event.mode
+
     # --- popups ------------------------------------------------------------------------------------------
 
     @property
@@ -304,7 +330,7 @@ class MainScreen(Screen[None]):
 
     def action_choose_theme(self) -> None:
         """Choose a theme."""
-        choose_theme(self.app, lambda name: None)
+        choose_theme(self.app, lambda name: self.post_message(self.ThemeChosen(name)))
 
     def action_choose_kind(self) -> None:
         """Choose what the prompt is made of."""

@@ -160,13 +160,16 @@ class Picker(Popup[str]):
     def _submit(self, event: Input.Submitted) -> None:
         highlighted = self.query_one(OptionList).highlighted
         typed = event.value.strip()
-        if self._shown and highlighted is not None and not (self._free_text and typed and not self._exact(typed)):
+        if (
+            self._shown
+            and highlighted is not None
+            and not (self._free_text and typed and not self._begins(typed))
+        ):
             self.dismiss(self._shown[highlighted].value)
         elif self._free_text and typed:
             self.dismiss(typed)
 
-    def _exact(self, typed: str) -> bool:
-        # A name typed in full beside longer ones must be reachable; a part of one chooses the one shown.
+    def _begins(self, typed: str) -> bool:
         return any(item.title.casefold().startswith(typed.casefold()) for item in self._shown)
 
 

@@ -49,7 +49,11 @@ class ErrorBlock(Static):
         """Show a failure that happened at `where`; `field` names the parameter at fault."""
         self.field = field
         self.border_title = Content(one_line(f"✗ {failure.title}", 90))
-        lines = [line for line in (_shorten(failure.message), failure.hint and f"→ {visible(failure.hint)}") if line]
+        lines = [
+            line
+            for line in (_shorten(failure.message), failure.hint and f"→ {visible(failure.hint)}")
+            if line
+        ]
         detail = [where]
         if failure.status is not None:
             detail.append(f"HTTP {failure.status}")
@@ -86,7 +90,9 @@ class _Next(Static):
     def rename(self, title: str) -> None:
         """Say it in other words."""
         key = BY_ID[self._command].first_key
-        self.update(Content("").join([Content.styled(key, "bold $text-accent"), Content(f" {one_line(title, 40)}")]))
+        self.update(
+            Content("").join([Content.styled(key, "bold $text-accent"), Content(f" {one_line(title, 40)}")])
+        )
 
     def on_click(self, event: events.Click) -> None:
         """Do it."""

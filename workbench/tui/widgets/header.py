@@ -35,7 +35,8 @@ class Header(Widget):
     def _left(self, room: int) -> Content:
         mark = Content.styled(" • unsaved", "$text-warning") if self.unsaved else Content("")
         session = Content.styled(one_line(self.session, max(room // 3, 8)), "bold")
-        model = Content(one_line(self.model, 60)) if self.model else Content("")
-        place = Content.styled(f" @ {one_line(self.endpoint, 40)}", "$text-muted")
+        model = Content(one_line(self.model, 60))
+        at = " @ " if self.model else ""
+        place = Content.styled(f"{at}{one_line(self.endpoint, 40)}", "$text-muted")
         left = Content("").join([session, mark, Content("   "), model, place])
         return left.truncate(room, ellipsis=True)

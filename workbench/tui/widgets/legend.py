@@ -26,7 +26,7 @@ class Legend(Widget):
         super().__init__(id=id)
         self._token_styles = styles
 
-    def set_styles(self, styles: TokenStyles) -> None:
+    def use_token_styles(self, styles: TokenStyles) -> None:
         """Draw with the styles of another theme."""
         self._token_styles = styles
         self.refresh()

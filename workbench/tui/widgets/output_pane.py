@@ -1,4 +1,4 @@
-"""The output: the transcript of all runs, what went wrong, and the keys that act on the token under the cursor."""
+"""The output: the transcript of all runs, what went wrong, and keys for the token under the cursor."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class OutputPane(Vertical):
         """Show these runs and no others."""
         self._runs = list(runs)
         self.error.hide()
-        sections = [one for number, run in enumerate(runs, 1) for one in sections_of(run, number)]
+        sections = [one for place in range(len(runs)) for one in sections_of(self._runs, place)]
         self.view.set_sections(sections)
         self._show_figures()
 
@@ -111,7 +111,7 @@ class OutputPane(Vertical):
         self._dim_last(False)
         self._runs.append(run)
         self._shown = 0
-        for section in sections_of(run, len(self._runs)):
+        for section in sections_of(self._runs, len(self._runs) - 1):
             self.view.add_section(section)
         self._show_figures()
 
@@ -139,8 +139,7 @@ class OutputPane(Vertical):
 
     def _show_choices(self, run: Run) -> None:
         """Bring a run's sections up to date; new choices are put where their index says."""
-        number = self._runs.index(run) + 1
-        sections = sections_of(run, number)
+        sections = sections_of(self._runs, self._runs.index(run))
         known = {section.key for section in self.view.sections}
         if all(section.key in known for section in sections):
             for section in sections:
@@ -150,9 +149,10 @@ class OutputPane(Vertical):
         self.view.set_sections([*others, *sections])
 
     def _dim_last(self, dimmed: bool) -> None:
-        for number, run in reversed(list(enumerate(self._runs, 1))):
+        for place in reversed(range(len(self._runs))):
+            run = self._runs[place]
             if run.tokens and (not dimmed or run.outcome is not Outcome.ERROR):
-                for section in sections_of(run, number, dimmed):
+                for section in sections_of(self._runs, place, dimmed):
                     self.view.update_section(section)
                 return
 
@@ -174,7 +174,11 @@ class OutputPane(Vertical):
     def _find(self, key: str, position: int) -> tuple[Run, Choice, int] | None:
         id, _, index = key.partition(":")
         for run in self._runs:
-            if run.id == id and (choice := run.choices.get(int(index))) is not None and position < len(choice):
+            if (
+                run.id == id
+                and (choice := run.choices.get(int(index))) is not None
+                and position < len(choice)
+            ):
                 return run, choice, position
         return None
 
@@ -231,7 +235,7 @@ class OutputPane(Vertical):
 
     # --- how it looks ------------------------------------------------------------------------------------
 
-    def set_styles(self, styles: TokenStyles) -> None:
+    def use_token_styles(self, styles: TokenStyles) -> None:
         """Draw with the styles of another theme."""
         self._styles = styles
         self.view.token_styles = styles

@@ -1,0 +1,68 @@
+"""The workbench on a scripted endpoint, without a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+from textual.pilot import Pilot
+
+from tests.client.loopback import DONE, Handler, Loopback, event, serving
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.services import Services
+
+SIZES = [(80, 24), (120, 40), (200, 50)]
+
+
+def logprob_event(text: str, logprob: float = -0.7, finish_reason: str | None = None) -> bytes:
+    """One event of a stream: a token with itself and two alternatives."""
+    choice = {
+        "index": 0,
+        "text": text,
+        "finish_reason": finish_reason,
+        "logprobs": {
+            "tokens": [text],
+            "token_logprobs": [logprob],
+            "top_logprobs": [{text: logprob, " other": -1.5, " third": -2.5}],
+            "text_offset": [0],
+        },
+    }
+    return f"data: {json.dumps({'id': 'r', 'model': 'scripted', 'choices': [choice]})}\n\n".encode()
+
+
+def answer(*texts: str) -> bytes:
+    """A whole stream of tokens."""
+    last = len(texts) - 1
+    events = [
+        logprob_event(one, finish_reason="stop" if at == last else None) for at, one in enumerate(texts)
+    ]
+    return b"".join(events) + DONE
+
+
+@asynccontextmanager
+async def workbench(
+    handler: Handler, size: tuple[int, int] = (120, 40)
+) -> AsyncGenerator[tuple[WorkbenchApp, Pilot[int], Loopback]]:
+    """The workbench, whose draft is sent to a loopback server."""
+    async with serving(handler) as loopback:
+        services = Services.open(dict(os.environ), loopback.base_url)
+        app = WorkbenchApp(services)
+        async with app.run_test(size=size) as pilot:
+            await until(pilot, lambda: app.screen is app.main and app.main.focused is not None)
+            yield app, pilot, loopback
+            await app.main.aclose()
+            await services.aclose()
+
+
+async def until(pilot: Pilot[int], condition: Callable[[], bool]) -> None:
+    """Wait for a condition; fails after five seconds of screen time."""
+    for _ in range(500):
+        if condition():
+            return
+        await pilot.pause(0.01)
+    raise AssertionError("it never came true")
+
+
+__all__ = ["SIZES", "answer", "event", "logprob_event", "until", "workbench"]

@@ -1,0 +1,231 @@
+"""The main screen on a scripted endpoint: run, stop, look, branch, and what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+import pytest
+from textual.widgets import Input, OptionList
+
+from tests.client.loopback import JSON, Received, answering, hanging, head, in_turn
+from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
+from workbench.domain.run import Outcome
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.jump import Jump
+from workbench.tui.screens.popup import Picker
+from workbench.tui.screens.question import Question
+
+
+def has_ended(app: WorkbenchApp, number: int) -> bool:
+    """Whether so many runs were sent, and the newest has ended."""
+    return len(app.main.output.runs) == number and outcome(app) is not None
+
+
+def shows_notice(app: WorkbenchApp, width: int, shown: bool) -> bool:
+    """Whether the screen has that width, and says that it is too small, or does not."""
+    return app.main.size.width == width and app.main.query_one("#notice").display is shown
+
+
+def outcome(app: WorkbenchApp) -> Outcome | None:
+    """How the newest run ended."""
+    return app.main.output.runs[-1].outcome
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_one_key_streams_the_example_from_the_first_draft(size: tuple[int, int]) -> None:
+    async with workbench(answering(answer(" went", " in", ".")), size) as (app, pilot, loopback):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and outcome(app) is not None)
+        run = app.main.output.runs[0]
+        assert run.outcome is Outcome.COMPLETE
+        assert run.ordered[0].text == " went in."
+        assert loopback.requests[0].json["logprobs"] == 5
+        assert loopback.requests[0].json["max_tokens"] == 128
+        assert app.main.output.view.sections[0].choice is run.ordered[0]
+        assert app.main.focused is not None and app.main.focused.id == "prompt"
+
+
+async def test_escape_stops_the_stream_and_keeps_the_text() -> None:
+    async with workbench(hanging(head() + logprob_event(" went"))) as (app, pilot, loopback):
+        await pilot.press("f5")
+        await until(pilot, lambda: bool(app.main.output.runs) and app.main.output.runs[0].tokens == 1)
+        assert "streaming" in str(app.main.header.state)
+        await pilot.press("escape")
+        await until(pilot, lambda: outcome(app) is Outcome.STOPPED)
+        await asyncio.wait_for(loopback.requests[0].gone.wait(), 1)
+        assert app.main.output.runs[0].ordered[0].text == " went"
+        assert app.main.header.state.word == "stopped"
+        assert app.is_running
+
+
+async def test_ctrl_c_stops_whatever_has_the_focus_and_never_quits() -> None:
+    async with workbench(hanging(head() + logprob_event(" went"))) as (app, pilot, _):
+        await pilot.press("ctrl+j", "f1")
+        await until(pilot, lambda: isinstance(app.screen, Picker) and app.main.is_streaming)
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: outcome(app) is Outcome.STOPPED)
+        assert app.is_running
+
+
+async def test_a_digit_branches_with_that_alternative() -> None:
+    async with workbench(answering(answer(" went", " in"))) as (app, pilot, loopback):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and outcome(app) is not None)
+        await pilot.press("f4", "right", "2")
+        await until(pilot, lambda: len(app.main.output.runs) == 2 and outcome(app) is not None)
+        parent = app.main.output.runs[1].parent
+        assert parent is not None
+        assert (parent.run, parent.token, parent.alternative) == (app.main.output.runs[0].id, 1, " other")
+        assert str(loopback.requests[1].json["prompt"]).endswith("and went other")
+
+
+async def test_enter_continues_and_u_takes_it_back() -> None:
+    async with workbench(answering(answer(" went", " in"))) as (app, pilot, loopback):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and outcome(app) is not None)
+        before = app.main.prompt.prompt
+        await pilot.press("f4", "enter")
+        await until(pilot, lambda: len(app.main.output.runs) == 2 and outcome(app) is not None)
+        assert str(loopback.requests[1].json["prompt"]).endswith("and went in")
+        assert app.main.prompt.prompt != before
+        await pilot.press("u")
+        await until(pilot, lambda: app.main.prompt.prompt == before)
+
+
+async def test_an_error_stays_with_where_and_what_next_and_retry_works() -> None:
+    refused = answering(b'{"error":{"message":"no [bold]such\\u001b[31m model"}}', 404, JSON)
+    async with workbench(in_turn(refused, answering(answer(" yes")))) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: app.main.output.error.has_class("-shown"))
+        assert app.main.header.state.word == "error"
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: len(app.main.output.runs) == 2 and outcome(app) is Outcome.COMPLETE)
+        assert not app.main.output.error.has_class("-shown")
+
+
+async def test_the_last_answer_is_dimmed_when_the_next_one_fails() -> None:
+    handler = in_turn(answering(answer(" yes")), answering(b"{}", 500, JSON), answering(answer(" again")))
+    async with workbench(handler) as (app, pilot, _):
+        for number in (1, 2):
+            await pilot.press("ctrl+j")
+            await until(pilot, partial(has_ended, app, number))
+        assert app.main.output.view.sections[0].dimmed
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: len(app.main.output.runs) == 3 and outcome(app) is Outcome.COMPLETE)
+        assert not app.main.output.view.sections[0].dimmed
+
+
+async def test_quitting_asks_only_while_something_streams() -> None:
+    async with workbench(hanging(head() + logprob_event(" went"))) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: app.main.is_streaming)
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        assert app.main.is_streaming
+        await pilot.press("escape")
+        await until(pilot, lambda: not app.main.is_streaming)
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: not app.is_running or app.return_code == 0)
+
+
+async def test_the_layout_changes_in_the_middle_of_a_stream() -> None:
+    go = asyncio.Event()
+
+    async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(head() + logprob_event(" went"))
+        await writer.drain()
+        await go.wait()
+        writer.write(answer(" in", "."))
+        await writer.drain()
+
+    async with workbench(handle, (80, 24)) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and app.main.output.runs[0].tokens == 1)
+        assert not app.main.query_one("#side").display
+        for width, height in ((200, 50), (40, 10), (120, 40)):
+            await pilot.resize_terminal(width, height)
+            await until(pilot, partial(shows_notice, app, width, width < 60))
+        assert app.main.query_one("#side").display
+        go.set()
+        await until(pilot, lambda: outcome(app) is Outcome.COMPLETE)
+        assert app.main.output.runs[0].ordered[0].text == " went in."
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_footer_keeps_run_help_and_commands(size: tuple[int, int]) -> None:
+    async with workbench(answering(answer("x")), size) as (app, _, __):
+        row = app.main.footer.render().plain
+        for word in ("Run", "Help", "Commands"):
+            assert word in row
+        assert len(row.rstrip()) <= size[0]
+
+
+async def test_the_palette_does_what_is_chosen() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press(*"output")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.main and app.main.focused is app.main.output.view)
+
+
+async def test_help_begins_with_the_focused_pane() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await pilot.press("f4", "question_mark")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        first = str(app.screen.query_one(OptionList).get_option_at_index(0).prompt)
+        assert "Token" in first
+
+
+async def test_a_question_mark_typed_into_the_prompt_is_text() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await pilot.press("question_mark", "colon")
+        assert app.screen is app.main
+        assert "?:" in str(app.main.prompt.prompt)
+
+
+async def test_a_letter_jumps_to_a_pane() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: isinstance(app.screen, Jump))
+        await pilot.press("s")
+        await until(pilot, lambda: app.screen is app.main and app.main.focused is app.main.output.view)
+
+
+async def test_the_parameters_are_a_drawer_where_it_is_narrow() -> None:
+    async with workbench(answering(answer(" in")), (80, 24)) as (app, pilot, _):
+        assert not app.main.query_one("#side").display
+        await pilot.press("f3")
+        await until(pilot, lambda: app.main.query_one("#side").display)
+        await pilot.press("escape")
+        await until(pilot, lambda: not app.main.query_one("#side").display)
+        assert app.is_running
+
+
+async def test_an_endpoint_can_be_typed_as_a_url_and_the_model_list_comes_from_it() -> None:
+    models = answering(b'{"data":[{"id":"first/model"},{"id":"second/[model"}]}', content_type=JSON)
+    async with workbench(models) as (app, pilot, loopback):
+        app.main.do("choose_model")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 2)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: app.main.header.model == "second/[model")
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        app.screen.query_one(Input).value = f"{loopback.base_url}x"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.main.endpoint.base_url.endswith("/v1x"))
+
+
+async def test_a_theme_is_shown_while_looked_at_and_escape_brings_the_old_one_back() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        before = app.theme
+        app.main.do("choose_theme")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press("down")
+        await until(pilot, lambda: app.theme != before)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.theme == before and app.screen is app.main)
