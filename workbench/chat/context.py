@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import pairwise
 
 from workbench.domain.conversation import Conversation, Message, Role
 from workbench.domain.errors import BadValueError
@@ -103,6 +104,6 @@ def without(conversation: Conversation, dropped: Sequence[int]) -> Conversation:
 
 def _exchanges(messages: Sequence[Message]) -> list[range]:
     """Turns grouped so that each group begins with one of the user: templates want them in turn."""
-    starts = [index for index, message in enumerate(messages) if message.role is Role.USER]
-    starts = sorted({0, *starts}) if messages else []
-    return [range(start, end) for start, end in zip(starts, [*starts[1:], len(messages)], strict=True)]
+    users = (index for index, message in enumerate(messages) if message.role is Role.USER)
+    edges = sorted({0, *users, len(messages)})
+    return [range(start, end) for start, end in pairwise(edges)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from workbench.chat.rendered import Rendered, find_specials
+from workbench.chat.rendered import Rendered, find_specials, likely_specials
 from workbench.chat.sandbox import Limits, Sandbox
 from workbench.chat.templates import BuiltinTemplate
 from workbench.domain.conversation import Conversation, conversation_to_json
@@ -60,9 +60,9 @@ class ChatRenderer:
             return template.render(conversation)
         prompt = await self._prompt(template, conversation)
         stop = await self._stop_sequences(template)
-        specials = find_specials(
-            prompt, conversation, (template.bos, template.eos, *template.stop, *template.specials)
-        )
+        known = {template.bos, template.eos, *template.stop, *template.specials}
+        known |= likely_specials(template.source, prompt)
+        specials = find_specials(prompt, conversation, known)
         return Rendered(prompt, stop, specials, template.bos if prompt.startswith(template.bos) else "")
 
     async def aclose(self) -> None:

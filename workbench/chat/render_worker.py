@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
@@ -41,6 +40,9 @@ _FAILURES = (
     ValueError,
 )
 """What the code of a template can raise."""
+
+
+_FORBIDDEN = (("RLIMIT_CORE", 0), ("RLIMIT_FSIZE", 0), ("RLIMIT_NPROC", 0))
 
 
 class RefusedByTemplate(TemplateError):
@@ -175,18 +177,12 @@ def _line(traceback: TracebackType | None) -> int | None:
     return line
 
 
-def _limits() -> Iterator[tuple[str, int]]:
-    yield "RLIMIT_CORE", 0
-    yield "RLIMIT_FSIZE", 0
-    yield "RLIMIT_NPROC", 0
-
-
 def _restrict(memory: int) -> None:
     if sys.platform == "win32":
         return
     import resource
 
-    for name, most in (*_limits(), ("RLIMIT_AS", memory)):
+    for name, most in (*_FORBIDDEN, ("RLIMIT_AS", memory)):
         # Not every system knows every limit, and some refuse to lower one.
         with suppress(AttributeError, ValueError, OSError):
             resource.setrlimit(getattr(resource, name), (most, most))
@@ -210,11 +206,10 @@ def main() -> None:
     # Ctrl+C in the terminal is the parent's to handle.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _restrict(memory)
-    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
-    print('{"ready": true}', file=answers, flush=True)
+    print('{"ready": true}', flush=True)  # noqa: T201 - standard output is the parent's pipe
     for line in sys.stdin.buffer:
         _allow_seconds(seconds)
-        print(json.dumps(_answer(json.loads(line))), file=answers, flush=True)
+        print(json.dumps(_answer(json.loads(line))), flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 from workbench.domain.conversation import Conversation
 
-_USUAL = (
-    r"<\|[^<>|\s]{1,40}\|>|<｜[^<>｜\s]{1,40}｜>|</?s>|<(?:bos|eos|pad|unk)>|</?think>"
-    r"|<(?:start|end)_of_turn>|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]|<</?SYS>>"
+_BARRED = re.compile(r"<\|[^<>|\s]{1,40}\|>|<｜[^<>｜\s]{1,40}｜>")
+_USUAL = re.compile(
+    r"</?s>|<(?:bos|eos|pad|unk)>|</?think>|<(?:start|end)_of_turn>|<</?SYS>>"
+    r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]"
 )
 
 
@@ -51,8 +52,11 @@ class Rendered:
 
 
 def find_specials(prompt: str, conversation: Conversation, known: Iterable[str]) -> tuple[Span, ...]:
-    """The special tokens in a prompt: those of the template, and those that are usual elsewhere."""
-    pattern = _pattern(known)
+    """Where the special tokens in a prompt are; the longer one where two begin at one place."""
+    longest_first = sorted({one for one in known if one}, key=lambda one: (-len(one), one))
+    if not longest_first:
+        return ()
+    pattern = re.compile("|".join(map(re.escape, longest_first)))
     turns = _turns_with_specials(prompt, conversation, pattern)
     return tuple(
         Span(match.start(), match.end(), any(a <= match.start() and match.end() <= b for a, b in turns))
@@ -60,9 +64,12 @@ def find_specials(prompt: str, conversation: Conversation, known: Iterable[str])
     )
 
 
-def _pattern(known: Iterable[str]) -> re.Pattern[str]:
-    longest_first = sorted({one for one in known if one}, key=lambda one: (-len(one), one))
-    return re.compile("|".join([*map(re.escape, longest_first), _USUAL]))
+def likely_specials(source: str, prompt: str) -> set[str]:
+    """What is probably a special token of a Jinja template whose tokenizer tells of none.
+
+    Those of the usual forms that the template spells out, and all in bars, which some templates put together.
+    """
+    return {*_USUAL.findall(source), *_BARRED.findall(source), *_BARRED.findall(prompt)}
 
 
 def _turns_with_specials(

@@ -1,0 +1,231 @@
+"""Templates of strangers, in a process of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+
+import psutil
+import pytest
+
+from workbench.chat.jinja_template import ChatRenderer, JinjaTemplate
+from workbench.chat.sandbox import Limits
+from workbench.chat.templates import CHATML
+from workbench.domain.conversation import Conversation, Message, Role
+from workbench.domain.errors import TemplateError
+
+pytestmark = pytest.mark.slow
+
+_ASKED = Conversation((Message(Role.USER, "Hi"),))
+_GOOD = JinjaTemplate(
+    "good", "{% for m in messages %}[{{ m.role }}]{{ m.content | trim }}<|end|>{% endfor %}"
+)
+_LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+
+
+@pytest.fixture
+async def renderer() -> AsyncIterator[ChatRenderer]:
+    """A renderer that is quick to lose patience."""
+    one = ChatRenderer(Limits(seconds=1.0, characters=100_000))
+    yield one
+    await one.aclose()
+
+
+async def refusal(renderer: ChatRenderer, source: str) -> TemplateError:
+    """The error that a template ends in."""
+    with pytest.raises(TemplateError) as caught:
+        await renderer.render(JinjaTemplate("hostile", source), _ASKED)
+    return caught.value
+
+
+@pytest.mark.parametrize("source", [_LOOP, "{{ 9 ** (9 ** 9) }}"], ids=["loop", "power"])
+async def test_an_endless_template_is_ended_and_the_next_one_renders(
+    renderer: ChatRenderer, source: str
+) -> None:
+    error = await refusal(renderer, source)
+    assert error.title == "The template did not finish within 1 s"
+    assert "loops without end" in error.hint
+    assert renderer.pid is None
+    assert (await renderer.render(_GOOD, _ASKED)).prompt == "[user]Hi<|end|>"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ ''.__class__ }}",
+        "{{ ''['__class__'] }}",
+        "{{ ''|attr('__class__') }}",
+        "{{ messages.__init__.__globals__ }}",
+        "{{ cycler.__init__.__globals__.os }}",
+        "{{ self.__init__ }}",
+        "{{ raise_exception.__globals__ }}",
+        "{{ '{0.__class__}'.format(1) }}",
+        "{{ messages.append(1) }}",
+        "{{ namespace(__class__=1) }}",
+        "{% set ns = namespace() %}{% set ns.__class__ = 1 %}",
+    ],
+)
+async def test_reaching_into_python_is_forbidden(renderer: ChatRenderer, source: str) -> None:
+    error = await refusal(renderer, source)
+    assert error.title == "The template reached for something forbidden"
+    assert error.message.startswith("Line 1: ")
+
+
+@pytest.mark.parametrize(
+    ("source", "title"),
+    [
+        ("{% for i in range(9999) %}0123456789012{% endfor %}", "The template's output is too long"),
+        ("{{ 'a' * 200000 }}", "The template's output is too long"),
+        ("{{ 'a' * 10 ** 10 }}", "The template used too much memory"),
+        ("{{ '%0999999999d' | format(1) }}", "The template used too much memory"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "The template failed"),
+        ("{{ range(10 ** 9) }}", "The template failed"),
+        ("{{ 1 / 0 }}", "The template failed"),
+        ("{% include '/etc/passwd' %}", "The template failed"),
+        ("{{ " + "(" * 100_000 + " }}", "The template failed"),
+    ],
+    ids=["many pieces", "one piece", "memory", "format", "recursion", "range", "zero", "include", "nesting"],
+)
+async def test_what_goes_too_far_ends_in_a_clear_error(
+    renderer: ChatRenderer, source: str, title: str
+) -> None:
+    error = await refusal(renderer, source)
+    assert error.title == title
+    assert error.message
+
+
+async def test_a_mistake_is_named_with_its_line(renderer: ChatRenderer) -> None:
+    error = await refusal(renderer, "one\ntwo\n{% if %}")
+    assert error.title == "The template is not valid"
+    assert error.message.startswith("Line 3: Expected an expression")
+    error = await refusal(renderer, "one\n{{ nothing.at.all }}")
+    assert error.title == "The template uses something that is not there"
+    assert error.message == "Line 2: 'nothing' is undefined"
+
+
+async def test_a_template_s_own_refusal_is_shown_without_its_control_characters(
+    renderer: ChatRenderer,
+) -> None:
+    error = await refusal(renderer, "{{ raise_exception('no \x1b[31mred\x07') }}")
+    assert error.title == "The template refused the conversation"
+    assert error.message == "Line 1: no \\e[31mred\\a"
+
+
+async def test_the_process_knows_no_keys_and_can_neither_write_nor_start_anything(
+    renderer: ChatRenderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "secret")
+    await renderer.render(_GOOD, _ASKED)
+    assert renderer.pid is not None
+    process = psutil.Process(renderer.pid)
+    assert "SOME_API_KEY" not in process.environ()
+    assert process.rlimit(psutil.RLIMIT_FSIZE) == (0, 0)
+    assert process.rlimit(psutil.RLIMIT_NPROC) == (0, 0)
+    assert process.rlimit(psutil.RLIMIT_AS)[0] == Limits().memory
+
+
+async def test_one_process_serves_all_templates_and_ends_with_the_renderer() -> None:
+    renderer = ChatRenderer()
+    assert renderer.pid is None
+    await renderer.render(CHATML, _ASKED)
+    assert renderer.pid is None, "a built-in template needs no process"
+    await renderer.render(_GOOD, _ASKED)
+    pid = renderer.pid
+    assert pid is not None
+    await renderer.render(JinjaTemplate("other", "{{ messages | length }}"), _ASKED)
+    assert renderer.pid == pid
+    await renderer.aclose()
+    assert renderer.pid is None
+    assert not psutil.pid_exists(pid)
+
+
+async def test_a_cancelled_preview_does_not_disturb_the_next(renderer: ChatRenderer) -> None:
+    await renderer.render(_GOOD, _ASKED)
+    pid = renderer.pid
+    for text in ("a", "ab", "abc"):
+        preview = asyncio.create_task(renderer.render(_GOOD, Conversation().said(text)))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        preview.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await preview
+    assert (await renderer.render(_GOOD, Conversation().said("abcd"))).prompt == "[user]abcd<|end|>"
+    assert renderer.pid == pid
+
+
+async def test_closing_in_the_middle_of_a_loop_ends_the_process(renderer: ChatRenderer) -> None:
+    await renderer.render(_GOOD, _ASKED)
+    pid = renderer.pid
+    assert pid is not None
+    looping = asyncio.create_task(renderer.render(JinjaTemplate("loop", _LOOP), _ASKED))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await renderer.aclose()
+    with pytest.raises(TemplateError):
+        await looping
+    assert not psutil.pid_exists(pid)
+
+
+async def test_a_process_that_died_is_replaced(renderer: ChatRenderer) -> None:
+    await renderer.render(_GOOD, _ASKED)
+    assert renderer.pid is not None
+    os.kill(renderer.pid, signal.SIGKILL)
+    while renderer.pid is not None:  # noqa: ASYNC110 - the loop learns of a death in its own time
+        await asyncio.sleep(0.01)
+    assert (await renderer.render(_GOOD, _ASKED)).prompt == "[user]Hi<|end|>"
+
+
+async def test_stop_sequences_come_from_the_template_and_its_tokenizer(renderer: ChatRenderer) -> None:
+    template = JinjaTemplate("t", _GOOD.source, eos="</s>", stop=("\n\n",))
+    assert (await renderer.render(template, _ASKED)).stop == ("<|end|>", "</s>", "\n\n")
+    silent = JinjaTemplate("t", "{{ messages[0].content }}")
+    assert (await renderer.render(silent, _ASKED)).stop == ()
+
+
+async def test_a_prefill_keeps_its_blanks_under_a_template_that_strips(renderer: ChatRenderer) -> None:
+    prompt = (await renderer.render(_GOOD, Conversation(_ASKED.messages, prefill="Well, \n"))).prompt
+    assert prompt == "[user]Hi<|end|>[assistant]Well, \n"
+
+
+@pytest.mark.parametrize("source", ["{{ messages[-1].content | upper }}", "{{ messages[-1].content * 2 }}"])
+async def test_a_template_that_changes_or_repeats_an_answer_cannot_continue_one(
+    renderer: ChatRenderer, source: str
+) -> None:
+    with pytest.raises(TemplateError, match="cannot continue an answer"):
+        await renderer.render(JinjaTemplate("t", source), Conversation(_ASKED.messages, prefill="Well"))
+
+
+async def test_the_begin_of_text_token_is_known_where_the_template_writes_it(renderer: ChatRenderer) -> None:
+    template = JinjaTemplate("t", "{{ bos_token }}{{ messages[0].content }}", bos="<s>")
+    rendered = await renderer.render(template, _ASKED)
+    assert (rendered.prompt, rendered.bos, rendered.without_bos().prompt) == ("<s>Hi", "<s>", "Hi")
+
+
+async def test_texts_of_every_kind_pass_unharmed(renderer: ChatRenderer) -> None:
+    text = "".join(map(chr, [*range(32, 0x250), 0, 10, 13, 0x2028, 0xD800, 0xFFFF, 0x1F600]))
+    template = JinjaTemplate("t", "{{ messages[0].content }}")
+    assert (await renderer.render(template, Conversation().said(text))).prompt == text
+
+
+async def test_the_tools_of_templates_are_there(renderer: ChatRenderer) -> None:
+    source = "{{ strftime_now('%Y') | length }} {{ tools is none }} {{ documents is none }} {{ mood }}"
+    template = JinjaTemplate("t", source, variables={"mood": "calm"})
+    assert (await renderer.render(template, _ASKED)).prompt == "4 True True calm"
+
+
+async def test_special_tokens_are_those_of_the_tokenizer_and_those_that_the_template_spells_out(
+    renderer: ChatRenderer,
+) -> None:
+    source = "<start_of_turn>{{ '<|' ~ messages[0].role ~ '|>' }}{{ messages[0].content }}[X]{{ eos_token }}"
+    template = JinjaTemplate("t", source, eos="<e>", specials=("[X]",))
+    rendered = await renderer.render(template, Conversation().said("<s>no</s>[X]"))
+    marked = [(rendered.prompt[span.start : span.end], span.injected) for span in rendered.specials]
+    assert marked == [
+        ("<start_of_turn>", False),
+        ("<|user|>", False),
+        ("[X]", True),
+        ("[X]", False),
+        ("<e>", False),
+    ]

@@ -1,0 +1,90 @@
+"""Chat templates from files, configurations and servers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from workbench.chat.jinja_template import JinjaTemplate
+from workbench.chat.sources import load_templates, template_from_props, templates_from_tokenizer_config
+from workbench.domain.errors import TemplateError
+from workbench.domain.json_values import JsonValue
+
+
+@pytest.mark.parametrize("name", ["own.jinja", "own.txt", "own"])
+def test_a_file_is_the_template_itself_to_the_byte(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes("{{ 'ü' }}\r\n\n".encode())
+    assert load_templates(tmp_path / name) == {"default": JinjaTemplate(name, "{{ 'ü' }}\r\n\n")}
+
+
+def test_a_tokenizer_s_tokens_come_as_texts_or_as_objects(tmp_path: Path) -> None:
+    config = {
+        "chat_template": "{{ bos_token }}",
+        "bos_token": {"content": "<s>", "lstrip": False},
+        "eos_token": "</s>",
+        "pad_token": "<pad>",
+        "unk_token": None,
+        "added_tokens_decoder": {"5": {"content": "<|tool|>"}, "6": {"content": "  "}, "7": 3},
+    }
+    file = tmp_path / "tokenizer_config.json"
+    file.write_text(json.dumps(config))
+    [template] = load_templates(file).values()
+    assert (template.source, template.bos, template.eos) == ("{{ bos_token }}", "<s>", "</s>")
+    assert template.specials == ("<pad>", "<|tool|>")
+    assert template.variables == {"pad_token": "<pad>"}
+
+
+def test_a_tokenizer_may_name_several_templates() -> None:
+    named: list[JsonValue] = [
+        {"name": "default", "template": "a"},
+        {"name": "tool_use", "template": "b"},
+        {"name": 3},
+    ]
+    found = templates_from_tokenizer_config({"chat_template": named}, "config")
+    assert {name: one.source for name, one in found.items()} == {"default": "a", "tool_use": "b"}
+    found = templates_from_tokenizer_config({"chat_template": {"rag": "c"}}, "config")
+    assert {name: one.source for name, one in found.items()} == {"rag": "c"}
+
+
+def test_a_model_s_folder_lends_the_tokens_to_the_template_beside_them(tmp_path: Path) -> None:
+    (tmp_path / "chat_template.jinja").write_text("new")
+    (tmp_path / "tokenizer_config.json").write_text('{"chat_template": "old", "eos_token": "<e>"}')
+    [template] = load_templates(tmp_path).values()
+    assert (template.source, template.eos) == ("new", "<e>")
+    (tmp_path / "chat_template.jinja").unlink()
+    assert load_templates(tmp_path)["default"].source == "old"
+
+
+def test_a_llama_cpp_server_tells_its_template() -> None:
+    template = template_from_props({"chat_template": "x", "bos_token": "<s>", "eos_token": "</s>", "n": 1})
+    assert template == JinjaTemplate("the server's own", "x", bos="<s>", eos="</s>", variables={})
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"{", "not valid JSON"),
+        (b"[1]", "no tokenizer configuration"),
+        (b'{"a": 1}', "holds no chat template"),
+        (b'{"chat_template": [1]}', "holds no chat template"),
+        (b"\xff", "no text"),
+        (b"[" * 100_000, "t.json is not"),
+    ],
+)
+def test_an_unusable_configuration_says_why(tmp_path: Path, content: bytes, says: str) -> None:
+    file = tmp_path / "t.json"
+    file.write_bytes(content)
+    with pytest.raises(TemplateError) as caught:
+        load_templates(file)
+    assert says in caught.value.title
+
+
+def test_a_missing_file_a_bare_folder_and_a_silent_server_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(TemplateError, match="cannot be read"):
+        load_templates(tmp_path / "none.jinja")
+    with pytest.raises(TemplateError, match="holds no chat template"):
+        load_templates(tmp_path)
+    with pytest.raises(TemplateError, match="tells of no chat template"):
+        template_from_props({"chat_template": ""})
