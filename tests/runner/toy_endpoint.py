@@ -6,28 +6,13 @@ import asyncio
 import json
 import math
 import random
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-WORDS = [
-    " " + word
-    for word in [
-        "salt",
-        "wind",
-        "gulls",
-        "rope",
-        "tide",
-        "sand",
-        "shell",
-        "foam",
-        "boat",
-        "pier",
-        "kelp",
-        "crab",
-    ]
-]
+WORDS = re.findall(r" \w+", " salt wind gulls rope tide sand shell foam boat pier kelp crab")
 
 
 @dataclass

@@ -1,0 +1,69 @@
+"""`workbench probe`: find out what an endpoint honours, ignores and refuses."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import MutableMapping
+
+from workbench.cli.output import print_json
+from workbench.client.client import Client
+from workbench.domain.display import one_line
+from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.domain.errors import BadValueError
+from workbench.domain.probe import Probe
+from workbench.runner.asking import MOST_TOKENS
+from workbench.runner.local_server import LocalServer
+from workbench.runner.probe import MOST_REQUESTS, probe
+from workbench.storage.endpoints import endpoint_for, load_endpoints
+from workbench.storage.folders import Folders
+from workbench.storage.probes import save_probe
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("endpoint", metavar="ENDPOINT", help="an endpoint's name or base URL")
+    parser.add_argument("--model", default="", help="the model to ask; the profile's own where none is given")
+    parser.add_argument("--api-key-env", metavar="NAME", help="the environment variable that holds the key")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+
+
+def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Probe, keep what was found, and print it; returns the exit status.
+
+    Raises EndpointError where the endpoint answers nothing, StorageError where the probe cannot be kept.
+    """
+    environment = dict(os.environ)
+    folders = Folders.default(environment)
+    try:
+        endpoint = endpoint_for(arguments.endpoint, arguments.api_key_env, load_endpoints(folders))
+    except BadValueError as problem:
+        parser.error(f"{problem.title}. {problem.hint}".strip())
+    print(
+        f"Sending at most {MOST_REQUESTS} requests of at most {MOST_TOKENS} tokens a choice "
+        f"to {one_line(endpoint.base_url, 80) if endpoint.name != LOCAL else LOCAL}.",
+        file=sys.stderr,
+    )
+    found = asyncio.run(_probe(endpoint, arguments.model, environment))
+    save_probe(folders, found)
+    if arguments.json:
+        print_json(found.to_json())
+    else:
+        print(found.table())
+    return 0
+
+
+async def _probe(endpoint: Endpoint, model: str, environment: MutableMapping[str, str]) -> Probe:
+    server, client = LocalServer(environment), Client(environment)
+    try:
+        place = await server.ensure(endpoint) if endpoint.name == LOCAL else endpoint
+        return await probe(client, place, model, on_request=_tell)
+    finally:
+        await client.aclose()
+        await server.aclose()
+
+
+def _tell(number: int, words: str) -> None:
+    print(f"{number:2} {words}", file=sys.stderr)
