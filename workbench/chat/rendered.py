@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from workbench.domain.conversation import Conversation
 
@@ -15,8 +16,7 @@ _USUAL = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A special token in a prompt, or what plays its part in plain formats (`### Response:`)."""
 
     start: int
@@ -44,9 +44,7 @@ class Rendered:
         if not cut:
             return self
         kept = tuple(
-            replace(span, start=span.start - cut, end=span.end - cut)
-            for span in self.specials
-            if span.start >= cut
+            Span(start - cut, end - cut, injected) for start, end, injected in self.specials if start >= cut
         )
         return Rendered(self.prompt[cut:], self.stop, kept)
 
@@ -57,11 +55,11 @@ def find_specials(prompt: str, conversation: Conversation, known: Iterable[str])
     if not longest_first:
         return ()
     pattern = re.compile("|".join(map(re.escape, longest_first)))
+    found = [match.span() for match in pattern.finditer(prompt)]
     turns = _turns_with_specials(prompt, conversation, pattern)
-    return tuple(
-        Span(match.start(), match.end(), any(a <= match.start() and match.end() <= b for a, b in turns))
-        for match in pattern.finditer(prompt)
-    )
+    if not turns:
+        return tuple(Span(start, end) for start, end in found)
+    return tuple(Span(start, end, any(a <= start and end <= b for a, b in turns)) for start, end in found)
 
 
 def likely_specials(source: str, prompt: str) -> set[str]:

@@ -51,21 +51,14 @@ class BuiltinTemplate:
 
     def render(self, conversation: Conversation) -> Rendered:
         """The exact prompt of a conversation. The prefill is never stripped: the model goes on from it."""
-        turns = self._turns(conversation)
+        frames = {Role.SYSTEM: self.system, Role.USER: self.user, Role.ASSISTANT: self.assistant}
+        turns = ((frames[turn.role], turn.text) for turn in self._turns(conversation))
         opening = self.assistant.before + conversation.prefill if conversation.prefill else self.opening
-        prompt = self.bos + "".join(map(self._turn, turns)) + opening
+        prompt = "".join(
+            [self.bos, *(f"{frame.before}{text}{frame.after}" for frame, text in turns), opening]
+        )
         specials = find_specials(prompt, conversation, (self.bos, *self.specials))
         return Rendered(prompt, self.stop, specials, self.bos)
-
-    def _turn(self, message: Message) -> str:
-        match message.role:
-            case Role.SYSTEM:
-                frame = self.system
-            case Role.USER:
-                frame = self.user
-            case Role.ASSISTANT:
-                frame = self.assistant
-        return f"{frame.before}{message.text}{frame.after}"
 
     def _turns(self, conversation: Conversation) -> Sequence[Message]:
         system = self.default_system if conversation.system is None else conversation.system
