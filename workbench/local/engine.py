@@ -11,6 +11,7 @@ import http.client
 import importlib
 import json
 import math
+import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -227,6 +228,9 @@ def _read_candidate(entry: Mapping[str, Any]) -> Candidate:
 
 def _import_library() -> ModuleType:
     """The engine's module; imported late, as it takes a second and may not be there."""
+    # Read once, when the engine's library is loaded. By default its threads spin while they wait for each
+    # other, which on a busy machine turns 20 tokens/s into 1.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         return importlib.import_module("xllamacpp")
     except ModuleNotFoundError:

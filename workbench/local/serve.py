@@ -69,13 +69,18 @@ async def _serve(options: ServeOptions, path: Path, key: str | None, listener: s
         access_log=False,
         lifespan="off",
         server_header=False,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
     )
     server = Listener(config)
+
+    # A client that does not read on, or an engine deep in its work, must not hold up the end.
+    backstop = threading.Timer(_GRACE_SECONDS, os._exit, (0,))
+    backstop.daemon = True
 
     def end(*_: object) -> None:
         server.should_exit = True
         local.stop()
+        if not backstop.is_alive():
+            backstop.start()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
@@ -88,7 +93,7 @@ async def _serve(options: ServeOptions, path: Path, key: str | None, listener: s
         await local.aclose()
         engine.close()
     finally:
-        end()
+        server.should_exit = True
         await serving
 
 
