@@ -32,7 +32,6 @@ class WorkbenchApp(App[int]):
     BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(self, services: Services) -> None:
-        self._depth = detect_depth(services.environment, None)
         super().__init__()
         self.services = services
         self._depth = detect_depth(services.environment, self.console.color_system)

@@ -62,6 +62,10 @@ class Picker(Popup[str]):
     Picker Input:focus { border: none; }
     Picker OptionList { border: none; height: auto; max-height: 30; padding: 0; background: $surface; }
     Picker OptionList:focus { border: none; }
+    Picker OptionList { text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size-vertical: 1; }
+    Picker OptionList > .option-list--option-highlighted {
+        background: $accent; color: $background; text-style: bold;
+    }
     Picker #none { color: $text-muted; display: none; }
     Picker.-empty #none { display: block; }
     """

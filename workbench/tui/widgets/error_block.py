@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from textual import events
 from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
@@ -15,16 +16,15 @@ from workbench.domain.run import Failure
 from workbench.tui.commands import BY_ID
 
 
-class ErrorBlock(Static):
+class ErrorBlock(Vertical):
     """A failure: what, where, why, and keys that help; stays until the next run."""
 
     DEFAULT_CSS = """
     ErrorBlock { height: auto; display: none; border: round $error; padding: 0 1;
         background: $surface; color: $foreground; border-title-color: $text-error; }
     ErrorBlock.-shown { display: block; }
-    ErrorBlock > _Next { height: 1; width: auto; }
     ErrorBlock #what { height: auto; max-height: 6; }
-    ErrorBlock #nexts { height: auto; layout: horizontal; }
+    ErrorBlock Horizontal { height: 1; }
     """
 
     @dataclass
@@ -34,13 +34,13 @@ class ErrorBlock(Static):
         id: str
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id, markup=False)
+        super().__init__(id=id)
         self.field = ""
         """The field at fault, where the error names one."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="what", markup=False)
-        with Static(id="nexts", markup=False):
+        with Horizontal():
             yield _Next("run", "Retry")
             yield _Next("choose_endpoint", "Change endpoint")
             yield _Next("focus_parameters", "Edit field")
@@ -55,7 +55,7 @@ class ErrorBlock(Static):
             if line
         ]
         detail = [where]
-        if failure.status is not None:
+        if failure.status is not None and str(failure.status) not in failure.title:
             detail.append(f"HTTP {failure.status}")
         if failure.request_id:
             detail.append(f"request {failure.request_id}")
@@ -80,7 +80,10 @@ def _shorten(text: str) -> str:
 class _Next(Static):
     """One way out, with its key."""
 
-    DEFAULT_CSS = "_Next { margin-right: 3; } _Next:hover { text-style: underline; }"
+    DEFAULT_CSS = """
+    _Next { width: auto; height: 1; margin-right: 3; }
+    _Next:hover { text-style: underline; }
+    """
 
     def __init__(self, command: str, title: str) -> None:
         super().__init__(markup=False)

@@ -1,0 +1,177 @@
+"""The frame of the main screen: its panes at every width, and the ways between them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events, getters, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Horizontal, Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Static
+
+from workbench.tui.commands import BY_ID, Where, bindings_for, commands_at
+from workbench.tui.screens.help import can_be_done, help_screen, palette_screen
+from workbench.tui.screens.jump import Jump, Place
+from workbench.tui.token_styles import TokenStyles
+from workbench.tui.widgets._pending import Inspector, ParameterPanel, TokenStrip
+from workbench.tui.widgets.error_block import ErrorBlock
+from workbench.tui.widgets.footer import Footer
+from workbench.tui.widgets.header import Header
+from workbench.tui.widgets.legend import Legend
+from workbench.tui.widgets.output_pane import OutputPane
+from workbench.tui.widgets.prompt_editor import PromptEditor
+
+LEAST_WIDTH, LEAST_HEIGHT = 60, 16
+"""Cells below which the panes give way to a notice."""
+
+_PANES = {
+    "prompt": Where.PROMPT,
+    "output": Where.OUTPUT,
+    "parameters": Where.PARAMETERS,
+    "inspector": Where.INSPECTOR,
+}
+
+
+class FrameScreen(Screen[None]):
+    """Prompt, output, parameters and inspector, which a class below fills with what is done."""
+
+    CSS_PATH = "layout.tcss"
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-narrow"),
+        (100, "-medium"),
+        (160, "-wide"),
+    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for(commands_at(Where.ANYWHERE))]
+
+    prompt = getters.query_one("#prompt", PromptEditor)
+    output = getters.query_one("#output", OutputPane)
+    parameters = getters.query_one("#parameters", ParameterPanel)
+    inspector = getters.query_one("#inspector", Inspector)
+    strip = getters.query_one("#strip", TokenStrip)
+    side = getters.query_one("#side", Vertical)
+    header = getters.query_one(Header)
+    footer = getters.query_one(Footer)
+    legend = getters.query_one(Legend)
+
+    def __init__(self, styles: TokenStyles) -> None:
+        super().__init__()
+        self._token_styles = styles
+
+    def compose(self) -> ComposeResult:
+        yield Header()
+        with Horizontal(id="panes"):
+            with Container(id="work"):
+                yield PromptEditor(id="prompt", classes="pane")
+                yield OutputPane(self._token_styles, id="output", classes="pane")
+            with Vertical(id="side"):
+                yield ParameterPanel(id="parameters", classes="pane")
+                yield Inspector(id="inspector", classes="pane")
+        yield TokenStrip(id="strip")
+        yield Legend(self._token_styles, id="legend")
+        notice = f"The window is too small: {LEAST_WIDTH}x{LEAST_HEIGHT} is needed. Whatever runs goes on."
+        yield Static(Content(notice), id="notice")
+        yield Footer()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Say so where there is too little room; whatever runs goes on."""
+        self.set_class(event.size.width < LEAST_WIDTH or event.size.height < LEAST_HEIGHT, "-tiny")
+
+    def use_token_styles(self, styles: TokenStyles) -> None:
+        """Draw tokens with the styles of another theme."""
+        self._token_styles = styles
+        if self.is_mounted:
+            self.output.use_token_styles(styles)
+            self.legend.use_token_styles(styles)
+
+    @on(OutputPane.ModeChanged)
+    def _show_mode(self, event: OutputPane.ModeChanged) -> None:
+        self.legend.mode = event.mode
+
+    # --- going somewhere ---------------------------------------------------------------------------------
+
+    @property
+    def where(self) -> Where:
+        """The pane that has the focus."""
+        focused = self.focused
+        while focused is not None:
+            if focused.id in _PANES:
+                return _PANES[focused.id]
+            focused = focused.parent if isinstance(focused.parent, Widget) else None
+        return Where.ANYWHERE
+
+    def on_descendant_focus(self) -> None:
+        """Show the keys of the pane that has the focus, and close a drawer that lost it."""
+        self.footer.where = self.where
+        if self.where not in (Where.PARAMETERS, Where.INSPECTOR):
+            self.close_drawer()
+
+    def open_drawer(self, pane: str) -> None:
+        """Show a side pane, which is a drawer where it is narrow."""
+        self.side.set_class(pane == "inspector", "-inspecting")
+        self.side.add_class("-open")
+
+    def close_drawer(self) -> bool:
+        """Close the drawer; False where it is not open."""
+        was_open = self.side.has_class("-open")
+        self.side.remove_class("-open", "-inspecting")
+        return was_open and self.has_class("-narrow")
+
+    def action_focus_prompt(self) -> None:
+        """Go to the prompt."""
+        self.prompt.focus()
+
+    def action_focus_parameters(self) -> None:
+        """Go to the parameters, and to the field at fault if there is one."""
+        self.open_drawer("parameters")
+        self.parameters.focus()
+
+    def action_focus_output(self) -> None:
+        """Go to the output."""
+        self.output.focus_view()
+
+    @on(OutputPane.InspectAsked)
+    def _go_to_inspector(self) -> None:
+        self.open_drawer("inspector")
+        self.inspector.focus()
+
+    def action_jump(self) -> None:
+        """Show a letter on every pane and go where the one typed says."""
+        panes = (self.prompt, self.output, self.parameters, self.inspector)
+        places = [Place(one.id or "", one.region.offset) for one in panes if one.region.area]
+        self.app.push_screen(Jump(places), self._jump)
+
+    def _jump(self, target: str | None) -> None:
+        match target:
+            case "output":
+                self.output.focus_view()
+            case str():
+                self.query_one(f"#{target}").focus()
+
+    # --- commands by name --------------------------------------------------------------------------------
+
+    def action_help(self) -> None:
+        """Show the focused pane's keys."""
+        self.app.push_screen(help_screen(self.where), self._do)
+
+    def action_palette(self) -> None:
+        """Show every command."""
+        self.app.push_screen(palette_screen(), self._do)
+
+    def _do(self, id: str | None) -> None:
+        if id is not None and can_be_done(id):
+            self.do(id)
+
+    @on(Footer.CommandClicked)
+    @on(ErrorBlock.CommandClicked)
+    def _do_clicked(self, event: Footer.CommandClicked | ErrorBlock.CommandClicked) -> None:
+        self.do(event.id)
+
+    def do(self, id: str) -> None:
+        """Do a command by its id, in the pane it belongs to."""
+        target: Widget = self.output if BY_ID[id].where is Where.OUTPUT else self
+        owner = self.app if id in ("quit", "copy_or_stop") else target
+        self.call_later(self.app.run_action, id, owner)
