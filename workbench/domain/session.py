@@ -1,0 +1,107 @@
+"""A session: what the editor and the panel hold, and every run made from it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from workbench.domain.prompt import PromptKind
+from workbench.domain.request import Parameters
+from workbench.domain.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What is being worked on and was not sent yet."""
+
+    endpoint: str = ""
+    """Name of the endpoint."""
+    model: str = ""
+    preset: str = ""
+    """Name of the preset that the parameters began as."""
+    prompt: str = ""
+    """The editor's text, exactly, whether or not it is a valid prompt of its kind."""
+    kind: PromptKind = PromptKind.TEXT
+    parameters: Parameters = field(default_factory=Parameters)
+    other: Mapping[str, object] = field(default_factory=dict)
+    """Keys of a session file that this version does not know; kept as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of the session's conversation."""
+
+    role: str
+    text: str
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    run: str = ""
+    """Id of the run that answered it; empty for a turn that a person wrote."""
+    choice: int = 0
+    """Index of the run's choice that was taken."""
+    parent: str = ""
+    """Id of the turn before it; empty for a first turn."""
+    other: Mapping[str, object] = field(default_factory=dict)
+    """Keys of a session file that this version does not know; kept as they are."""
+
+
+@dataclass(slots=True)
+class Session:
+    """A draft and its runs, as one file keeps them."""
+
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    title: str = ""
+    """The name a person gave it; empty where none did."""
+    created: datetime = field(default_factory=lambda: datetime.now(UTC))
+    tags: tuple[str, ...] = ()
+    draft: Draft = field(default_factory=Draft)
+    runs: list[Run] = field(default_factory=list)
+    """In the order in which they ended."""
+    turns: tuple[Turn, ...] = ()
+    template: str = ""
+    """Name of the chat template that turns are rendered with; empty leaves the choice to the program."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Values of the prompt's variables by name."""
+    other: Mapping[str, object] = field(default_factory=dict)
+    """Keys of the file that this version does not know; kept as they are."""
+
+    def run(self, run_id: str) -> Run | None:
+        """The run with an id, or None."""
+        return next((run for run in self.runs if run.id == run_id), None)
+
+
+def branches(runs: Sequence[Run]) -> Iterator[tuple[int, Run]]:
+    """Every run once with its depth in the tree of branches, parents before their children.
+
+    A run whose parent is not there is a root; so is one of a circle, which only a damaged file holds.
+    """
+    known = {run.id for run in runs}
+    children: dict[str, list[Run]] = {}
+    roots: list[Run] = []
+    for run in runs:
+        if run.parent is not None and run.parent.run in known:
+            children.setdefault(run.parent.run, []).append(run)
+        else:
+            roots.append(run)
+    seen: set[str] = set()
+    for first in (*roots, *runs):
+        waiting = [(0, first)]
+        while waiting:
+            depth, run = waiting.pop()
+            if run.id not in seen:
+                seen.add(run.id)
+                yield depth, run
+                waiting.extend((depth + 1, child) for child in reversed(children.get(run.id, ())))
+
+
+def lineage(runs: Sequence[Run], run: Run) -> list[Run]:
+    """The runs that a branch goes back to, the oldest first, and the branch itself last."""
+    by_id = {one.id: one for one in runs}
+    line = [run]
+    while line[-1].parent is not None:
+        parent = by_id.get(line[-1].parent.run)
+        if parent is None or parent in line:
+            break
+        line.append(parent)
+    return line[::-1]

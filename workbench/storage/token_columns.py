@@ -1,0 +1,99 @@
+"""Token columns as a file holds them: each one a single string.
+
+A column kept as one string opens many times faster than an array; an array of texts is understood too.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Mapping
+from itertools import groupby
+from math import isnan, nan
+
+from workbench.domain.choice import Columns
+
+
+def columns_to_table(columns: Columns) -> dict[str, str | list[str]]:
+    """The columns under their names in a file; what no token has is left out. `at` is in microsecond steps."""
+    table: dict[str, str | list[str]] = {"text": columns.texts}
+    if not all(map(isnan, columns.logprobs)):
+        table["logprob"] = " ".join(map(repr, columns.logprobs))
+    table["at"] = " ".join([f"{when:.6f}".rstrip("0").rstrip(".") for when in columns.at])
+    if columns.ids:
+        table["id"] = " ".join(map(str, columns.ids))
+    if columns.raws:
+        table["bytes"] = _raws_to_text(columns.raws)
+    if columns.alternative_texts:
+        table["alternatives"] = _counts_to_text(columns.alternative_counts)
+        table["alternative_text"] = columns.alternative_texts
+        table["alternative_logprob"] = " ".join(map(repr, columns.alternative_logprobs))
+    if columns.alternative_ids:
+        table["alternative_id"] = " ".join(map(str, columns.alternative_ids))
+    if columns.alternative_raws:
+        table["alternative_bytes"] = _raws_to_text(columns.alternative_raws)
+    return table
+
+
+def columns_from_table(table: Mapping[str, object]) -> Columns:
+    """The columns in a file's table. Raises ValueError where one is no column of its kind."""
+    texts, words = _texts(table, "text"), _texts(table, "alternative_text")
+    count, alternatives = len(texts), len(words)
+    return Columns(
+        texts,
+        _floats(table, "logprob", count, nan),
+        _floats(table, "at", count, 0.0),
+        array("q", map(int, _words(table, "id"))),
+        _raws(table, "bytes"),
+        _counts(_words(table, "alternatives"), count),
+        words,
+        _floats(table, "alternative_logprob", alternatives, nan),
+        array("q", map(int, _words(table, "alternative_id"))),
+        _raws(table, "alternative_bytes"),
+    )
+
+
+def _texts(table: Mapping[str, object], name: str) -> list[str]:
+    value = table.get(name, [])
+    if isinstance(value, str):
+        value = json.loads(value)
+    if not isinstance(value, list) or not set(map(type, value)) <= {str}:
+        raise ValueError(f"{name} is no list of texts")
+    return value
+
+
+def _words(table: Mapping[str, object], name: str) -> list[str]:
+    value = table.get(name, "")
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is no column of numbers in a text")
+    return value.split()
+
+
+def _floats(table: Mapping[str, object], name: str, count: int, missing: float) -> array[float]:
+    words = _words(table, name)
+    return array("d", map(float, words) if words else [missing] * count)
+
+
+def _counts_to_text(counts: array[int]) -> str:
+    groups = ((count, len(list(same))) for count, same in groupby(counts))
+    return " ".join(str(count) if times == 1 else f"{count}x{times}" for count, times in groups)
+
+
+def _counts(words: list[str], tokens: int) -> array[int]:
+    counts = array("I")
+    for word in words:
+        count, _, times = word.partition("x")
+        repeated = int(times or 1)
+        if repeated > tokens:
+            raise ValueError("alternatives counts more tokens than there are")
+        counts.extend([int(count)] * repeated)
+    return counts if words else array("I", [0] * tokens)
+
+
+def _raws_to_text(raws: Mapping[int, bytes]) -> str:
+    return " ".join(f"{index}:{raw.hex()}" for index, raw in raws.items())
+
+
+def _raws(table: Mapping[str, object], name: str) -> dict[int, bytes]:
+    pairs = (word.partition(":") for word in _words(table, name))
+    return {int(index): bytes.fromhex(raw) for index, _, raw in pairs}
