@@ -85,5 +85,6 @@ def test_built_in_templates_write_what_the_templates_of_their_models_write(
 async def test_the_embedded_model_s_template_knows_where_its_answers_end(renderer: ChatRenderer) -> None:
     rendered = await renderer.render(embedded_template(), CONVERSATIONS["five turns"])
     assert rendered.stop == ("<|im_end|>",)
+    assert rendered.without_bos() == rendered, "its first token opens a turn, not the text"
     marked = [rendered.prompt[span.start : span.end] for span in rendered.specials]
     assert marked == ["<|im_start|>", "<|im_end|>"] * 6 + ["<|im_start|>"]

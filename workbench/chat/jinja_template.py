@@ -63,7 +63,9 @@ class ChatRenderer:
         known = {template.bos, template.eos, *template.stop, *template.specials}
         known |= likely_specials(template.source, prompt)
         specials = find_specials(prompt, conversation, known)
-        return Rendered(prompt, stop, specials, template.bos if prompt.startswith(template.bos) else "")
+        # Some models open every turn with the token that their tokenizer calls the beginning of the text.
+        writes_bos = "bos_token" in template.source and prompt.startswith(template.bos)
+        return Rendered(prompt, stop, specials, template.bos if writes_bos else "")
 
     async def aclose(self) -> None:
         """End the child process."""
