@@ -112,12 +112,23 @@ def test_the_more_surprising_the_more_ink(theme: WorkbenchTheme, depth: ColourDe
 
 @every_theme
 @every_vision
-def test_the_cursor_looks_like_no_level_and_like_nothing_found(theme: WorkbenchTheme, vision: str) -> None:
+def test_cursor_found_and_selected_look_like_no_level_and_not_like_each_other(
+    theme: WorkbenchTheme, vision: str
+) -> None:
     styles = token_styles(theme, ColourDepth.TRUE)
-    cursor = ground(styles.cursor, theme)
+    laid = [ground(style, theme) for style in (styles.cursor, styles.found, styles.selected)]
+    levels = grounds(styles, theme)
+    pairs = [*combinations(laid, 2), *((one, level) for one in laid for level in levels)]
+    assert min(difference(seen(one, vision), seen(other, vision)) for one, other in pairs) >= 10
     assert styles.cursor.underline
-    for other in (*grounds(styles, theme), ground(styles.found, theme)):
-        assert difference(seen(cursor, vision), seen(other, vision)) >= 10
+
+
+@every_theme
+def test_the_screens_own_colours_can_be_read_on_background_and_panel(theme: WorkbenchTheme) -> None:
+    colours = theme.theme.to_color_system().generate()
+    for name in ("foreground", "primary", "secondary", "accent", "warning", "error", "success"):
+        for below in ("background", "surface", "panel"):
+            assert contrast(Color.parse(colours[name]), Color.parse(colours[below])) >= READABLE, name
 
 
 @every_theme
@@ -218,4 +229,5 @@ def test_terminals_with_few_colours_get_the_theme_made_for_them() -> None:
     for depth in (ColourDepth.SIXTEEN, ColourDepth.NONE):
         assert theme_for("light", depth, THEMES, "dark").is_ansi
     assert theme_for("light", ColourDepth.EIGHT_BIT, THEMES, "dark").name == "light"
+    assert theme_for("nord", ColourDepth.TRUE, THEMES, "dark").name == "nord"
     assert theme_for("gone", ColourDepth.TRUE, THEMES, "dark").name == "dark"

@@ -14,8 +14,9 @@ from functools import partial
 from rich.color import Color as RichColor
 from rich.style import Style
 from textual.color import Color, Lab, lab_to_rgb, rgb_to_lab
+from textual.theme import BUILTIN_THEMES
 
-from workbench.tui.themes import LEVELS, Themes, WorkbenchTheme
+from workbench.tui.themes import LEVELS, Themes, WorkbenchTheme, adopt
 from workbench.tui.token_styles import TokenStyles
 
 READABLE = 4.5
@@ -31,6 +32,8 @@ _MUTED = 0.3
 
 _NEAR = 16
 """How many of the 256 colours are looked at for a level, and how many beginnings are followed."""
+_RED_GREEN = 0.2
+"""What the red-green axis counts beside the others, as protanopia and deuteranopia lose most of it."""
 _LIGHTNESS_STEP = 12
 """The least difference in CIE lightness between two levels in the 256 colours."""
 
@@ -64,10 +67,12 @@ def detect_depth(environment: Mapping[str, str], color_system: str | None) -> Co
 def theme_for(name: str, depth: ColourDepth, themes: Themes, default: str) -> WorkbenchTheme:
     """The theme to show where `name` was chosen: the 16-colour one where the terminal has no more.
 
-    An unknown name gives the default.
+    Textual's own themes can be chosen too; an unknown name gives the default.
     """
     if depth in (ColourDepth.NONE, ColourDepth.SIXTEEN):
         name = SIXTEEN_THEME
+    if name not in themes.themes and name in BUILTIN_THEMES:
+        return adopt(BUILTIN_THEMES[name])
     return themes.themes.get(name) or themes.themes[default]
 
 
@@ -89,6 +94,9 @@ def token_styles(theme: WorkbenchTheme, depth: ColourDepth) -> TokenStyles:
     first = plain + Style(bgcolor=_rich(levels[0])) if theme.levels else plain
     others = [_on(colour, foreground, background) for colour in levels[1:]]
     cursor_ground = _furthest([foreground, _WHITE, _BLACK, background.inverse], levels)
+    found_ground = _furthest(_turned(theme.hue), [*levels, cursor_ground])
+    own = [Color.parse(system[name]).with_alpha(1) for name in ("primary", "secondary")]
+    selected_ground = _furthest([*own, *_turned(theme.hue)], [*levels, cursor_ground, found_ground])
     return TokenStyles(
         levels=(first, others[0], others[1], others[2], others[3]),
         unknown=Style(color=_rich(muted)),
@@ -96,8 +104,8 @@ def token_styles(theme: WorkbenchTheme, depth: ColourDepth) -> TokenStyles:
         figures=Style(color=_rich(muted)),
         control=Style(color=_rich(_readable(error, panel.with_alpha(1))), bgcolor=_rich(panel.with_alpha(1))),
         cursor=_on(cursor_ground, background, foreground) + Style(bold=True, underline=True),
-        found=_on(_complement(theme.hue, levels), foreground, background) + Style(underline=True),
-        selected=_on(Color.parse(system["primary"]).with_alpha(1), foreground, background),
+        found=_on(found_ground, foreground, background) + Style(underline=True),
+        selected=_on(selected_ground, foreground, background),
         dimmed=Style(dim=True),
     )
 
@@ -155,16 +163,23 @@ def _difference(one: Color, other: Color) -> float:
     return math.dist(rgb_to_lab(one), rgb_to_lab(other))
 
 
-def _furthest(candidates: Sequence[Color], levels: Sequence[Color]) -> Color:
-    """The candidate that looks least like any level."""
-    return max(candidates, key=lambda one: min(_difference(one, level) for level in levels))
+def _furthest(candidates: Sequence[Color], others: Sequence[Color]) -> Color:
+    """The candidate that looks least like any other colour, also where red and green look alike."""
+
+    def robust(colour: Color) -> tuple[float, float, float]:
+        lightness, red_green, yellow_blue = rgb_to_lab(colour)
+        return lightness, red_green * _RED_GREEN, yellow_blue
+
+    return max(candidates, key=lambda one: min(math.dist(robust(one), robust(other)) for other in others))
 
 
-def _complement(hue: Color, levels: Sequence[Color]) -> Color:
-    turned = [
-        Color.from_hsl((hue.hsl.h + turn) % 1, 0.6, light) for turn in (0.4, 0.6) for light in (0.4, 0.6)
+def _turned(hue: Color) -> list[Color]:
+    """Colours across the wheel from a hue, darker and lighter."""
+    return [
+        Color.from_hsl((hue.hsl.h + turn) % 1, 0.6, lightness)
+        for turn in (0.4, 0.5, 0.6)
+        for lightness in (0.35, 0.5, 0.65)
     ]
-    return _furthest(turned, levels)
 
 
 def _rich(colour: Color) -> RichColor:
