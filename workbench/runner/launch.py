@@ -34,10 +34,10 @@ async def launch(
         await execute(client, endpoint, run, on_status=lambda status: on_status(_words(status)))
         if (
             endpoint.name == LOCAL
-            and run.outcome is Outcome.ERROR
+            and run.outcome in (Outcome.ERROR, Outcome.TRUNCATED)
             and (death := await local.death()) is not None
         ):
-            run.error = Failure.of(death)
+            run.error, run.outcome = Failure.of(death), Outcome.ERROR
     except asyncio.CancelledError:
         run.outcome = run.outcome or Outcome.STOPPED
         raise
