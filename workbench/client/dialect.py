@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import repeat
 from math import isfinite
 from typing import Annotated, NamedTuple, TypeAlias
 
@@ -103,6 +105,8 @@ class _Event(Struct, gc=False):
 _decode = msgspec.json.Decoder(_Event).decode
 _decode_map = msgspec.json.Decoder(dict[str, float]).decode
 _new = tuple.__new__
+_new_alternative = partial(_new, Alternative)
+_NOTHING = repeat(None)
 
 
 def read_fast(payload: bytes) -> Reading | None:
@@ -158,7 +162,9 @@ def _legacy_entries(told: _Logprobs, payload: bytes) -> list[Piece] | None:
             # A row has one colon at least: with more of them than rows there may be a key told twice.
             if source.count(b":") != len(rows):
                 return None
-            alternatives = [_new(Alternative, (*row, None, None)) for row in rows.items()]
+            alternatives = list(
+                map(_new_alternative, zip(rows, rows.values(), _NOTHING, _NOTHING, strict=False))
+            )
         entries.append(_new(Piece, (token, logprob, alternatives, None, None)))
     return entries
 

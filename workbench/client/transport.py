@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 
+from workbench.client.network import JoiningBackend
 from workbench.client.reply import BrokenError, NotConnectedError, Reply
 from workbench.client.urls import shown
 from workbench.domain.display import one_line
@@ -38,6 +39,7 @@ class Transport:
                 # Compressed streams arrive in lumps, as proxies gather them first.
                 headers={"User-Agent": "completion-workbench", "Accept-Encoding": "identity"},
             )
+            _join_chunks(self._http)
         except ImportError:
             raise EndpointError(
                 "The proxy needs SOCKS support, which is not installed",
@@ -100,6 +102,14 @@ class Transport:
     async def aclose(self) -> None:
         """Close all connections."""
         await self._http.aclose()
+
+
+def _join_chunks(http: httpx.AsyncClient) -> None:
+    """Put the joining network beneath; the library has no public place for it."""
+    for transport in (http._transport, *http._mounts.values()):
+        if isinstance(transport, httpx.AsyncHTTPTransport):
+            pool = transport._pool
+            pool._network_backend = JoiningBackend(pool._network_backend)
 
 
 def _tls(endpoint: Endpoint) -> ssl.SSLContext | bool:

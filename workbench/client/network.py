@@ -1,0 +1,85 @@
+"""The HTTP library's network with every stream's chunks joined."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterable
+from typing import cast
+
+from httpcore import (
+    SOCKET_OPTION,
+    AsyncNetworkBackend,
+    AsyncNetworkStream,
+)
+
+from workbench.client.chunks import ChunkJoiner
+
+
+class JoiningBackend(AsyncNetworkBackend):
+    """Connects as another backend does, and joins the chunks of what comes."""
+
+    def __init__(self, inner: AsyncNetworkBackend) -> None:
+        self._inner = inner
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 (the library's own signature)
+        local_address: str | None = None,
+        socket_options: Iterable[SOCKET_OPTION] | None = None,
+    ) -> AsyncNetworkStream:
+        """A joined stream to a host."""
+        return JoiningStream(
+            await self._inner.connect_tcp(host, port, timeout, local_address, socket_options)
+        )
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ASYNC109 (the library's own signature)
+        socket_options: Iterable[SOCKET_OPTION] | None = None,
+    ) -> AsyncNetworkStream:
+        """A joined stream to a socket file."""
+        return JoiningStream(await self._inner.connect_unix_socket(path, timeout, socket_options))
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, as the other backend does."""
+        await self._inner.sleep(seconds)
+
+
+class JoiningStream(AsyncNetworkStream):
+    """A stream whose reads bring fewer, larger chunks."""
+
+    def __init__(self, inner: AsyncNetworkStream) -> None:
+        self._inner = inner
+        self._joiner = ChunkJoiner()
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 (the library's)
+        """What came, with its chunks joined; empty at the end."""
+        while data := await self._inner.read(max_bytes, timeout):
+            if joined := self._joiner.feed(data):
+                return joined
+        return b""
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 (the library's)
+        """Send; an answer's head comes next."""
+        self._joiner.begin()
+        await self._inner.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self._inner.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 (the library's own signature)
+    ) -> AsyncNetworkStream:
+        """The joined stream within TLS."""
+        return JoiningStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> object:
+        """What the inner stream knows of itself."""
+        return cast(object, self._inner.get_extra_info(info))
