@@ -32,7 +32,8 @@ class WorkbenchApp(App[int]):
     BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(self, services: Services) -> None:
-        super().__init__()
+        # Without this Textual answers NO_COLOR by shades of grey of its own, black on black among them.
+        super().__init__(ansi_color=True if "NO_COLOR" in services.environment else None)
         self.services = services
         self._depth = detect_depth(services.environment, self.console.color_system)
         self._state = load_state(services.folders)
