@@ -123,6 +123,9 @@ async def test_every_request_is_told_before_it_goes_out_and_all_are_tiny() -> No
     assert told == [(number, number - 1) for number in range(1, found.requests + 1)]
     assert len(toy.bodies) == found.requests <= MOST_REQUESTS
     assert all(body["max_tokens"] <= MOST_TOKENS for body in toy.bodies)
+    biases = [bias for body in toy.bodies for bias in body.get("logit_bias", {}).values()]
+    assert biases
+    assert all(type(bias) is int for bias in biases), "the contract knows whole biases only"
 
 
 async def test_an_endpoint_that_answers_nothing_is_an_error_after_one_request() -> None:

@@ -194,7 +194,7 @@ async def _ask_about_stop_and_bias(answers: Asking, greedy: Run) -> None:
                 "the stop text ends the answer" if kept else "the stop text is cut off",
             )
     token = first_choice(greedy).id_of(0) if len(first_choice(greedy)) else None
-    biases = {str(_IDS[0][0]): 100.0} if token is None else {str(token): -100.0}
+    biases: dict[str, float] = {str(_IDS[0][0]): 100} if token is None else {str(token): -100}
     run = await answers.ask("with a token forced or forbidden", {"logit_bias": biases})
     answers.judge(
         "logit_bias", run, text_of(run) != text_of(greedy), f"gave {quoted(text_of(run))}", "the text stayed"
