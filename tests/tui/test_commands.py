@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands import COMMANDS, Command, Where, commands_markdown, key_name
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.widgets.output_pane import OutputPane
@@ -20,9 +21,7 @@ def test_ids_and_keys_of_a_pane_are_used_once() -> None:
 @pytest.mark.parametrize("command", [one for one in COMMANDS if not one.is_own], ids=lambda one: one.id)
 def test_every_command_that_can_be_done_by_name_has_its_action(command: Command) -> None:
     owner: type = OutputPane if command.where is Where.OUTPUT else MainScreen
-    if command.id in ("quit", "copy_or_stop"):
-        from workbench.tui.app import WorkbenchApp
-
+    if command.action.startswith("app."):
         owner = WorkbenchApp
     assert callable(getattr(owner, f"action_{command.id}", None))
 

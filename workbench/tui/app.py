@@ -14,6 +14,7 @@ from textual.binding import BindingType
 from workbench.domain.errors import StorageError
 from workbench.storage.config import DEFAULT_THEME, chosen_theme, load_state, save_state
 from workbench.tui.colours import detect_depth, theme_for, token_styles
+from workbench.tui.hangup import let_go_of_terminal
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.screens.question import Question
 from workbench.tui.services import Services
@@ -60,8 +61,8 @@ class WorkbenchApp(App[int]):
         self.set_interval(_LOOK_FOR_THEMES, self._reload_themes)
         self._tell_theme_problems()
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGHUP, signal.SIGTERM):
-            loop.add_signal_handler(number, self._end)
+        loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+        loop.add_signal_handler(signal.SIGTERM, self._end)
 
     # --- themes ------------------------------------------------------------------------------------------
 
@@ -88,6 +89,11 @@ class WorkbenchApp(App[int]):
             self.notify(str(problem), title="Theme", severity="warning", markup=False)
 
     # --- leaving -----------------------------------------------------------------------------------------
+
+    def _hang_up(self) -> None:
+        pass
+        let_go_of_terminal()
+        self._end()
 
     def _end(self) -> None:
         self.run_worker(self.leave(), name="leave")

@@ -42,6 +42,11 @@ class Command:
         return self.id.startswith("-")
 
     @property
+    def action(self) -> str:
+        """Its action as Textual names it; what works over popups too is the application's."""
+        return f"app.{self.id}" if self.id in _OF_THE_APPLICATION else self.id
+
+    @property
     def key_label(self) -> str:
         """All its keys, as a person reads them."""
         return self.shown or ", ".join(map(key_name, self.keys))
@@ -51,6 +56,8 @@ class Command:
         """The key to show where there is room for one."""
         return key_name(self.keys[0]) if self.keys else ""
 
+
+_OF_THE_APPLICATION = frozenset({"quit", "copy_or_stop"})
 
 _NAMES = {
     "question_mark": "?",
@@ -171,7 +178,7 @@ def bindings_for(commands: Iterable[Command]) -> list[Binding]:
     return [
         Binding(
             key,
-            command.id,
+            command.action,
             command.title,
             tooltip=command.help,
             show=False,

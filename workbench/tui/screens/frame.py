@@ -17,13 +17,15 @@ from workbench.tui.commands import BY_ID, Where, bindings_for, commands_at
 from workbench.tui.screens.help import can_be_done, help_screen, palette_screen
 from workbench.tui.screens.jump import Jump, Place
 from workbench.tui.token_styles import TokenStyles
-from workbench.tui.widgets._pending import Inspector, ParameterPanel, TokenStrip
+from workbench.tui.widgets._pending import ParameterPanel
 from workbench.tui.widgets.error_block import ErrorBlock
 from workbench.tui.widgets.footer import Footer
 from workbench.tui.widgets.header import Header
+from workbench.tui.widgets.inspector import Inspector
 from workbench.tui.widgets.legend import Legend
 from workbench.tui.widgets.output_pane import OutputPane
 from workbench.tui.widgets.prompt_editor import PromptEditor
+from workbench.tui.widgets.token_strip import TokenStrip
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 16
 """Cells below which the panes give way to a notice."""
@@ -173,5 +175,4 @@ class FrameScreen(Screen[None]):
     def do(self, id: str) -> None:
         """Do a command by its id, in the pane it belongs to."""
         target: Widget = self.output if BY_ID[id].where is Where.OUTPUT else self
-        owner = self.app if id in ("quit", "copy_or_stop") else target
-        self.call_later(self.app.run_action, id, owner)
+        self.call_later(self.app.run_action, BY_ID[id].action, target)

@@ -18,6 +18,7 @@ from workbench.domain.parameters import FIRST_DRAFT
 from workbench.domain.prompt import Prompt, PromptKind, TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Failure, Outcome, Parent, Run
+from workbench.domain.whatif import Sampling
 from workbench.runner.branching import branch_at, continue_after
 from workbench.tui.run_controller import RunController
 from workbench.tui.screens.choosing import choose_endpoint, choose_kind, choose_model, choose_theme
@@ -25,7 +26,7 @@ from workbench.tui.screens.frame import FrameScreen
 from workbench.tui.screens.question import Question
 from workbench.tui.services import Services
 from workbench.tui.token_styles import TokenStyles
-from workbench.tui.widgets._pending import Inspector
+from workbench.tui.widgets.inspector import Inspector
 from workbench.tui.widgets.output_pane import OutputPane
 
 FRAMES_A_SECOND = 30
@@ -59,6 +60,7 @@ class MainScreen(FrameScreen):
         self.prompt.set_prompt(TextPrompt(EXAMPLE))
         self.parameters.set_parameters(Parameters(FIRST_DRAFT))
         self.use_endpoint(self.endpoint)
+        self.inspector.show(None)
         self.prompt.focus()
         for problem in self.services.problems:
             self.notify(str(problem), title="Configuration", severity="warning", markup=False, timeout=10)
@@ -161,7 +163,10 @@ class MainScreen(FrameScreen):
 
     @on(OutputPane.TokenFocused)
     def _show_token(self, event: OutputPane.TokenFocused) -> None:
-        self.inspector.show(event.token)
+        parameters = self.parameters.parameters
+        self.inspector.set_raw(event.run.raw_logprobs)
+        self.inspector.set_sampling(_sampling(parameters), self.endpoint.samplers)
+        self.inspector.show(event.token, len(event.choice))
         self.strip.show(event.token)
 
     @on(OutputPane.AlternativeTaken)
@@ -244,3 +249,16 @@ class MainScreen(FrameScreen):
             self.notify(f"Copied {len(text)} characters.", markup=False, timeout=2)
         else:
             self._runs.stop()
+
+
+def _sampling(parameters: Parameters) -> Sampling:
+    """What the panel holds of the parameters that reshape a distribution."""
+
+    def number(name: str) -> float | None:
+        value = parameters.get(name)
+        return value if isinstance(value, int | float) else None
+
+    top_k = number("top_k")
+    return Sampling(
+        number("temperature"), number("top_p"), None if top_k is None else int(top_k), number("min_p")
+    )

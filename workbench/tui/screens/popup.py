@@ -181,7 +181,7 @@ def _line(item: Item, width: int, keys: int) -> Content:
     title = one_line(item.title, 60)
     parts = [Content.styled(title.ljust(width), "bold")]
     if keys:
-        parts.append(Content.styled(f"  {item.key.ljust(keys)}", "$accent"))
+        parts.append(Content(f"  {item.key.ljust(keys)}"))
     if item.detail:
         parts.append(Content.styled(f"  {one_line(item.detail, 120)}", "$text-muted"))
     return Content("").join(parts)

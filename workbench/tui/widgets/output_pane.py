@@ -70,6 +70,7 @@ class OutputPane(Vertical):
         """The cursor is on another token."""
 
         run: Run
+        choice: Choice
         token: Token
 
     @dataclass
@@ -187,7 +188,7 @@ class OutputPane(Vertical):
         event.stop()
         if (found := self._find(event.key, event.position)) is not None:
             run, choice, position = found
-            self.post_message(self.TokenFocused(run, choice.token(position)))
+            self.post_message(self.TokenFocused(run, choice, choice.token(position)))
 
     def take_alternative(self, place: int) -> None:
         """Ask for a branch with the alternative at a place of the inspector's list, from 0."""

@@ -1,0 +1,96 @@
+"""The output's own keys, and the mouse."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tests.client.loopback import answering
+from tests.tui.scripted import answer, until, workbench
+from workbench.domain.reading import Mode
+from workbench.tui.app import WorkbenchApp
+
+
+@asynccontextmanager
+async def answered(*texts: str) -> AsyncGenerator[tuple[WorkbenchApp, Pilot[int]]]:
+    """The workbench with one answer, and the output in focus."""
+    async with workbench(answering(answer(*texts))) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.output.runs[-1].is_running)
+        await pilot.press("f4")
+        yield app, pilot
+
+
+async def test_c_goes_through_what_the_colours_tell_and_the_legend_says_it() -> None:
+    async with answered(" a", " b") as (app, pilot):
+        seen = [app.main.legend.mode]
+        for _ in Mode:
+            await pilot.press("c")
+            await pilot.pause()
+            seen.append(app.main.legend.mode)
+        assert seen[0] is seen[-1] is Mode.PROBABILITY
+        assert set(seen) == set(Mode)
+
+
+async def test_w_shows_blanks() -> None:
+    async with answered(" a", " b") as (app, pilot):
+        await pilot.press("w")
+        assert app.main.output.view.whitespace
+        await pilot.press("w")
+        assert not app.main.output.view.whitespace
+
+
+async def test_slash_finds_and_escape_ends_the_search_without_quitting() -> None:
+    async with answered(" apple", " pear", " plum") as (app, pilot):
+        await pilot.press("slash", *"pear")
+        await until(pilot, lambda: app.main.output.view.cursor is not None)
+        cursor = app.main.output.view.cursor
+        assert cursor is not None
+        assert cursor[1] == 1
+        await pilot.press("escape")
+        assert app.main.focused is app.main.output.view
+        assert not app.main.output.query_one("#find", Input).has_class("-open")
+
+
+async def test_y_copies_the_exact_answer() -> None:
+    async with answered(" a\u2028", "\tb\r") as (app, pilot):
+        await pilot.press("y")
+        assert app.clipboard == " a\u2028\tb\r"
+
+
+async def test_ctrl_c_copies_what_is_selected() -> None:
+    async with answered(" a", " b", " c") as (app, pilot):
+        await pilot.press("left", "left", "shift+right")
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: bool(app.clipboard))
+        assert app.clipboard == " b c"
+
+
+async def test_the_cursor_s_token_shows_in_inspector_and_strip() -> None:
+    async with answered(" a", " b") as (app, pilot):
+        await pilot.press("right")
+        found = app.main.output.token
+        assert found is not None
+        assert found[2] == 1
+
+
+@pytest.mark.parametrize("word", ["Help", "Commands"])
+async def test_a_click_on_a_footer_key_does_it(word: str) -> None:
+    async with answered(" a") as (app, pilot):
+        at = app.main.footer.render().plain.index(word)
+        await pilot.click("Footer", offset=(at, 0))
+        await until(pilot, lambda: app.screen is not app.main)
+
+
+async def test_a_click_on_a_token_puts_the_cursor_there() -> None:
+    async with answered(" apple", " pear") as (app, pilot):
+        prompt = "The lighthouse keeper opened the door and"
+        await pilot.click("TokenView", offset=(len(prompt) + 2, 1))
+        await until(pilot, lambda: app.main.output.view.cursor is not None)
+        cursor = app.main.output.view.cursor
+        assert cursor is not None
+        assert cursor[1] == 0
