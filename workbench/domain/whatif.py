@@ -1,0 +1,161 @@
+"""What other sampling parameters would make of a token's distribution, from the listed alternatives alone.
+
+The rest that is not listed stays unknown: where a sampler's cut depends on it, that is said, not guessed.
+Only the model's raw logprobs can be reshaped; logprobs after sampling have been reshaped once already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, fsum, inf, log
+
+LLAMA_ORDER = ("top_k", "top_p", "min_p", "temperature")
+"""llama.cpp's order: temperature comes last, so the cuts are made on the model's own probabilities."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """The parameters that reshape a distribution; None is neutral."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+
+    @property
+    def is_neutral(self) -> bool:
+        """Whether nothing would change."""
+        return (
+            self.temperature in (None, 1)
+            and self.top_p in (None, 1)
+            and self.top_k is None
+            and self.min_p in (None, 0)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reshaped:
+    """A distribution after the samplers."""
+
+    shares: tuple[float | None, ...]
+    """The share of each listed logprob, in the order given; 0 where cut; None where it had no number."""
+    rest: float
+    """The share of what is not listed; reshaped by temperature as if it were one token."""
+    rest_is_exact: bool
+    """Whether `rest`, and with it every share, is certain rather than an estimate."""
+
+    @property
+    def survivors(self) -> int:
+        """How many listed tokens could still be chosen."""
+        return sum(1 for share in self.shares if share)
+
+
+def reshape(
+    logprobs: Sequence[float | None], sampling: Sampling, order: Sequence[str] = LLAMA_ORDER
+) -> Reshaped:
+    """Apply samplers to listed raw logprobs (nats), in an endpoint's order.
+
+    Samplers that `order` does not name are applied first, in llama.cpp's order. The unlisted rest counts as
+    tokens no likelier than the least likely listed one.
+    """
+    state = _State.of(logprobs)
+    known = [name for name in order if name in LLAMA_ORDER]
+    for name in [*(one for one in LLAMA_ORDER if one not in known), *known]:
+        match name:
+            case "temperature" if sampling.temperature is not None:
+                state.heat(sampling.temperature)
+            case "top_k" if sampling.top_k is not None and sampling.top_k > 0:
+                state.keep_likeliest(sampling.top_k)
+            case "top_p" if sampling.top_p is not None and sampling.top_p < 1:
+                state.keep_nucleus(sampling.top_p)
+            case "min_p" if sampling.min_p:
+                state.keep_near_best(sampling.min_p)
+    return state.result()
+
+
+@dataclass(slots=True)
+class _State:
+    weights: list[float | None]
+    rest: float
+    exact: bool = True
+
+    @staticmethod
+    def of(logprobs: Sequence[float | None]) -> _State:
+        weights = [None if one is None else exp(min(one, 0.0)) for one in logprobs]
+        total = fsum(one for one in weights if one is not None)
+        rest = max(1 - total, 0.0)
+        # Listed probabilities are rounded: what rounding leaves is no token.
+        return _State(weights, rest if rest > 1e-6 else 0.0)
+
+    def ranked(self) -> list[int]:
+        known = [(weight, -place) for place, weight in enumerate(self.weights) if weight]
+        return [-place for _, place in sorted(known, reverse=True)]
+
+    def total(self) -> float:
+        return fsum(one for one in self.weights if one) + self.rest
+
+    def cut(self, keep: set[int]) -> None:
+        self.weights = [
+            None if one is None else (one if place in keep else 0.0) for place, one in enumerate(self.weights)
+        ]
+
+    def drop_rest(self) -> None:
+        self.rest, self.exact = 0.0, True
+
+    def heat(self, temperature: float) -> None:
+        ranked = self.ranked()
+        if temperature <= 0:
+            self.cut(set(ranked[:1]))
+            # A token that is not listed is never likelier than the likeliest listed one.
+            self.drop_rest()
+            return
+        if temperature == 1:
+            return
+        best = max((one for one in self.weights if one), default=1.0)
+
+        def hot(weight: float) -> float:
+            return exp((log(weight) - log(best)) / temperature) if weight > 0 else 0.0
+
+        self.weights = [None if one is None else hot(one) for one in self.weights]
+        if self.rest:
+            self.rest, self.exact = hot(self.rest), False
+
+    def keep_likeliest(self, count: int) -> None:
+        ranked = self.ranked()
+        self.cut(set(ranked[:count]))
+        if count <= len(ranked):
+            self.drop_rest()
+        elif self.rest:
+            self.exact = False
+
+    def keep_nucleus(self, mass: float) -> None:
+        total = self.total()
+        reached, keep = 0.0, set[int]()
+        for place in self.ranked():
+            keep.add(place)
+            reached += (self.weights[place] or 0.0) / total
+            if reached >= mass:
+                self.cut(keep)
+                self.drop_rest()
+                return
+        if self.rest:
+            self.rest, self.exact = max(mass - reached, 0.0) * total, False
+
+    def keep_near_best(self, share: float) -> None:
+        ranked = self.ranked()
+        if not ranked:
+            return
+        least = share * (self.weights[ranked[0]] or 0.0)
+        self.cut({place for place in ranked if (self.weights[place] or 0.0) >= least})
+        if (self.weights[ranked[-1]] or 0.0) < least or self.rest < least:
+            self.drop_rest()
+        elif self.rest:
+            self.exact = False
+
+    def result(self) -> Reshaped:
+        total = self.total()
+        if not total or total == inf:
+            return Reshaped(tuple(self.weights), self.rest, self.exact)
+        shares = tuple(None if one is None else one / total for one in self.weights)
+        return Reshaped(shares, self.rest / total, self.exact)

@@ -1,0 +1,77 @@
+"""A token's alternatives as rows whose shares sum to one, with what must be said about each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from math import fsum
+
+from workbench.domain.choice import Alternative, Token
+from workbench.domain.figures import probability
+from workbench.tui.token_text import token_text
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One alternative, the chosen token where it was not listed, or the rest."""
+
+    label: str
+    share: float | None
+    """Probability; None where the endpoint gave none."""
+    position: int | None = None
+    """Its place in the token's alternatives, from 0; None where there is nothing to branch to."""
+    is_chosen: bool = False
+    note: str = ""
+    """What a person should know of this row."""
+
+
+def rows_of(token: Token) -> tuple[Row, ...]:
+    """The rows of a token, in the endpoint's order: alternatives, the unlisted chosen one, the rest."""
+    texts = Counter((one.text, one.raw) for one in token.alternatives)
+    chosen_at = _chosen_position(token)
+    rows = [
+        Row(
+            token_text(one.text, one.raw),
+            probability(one.logprob),
+            place,
+            place == chosen_at,
+            _note(one, texts[one.text, one.raw] > 1),
+        )
+        for place, one in enumerate(token.alternatives)
+    ]
+    if chosen_at is None and token.logprob is not None:
+        note = "not among the listed" if token.alternatives else ""
+        rows.append(
+            Row(token_text(token.text, token.raw), probability(token.logprob), is_chosen=True, note=note)
+        )
+    total = fsum(row.share for row in rows if row.share is not None)
+    if total > 1:
+        # Rounded and merged probabilities may sum to a little more than there is.
+        rows = [row if row.share is None else replace(row, share=row.share / total) for row in rows]
+    elif rows and 1 - total > 1e-6:
+        rows.append(Row("(other)", 1 - total))
+    return tuple(rows)
+
+
+def _chosen_position(token: Token) -> int | None:
+    if token.id is not None:
+        for place, one in enumerate(token.alternatives):
+            if one.id == token.id:
+                return place
+    same = [
+        place
+        for place, one in enumerate(token.alternatives)
+        if one.text == token.text and one.raw == token.raw and (token.id is None or one.id is None)
+    ]
+    own = token.logprob
+    if len(same) > 1 and own is not None:
+        return min(same, key=lambda place: abs((token.alternatives[place].logprob or 0.0) - own))
+    return same[0] if same else None
+
+
+def _note(one: Alternative, repeated: bool) -> str:
+    if repeated:
+        return "same text, another token"
+    if one.raw is not None and one.text and one.raw.decode("utf-8", "replace") != one.text:
+        return "text is not its bytes"
+    return ""

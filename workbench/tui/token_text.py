@@ -1,0 +1,34 @@
+"""Tokens as a person reads them in a list: on one line, with every blank visible."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len, set_cell_size
+
+from workbench.domain.display import show_bytes, visible
+
+_GLYPHS = str.maketrans({" ": "·", "\n": "⏎", "\t": "→"})
+
+
+def token_text(text: str, raw: bytes | None = None) -> str:
+    """A token's text with visible blanks; its bytes where it has no text of its own."""
+    if not text:
+        return show_bytes(raw) if raw else "∅"
+    return visible(text).translate(_GLYPHS)
+
+
+def fit(text: str, width: int) -> str:
+    """Text cut or filled to a width in cells, with an ellipsis where it was cut."""
+    if width <= 0:
+        return ""
+    if cell_len(text) <= width:
+        return text + " " * (width - cell_len(text))
+    return set_cell_size(text, width - 1) + "…"
+
+
+def percent(share: float) -> str:
+    """A probability in six cells: `29.3%`; what is not nothing never reads as nothing."""
+    if 0 < share < 0.0005:
+        return "<0.1%".rjust(6)
+    if 0.9995 <= share < 1:
+        return ">99.9%"
+    return f"{share * 100:.1f}%".rjust(6)

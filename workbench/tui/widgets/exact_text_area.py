@@ -1,0 +1,67 @@
+"""A text area that keeps every character, shows control characters as glyphs, and bears giant lines."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual.document._document_navigator import DocumentNavigator
+from textual.strip import Strip
+from textual.widgets import TextArea
+
+from workbench.tui.exact_document import ExactDocument, ShownLines, shown
+from workbench.tui.wrapping import FastWrappedDocument
+
+_GIANT = 2000
+"""Characters from which a line is drawn row by row; Textual's own way divides the whole line for each row."""
+
+
+class ExactTextArea(TextArea):
+    """The common ground of the prompt's and the fields' editors."""
+
+    def _set_document(self, text: str, language: str | None) -> None:
+        document = ExactDocument(text)
+        self.document = document
+        self._highlight_query = None
+        self.wrapped_document = FastWrappedDocument(ShownLines(document), tab_width=self.indent_width)
+        self.navigator = DocumentNavigator(self.wrapped_document)
+        self._build_highlight_map()
+        self.move_cursor((0, 0))
+        self._rewrap_and_refresh_virtual_size()
+
+    def get_line(self, line_index: int) -> Text:
+        """A line as it is drawn; the widget's own hook for styling."""
+        return Text(shown(self.document.get_line(line_index)), end="", no_wrap=True)
+
+    def _render_line(self, y: int) -> Strip:
+        try:
+            index, section = self.wrapped_document._offset_to_line_info[y + self.scroll_offset.y]
+        except IndexError:
+            return super()._render_line(y)
+        line = self.document.get_line(index)
+        if len(line) < _GIANT or "\t" in line:
+            return super()._render_line(y)
+        offsets = self.wrapped_document.get_offsets(index)
+        begin = offsets[section - 1] if section else 0
+        end = offsets[section] if section < len(offsets) else len(line)
+        return self._render_part(index, begin, end, end == len(line))
+
+    def _render_part(self, index: int, begin: int, end: int, is_last: bool) -> Strip:
+        theme = self._theme
+        base = self.rich_style if theme.base_style is None else theme.base_style
+        text = Text(shown(self.document.get_line(index)[begin:end]) + " " * is_last, end="", no_wrap=True)
+        cursor_row, cursor_column = self.selection.end
+        on_line = cursor_row == index and self.highlight_cursor_line
+        line_style = theme.cursor_line_style if on_line else None
+        if line_style:
+            text.stylize(line_style)
+        (top, left), (bottom, right) = sorted(self.selection)
+        if theme.selection_style and top <= index <= bottom:
+            first = max(left - begin, 0) if top == index else 0
+            last = max(right - begin, 0) if bottom == index else len(text)
+            text.stylize(theme.selection_style, first, last)
+        if cursor_row == index and self._draw_cursor and theme.cursor_style:
+            place = cursor_column - begin
+            if 0 <= place < len(text):
+                text.stylize(theme.cursor_style, place, place + 1)
+        strip = Strip(text.render(self.app.console), cell_length=text.cell_len)
+        width = self.scrollable_content_region.size.width
+        return strip.extend_cell_length(width, line_style or base).apply_style(base)

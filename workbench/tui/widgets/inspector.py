@@ -1,0 +1,232 @@
+"""The token under the cursor: how likely it was, what it is, and what could have stood in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from workbench.domain.choice import Token
+from workbench.domain.display import show_bytes
+from workbench.domain.figures import probability
+from workbench.domain.whatif import LLAMA_ORDER, Sampling, reshape
+from workbench.tui.alternative_rows import Row, rows_of
+from workbench.tui.token_text import fit, percent, token_text
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_LABEL = 12
+_RAW = {
+    True: "the model's own probabilities",
+    False: "probabilities after sampling",
+    None: "raw or sampled: not known here",
+}
+
+
+class Inspector(Static, can_focus=True):
+    """One token with its alternatives; Up and Down choose a row, Enter or a digit takes it."""
+
+    DEFAULT_CSS = """
+    Inspector { padding: 0 1; overflow-y: auto; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move(-1)", "Previous row", show=False),
+        Binding("down", "move(1)", "Next row", show=False),
+        Binding("enter", "choose", "Branch", show=False),
+        *(Binding(str(digit), f"choose({digit})", "Branch", show=False) for digit in range(1, 10)),
+    ]
+
+    @dataclass
+    class AlternativeChosen(Message):
+        """A run from here with another token was asked for."""
+
+        position: int
+        """The token's place among the alternatives, from 0."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes, markup=False)
+        self._token: Token | None = None
+        self._count: int | None = None
+        self._rows: tuple[Row, ...] = ()
+        self._row = 0
+        self._first_row = 0
+        self._raw: bool | None = None
+        self._sampling = Sampling()
+        self._order: Sequence[str] = LLAMA_ORDER
+        self.border_title = Content("Token")
+
+    def show(self, token: Token | None, count: int | None = None) -> None:
+        """Show a token, of a choice of `count` tokens; None where there is none."""
+        self._token, self._count = token, count
+        self._rows = rows_of(token) if token is not None else ()
+        self._row = next((place for place, row in enumerate(self._rows) if row.is_chosen), 0)
+        self._draw()
+
+    def set_raw(self, raw: bool | None) -> None:
+        """Say whether logprobs are the model's own, before sampling; None where unknown."""
+        self._raw = raw
+        self._draw()
+
+    def set_sampling(self, sampling: Sampling, order: Sequence[str] = ()) -> None:
+        """Show what these parameters would make of the distribution, applied in an endpoint's order."""
+        self._sampling, self._order = sampling, order or LLAMA_ORDER
+        self._draw()
+
+    # --- keys and mouse ----------------------------------------------------------------------------------
+
+    def action_move(self, rows: int) -> None:
+        """Go to another row."""
+        last = len(self._rows) - 1
+        self._row = max(min(self._row + rows, last), 0)
+        self._draw()
+
+    def action_choose(self, digit: int | None = None) -> None:
+        """Take the row, or the one that a digit names."""
+        if digit is not None:
+            places = [place for place, row in enumerate(self._rows) if row.position == digit - 1]
+            if not places:
+                return
+            self._row = places[0]
+            self._draw()
+        if self._row < len(self._rows) and (position := self._rows[self._row].position) is not None:
+            self.post_message(self.AlternativeChosen(position))
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the row that was clicked; a second click takes it."""
+        offset = event.get_content_offset(self)
+        if offset is None or not 0 <= (row := offset.y - self._first_row) < len(self._rows):
+            return
+        again = row == self._row and event.chain > 1
+        self._row = row
+        self._draw()
+        if again:
+            self.action_choose()
+
+    def on_resize(self) -> None:
+        """Bars follow the width."""
+        self._draw()
+
+    # --- drawing -----------------------------------------------------------------------------------------
+
+    def _draw(self) -> None:
+        if self._token is None:
+            self.update(Content.styled("no token under the cursor", "$text-muted"))
+            return
+        lines = self._facts(self._token)
+        self._first_row = len(lines)
+        lines += [self._line(place, row) for place, row in enumerate(self._rows)]
+        notes = [f"{row.label}: {row.note}" for row in self._rows if row.note]
+        if not self._rows:
+            notes.append("no logprobs: set logprobs to see them")
+        lines += [Content.styled(f"! {note}", "$text-warning") for note in notes]
+        if self._rows:
+            lines.append(Content.styled(_RAW[self._raw], "$text-muted"))
+            lines += self._what_if(self._token)
+        self.update(Content("\n").join(lines))
+
+    def _facts(self, token: Token) -> list[Content]:
+        of = f"/{self._count}" if self._count else ""
+        head = f"token {token.position + 1}{of}"
+        if token.id is not None:
+            head += f"  id {token.id}"
+        raw = token.raw if token.raw is not None else token.text.encode("utf-8", "surrogatepass")
+        size = f"{len(raw)} byte{'s' * (len(raw) != 1)}"
+        hexed = show_bytes(raw[:6]) + "…" * (len(raw) > 6)
+        lines = [
+            Content.assemble((fit(token_text(token.text, token.raw), 14).rstrip(), "bold"), f"  {head}"),
+            Content.styled(f"{size} {hexed}" if token.raw is not None else size, "$text-muted"),
+        ]
+        share = probability(token.logprob)
+        if share is not None and token.logprob is not None:
+            rank = f"  rank {'>' if not self._is_listed() else ''}{self._rank(token)}" if token.rank else ""
+            lines.append(Content(f"p {percent(share).strip()}  lp {token.logprob:.3f}"))
+            lines.append(Content(f"surprisal {max(-token.logprob, 0):.2f} nats{rank}"))
+        if token.raw is not None and token.text and token.raw.decode("utf-8", "replace") != token.text:
+            lines.append(Content.styled("! text is not the token's bytes", "$text-warning"))
+        return lines
+
+    def _is_listed(self) -> bool:
+        return any(row.is_chosen and row.position is not None for row in self._rows)
+
+    def _rank(self, token: Token) -> int:
+        rank = token.rank or 0
+        return rank if self._is_listed() else max(rank - 1, len(token.alternatives))
+
+    def _line(self, place: int, row: Row) -> Content:
+        number = f"{row.position + 1}" if row.position is not None and row.position < 9 else " "
+        mark = "▸" if place == self._row and self.has_focus else "•" if row.is_chosen else " "
+        share = row.share
+        room = max(self.content_size.width - _LABEL - 11, 1)
+        bar = "" if share is None else _bar(share, room)
+        style = "bold" if row.is_chosen else "$text-muted" if row.position is None else ""
+        flag = "!" if row.note else " "
+        line = Content.assemble(
+            (f"{mark}{number} ", "$text-accent"),
+            (fit(row.label, _LABEL), style),
+            flag,
+            (fit(bar, room), "$accent" if row.is_chosen else "$text-muted"),
+            (f" {'—'.rjust(6) if share is None else percent(share)}", style),
+        )
+        return line.stylize("reverse") if place == self._row and self.has_focus else line
+
+    def _what_if(self, token: Token) -> list[Content]:
+        if self._sampling.is_neutral:
+            return []
+        if self._raw is not True:
+            return [Content.styled("what if: needs the model's own probabilities", "$text-muted")]
+        listed = [(row.label, row.share) for row in self._rows if row.label and row is not self._rest_row()]
+        logprobs = [one.logprob for one in token.alternatives]
+        if len(listed) > len(logprobs):
+            logprobs.append(token.logprob)
+        shaped = reshape(logprobs, self._sampling, self._order)
+        lines = [Content.styled(f"what if  {_describe(self._sampling, self._order)}", "bold")]
+        room = max(self.content_size.width - _LABEL - 11, 1)
+        for (label, _), share in zip(listed, shaped.shares, strict=True):
+            value = "  —" if share is None else "   cut" if share == 0 else percent(share)
+            bar = fit(_bar(share or 0, room), room)
+            style = "$text-muted" if not share else ""
+            lines.append(Content.assemble((f"   {fit(label, _LABEL)} {bar} {value}", style)))
+        if shaped.rest:
+            about = "" if shaped.rest_is_exact else "≈"
+            bar = fit(_bar(shaped.rest, room), room)
+            lines.append(
+                Content.styled(
+                    f"   {fit('(unknown)', _LABEL)}{about or ' '}{bar} {percent(shaped.rest)}", "$text-muted"
+                )
+            )
+        return lines
+
+    def _rest_row(self) -> Row | None:
+        last = self._rows[-1] if self._rows else None
+        return last if last is not None and last.position is None and not last.is_chosen else None
+
+    def on_focus(self) -> None:
+        """Show which row the keys are on."""
+        self._draw()
+
+    def on_blur(self) -> None:
+        """No row takes keys any more."""
+        self._draw()
+
+
+def _bar(share: float, room: int) -> str:
+    eighths = round(share * room * 8)
+    if share > 0:
+        eighths = max(eighths, 1)
+    return _EIGHTHS[8] * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
+
+
+def _describe(sampling: Sampling, order: Sequence[str]) -> str:
+    values = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "top_k": sampling.top_k,
+        "min_p": sampling.min_p,
+    }
+    names = [name for name in order if values.get(name) is not None]
+    return " → ".join(f"{name} {values[name]:g}" for name in names)

@@ -1,0 +1,430 @@
+"""The request's parameters, one a row: what is set, what differs from the preset, and what each is for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual import events, getters, on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from workbench.domain.display import one_line
+from workbench.domain.errors import BadValueError, WorkbenchError
+from workbench.domain.parameters import FIELDS, PARAMETERS, Field, ParameterValue, Range
+from workbench.domain.request import Parameters
+from workbench.domain.values import check_value, format_value, step_value
+from workbench.tui.field_text import (
+    Tokenizer,
+    bias_texts,
+    extra_from_text,
+    extra_to_text,
+    field_from_text,
+    field_to_text,
+    has_lines,
+    with_ids,
+)
+from workbench.tui.token_text import fit, token_text
+from workbench.tui.widgets.field_editor import FieldEditor
+
+MODEL, EXTRA = "model", "extra"
+ROWS: tuple[str, ...] = (MODEL, *(field.name for field in PARAMETERS), EXTRA)
+"""The names of the rows, top to bottom."""
+_TOGETHER = frozenset({"temperature", "top_p"})
+
+
+class ParameterPanel(Vertical, can_focus=True):
+    """The parameters of the draft, to look through, step, type over and unset."""
+
+    DEFAULT_CSS = """
+    ParameterPanel { padding: 0 1; }
+    ParameterPanel > #rows { height: 1fr; scrollbar-size-vertical: 1; }
+    ParameterPanel #lines { height: auto; }
+    ParameterPanel > #problem { height: auto; max-height: 3; color: $text-error; display: none; }
+    ParameterPanel > #problem.-shown { display: block; }
+    ParameterPanel > #help { height: auto; max-height: 7; color: $text-muted; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move(-1)", "Previous field", show=False),
+        Binding("down", "move(1)", "Next field", show=False),
+        Binding("plus,equals_sign,right", "step(1)", "More", show=False),
+        Binding("minus,left", "step(-1)", "Less", show=False),
+        Binding("enter", "edit", "Edit", show=False),
+        Binding("x,delete", "unset", "Unset", show=False),
+    ]
+
+    @dataclass
+    class Changed(Message):
+        """The parameters are others now."""
+
+        parameters: Parameters
+
+    @dataclass
+    class ModelAsked(Message):
+        """Another model is wanted."""
+
+    editor = getters.query_one(FieldEditor)
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._parameters = Parameters()
+        self._preset: Parameters | None = None
+        self._preset_name = ""
+        self._row = 1
+        self._editing: str | None = None
+        self._problem = ""
+        self._notes: Mapping[str, str] = {}
+        self._limits: Mapping[str, Range] = {}
+        self._model = ""
+        self._prompts = 1
+        self._token_texts: dict[str, str] = {}
+        self.tokenizer: Tokenizer | None = None
+        """Makes token ids of texts in `logit_bias`; None where the endpoint has none."""
+        self.border_title = Content("Params")
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="rows", can_focus=False):
+            yield _Lines(id="lines", markup=False)
+        yield FieldEditor()
+        yield Static(id="problem", markup=False)
+        yield Static(id="help", markup=False)
+
+    def on_mount(self) -> None:
+        """Show what was set before there was a screen."""
+        self._draw()
+
+    # --- what others set and ask -------------------------------------------------------------------------
+
+    @property
+    def parameters(self) -> Parameters:
+        """The parameters, with what is being typed. Raises BadValueError where that is no value."""
+        if self._editing is None:
+            return self._parameters
+        return self._with_typed(self._editing, self.editor.text)
+
+    def set_parameters(
+        self, parameters: Parameters, preset: Parameters | None = None, preset_name: str = ""
+    ) -> None:
+        """Show other parameters; `preset` is what changes are marked against."""
+        self._close()
+        self._parameters, self._preset, self._preset_name = parameters, preset, preset_name
+        self._draw()
+
+    @property
+    def limits(self) -> Mapping[str, Range]:
+        """The endpoint's own ranges by field, which replace the contract's."""
+        return self._limits
+
+    @limits.setter
+    def limits(self, limits: Mapping[str, Range]) -> None:
+        self._limits = limits
+        self._draw()
+
+    def set_notes(self, notes: Mapping[str, str]) -> None:
+        """Say something about fields by name, such as `ignored by this endpoint`."""
+        self._notes = notes
+        self._draw()
+
+    def set_model(self, model: str) -> None:
+        """Show the model that will be asked for."""
+        self._model = model
+        self._draw()
+
+    def set_prompt_count(self, count: int) -> None:
+        """Say how many prompts a request holds, for what it will cost."""
+        self._prompts = count
+        self._draw()
+
+    def go_to(self, name: str) -> None:
+        """Go to a field's row by its name; one that has no row changes nothing."""
+        if name in ROWS:
+            self._close()
+            self._row = ROWS.index(name)
+            self._draw()
+
+    @property
+    def field(self) -> str:
+        """The name of the row that the keys are on."""
+        return ROWS[self._row]
+
+    # --- keys and mouse ----------------------------------------------------------------------------------
+
+    def action_move(self, rows: int) -> None:
+        """Go to another row."""
+        self._row = max(min(self._row + rows, len(ROWS) - 1), 0)
+        self._problem = ""
+        self._draw()
+
+    def action_step(self, steps: int) -> None:
+        """Change the row's value by some steps."""
+        if self.field in (MODEL, EXTRA):
+            return
+        field = FIELDS[self.field]
+        value = self._parameters.sent(self.field) if field.always is not None else None
+        before = self._parameters.get(self.field)
+        try:
+            stepped = step_value(field, before if before is not None else value, steps, self._limits)
+        except BadValueError as problem:
+            self._fail(problem.title)
+            return
+        self._change(self._parameters.set(self.field, stepped))
+
+    def action_unset(self) -> None:
+        """Unset the row's field."""
+        match self.field:
+            case "model":
+                return
+            case "extra":
+                self._change(self._parameters.with_extra({}))
+            case name:
+                self._change(self._parameters.set(name, None))
+
+    def action_edit(self, typed: str | None = None) -> None:
+        """Edit the row's value, or begin anew with what was typed."""
+        if self.field == MODEL:
+            self.post_message(self.ModelAsked())
+            return
+        if self.field == EXTRA:
+            text, lines = extra_to_text(self._parameters.extra), True
+        else:
+            field = FIELDS[self.field]
+            text, lines = field_to_text(field, self._parameters.get(self.field)), has_lines(field)
+        self._editing = self.field
+        self._problem = ""
+        self.editor.begin(text if typed is None else typed, lines)
+        self._draw()
+
+    def on_key(self, event: events.Key) -> None:
+        """A character that is no command begins a new value."""
+        if not self.has_focus or event.character is None or not event.is_printable:
+            return
+        if self.field in (MODEL, EXTRA) or event.character in ":?":
+            return
+        field = FIELDS[self.field]
+        if (
+            event.character.isdigit()
+            or event.character == "."
+            or (has_lines(field) and event.character > " ")
+        ):
+            event.stop()
+            event.prevent_default()
+            self.action_edit(event.character)
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the field that was clicked; a second click edits it."""
+        lines = self.query_one("#lines")
+        row = event.screen_y - lines.region.y
+        if event.widget is not lines or not 0 <= row < len(ROWS) or not self._finish():
+            return
+        again = row == self._row and event.chain > 1
+        self._row = row
+        self._draw()
+        if again:
+            self.action_edit()
+
+    # --- editing -----------------------------------------------------------------------------------------
+
+    @on(FieldEditor.Finished)
+    def _take(self) -> None:
+        if self._finish():
+            self.focus()
+
+    @on(FieldEditor.Cancelled)
+    def _drop(self) -> None:
+        self._close()
+        self._draw()
+        self.focus()
+
+    def _finish(self) -> bool:
+        """Take what was typed; where it is no value, keep it, say why and return False."""
+        if self._editing is None:
+            return True
+        text = self.editor.text
+        if self._editing == "logit_bias" and self.tokenizer is not None and (words := bias_texts(text)):
+            self._tokenize(self.tokenizer, text, words)
+            return False
+        try:
+            parameters = self._with_typed(self._editing, text)
+        except BadValueError as problem:
+            self._fail(problem.title)
+            return False
+        self._close()
+        self._change(parameters)
+        return True
+
+    def _with_typed(self, name: str, text: str) -> Parameters:
+        if name == EXTRA:
+            return self._parameters.with_extra(extra_from_text(text))
+        field = FIELDS[name]
+        value = field_from_text(field, text)
+        if value is not None and (why := check_value(field, value, self._limits)):
+            raise BadValueError(why, hint=field.help, field=name)
+        return self._parameters.set(name, value)
+
+    @work(exclusive=True, group="tokenize")
+    async def _tokenize(self, tokenizer: Tokenizer, text: str, words: tuple[str, ...]) -> None:
+        try:
+            ids = {word: await tokenizer(word) for word in words}
+            exact = with_ids(text, ids)
+        except WorkbenchError as problem:
+            self._fail(problem.title)
+            return
+        if self._editing != "logit_bias" or self.editor.text != text:
+            return
+        self._token_texts |= {str(known[0]): word for word, known in ids.items()}
+        self.editor.text = exact
+        self._take()
+
+    def _close(self) -> None:
+        if self._editing is not None:
+            self._editing = None
+            self.editor.end()
+        self._problem = ""
+
+    def _fail(self, why: str) -> None:
+        self._problem = why
+        self._draw()
+
+    def _change(self, parameters: Parameters) -> None:
+        self._problem = ""
+        if parameters != self._parameters:
+            self._parameters = parameters
+            self.post_message(self.Changed(parameters))
+        self._draw()
+
+    # --- drawing -----------------------------------------------------------------------------------------
+
+    def on_resize(self) -> None:
+        """Values stay at the right edge."""
+        self._draw()
+
+    def _draw(self) -> None:
+        if not self.is_mounted:
+            return
+        lines = self.query_one("#lines", _Lines)
+        width = self.query_one("#rows").scrollable_content_region.width or 28
+        lines.update(Content("\n").join(self._line(place, width) for place in range(len(ROWS))))
+        problem = self.query_one("#problem", Static)
+        problem.update(Content(one_line(f"✗ {self._problem}", 200)))
+        problem.set_class(bool(self._problem), "-shown")
+        self.query_one("#help", Static).update(Content("\n".join(self._help())))
+        changed = self._preset is not None and self._parameters != self._preset
+        name = one_line(self._preset_name, 20)
+        self.border_subtitle = Content(f"preset: {name}{'*' * changed}" if name else "")
+        self.call_after_refresh(self._show_row)
+
+    def _show_row(self) -> None:
+        rows = self.query_one("#rows", VerticalScroll)
+        top, height = round(rows.scroll_y), rows.size.height
+        if not top <= self._row < top + height:
+            rows.scroll_to(y=self._row if self._row < top else self._row - height + 1, animate=False)
+
+    def _line(self, place: int, width: int) -> Content:
+        name = ROWS[place]
+        value, is_set = self._shown(name)
+        mark = "✗" if name in self._wrong() else "•" if self._differs(name) else " "
+        note = "!" if name in self._notes else " "
+        room = max(width - cell_len(name) - 4, 3)
+        value = fit(value, min(cell_len(value), room))
+        gap = " " * max(width - 3 - cell_len(name) - cell_len(value), 1)
+        style = "" if is_set else "$text-muted"
+        line = Content.assemble(
+            (mark, "$text-error" if mark == "✗" else "$text-accent"),
+            (note, "$text-warning"),
+            (name, style),
+            gap,
+            (value, "bold" if is_set else style),
+            " ",
+        )
+        return line.stylize("reverse") if place == self._row and self.has_focus else line
+
+    def _shown(self, name: str) -> tuple[str, bool]:
+        """What a row says, and whether the user set it."""
+        if name == MODEL:
+            return one_line(self._model, 60) or "—", bool(self._model)
+        if name == EXTRA:
+            return ", ".join(one_line(key, 30) for key in self._parameters.extra) or "—", bool(
+                self._parameters.extra
+            )
+        value = self._parameters.get(name)
+        sent = self._parameters.sent(name)
+        return self._format(name, sent), value is not None
+
+    def _format(self, name: str, value: ParameterValue | None) -> str:
+        match value:
+            case tuple():
+                return " ".join(f'"{token_text(one)}"' for one in value)
+            case Mapping():
+                return " ".join(f"{self._token(key)}={format_value(bias)}" for key, bias in value.items())
+            case _:
+                return format_value(value)
+
+    def _token(self, key: str) -> str:
+        text = self._token_texts.get(key)
+        return one_line(key, 20) if text is None else f"{key}({token_text(text)})"
+
+    def _differs(self, name: str) -> bool:
+        base = self._preset if self._preset is not None else Parameters()
+        if name == MODEL:
+            return False
+        if name == EXTRA:
+            return extra_to_text(base.extra) != extra_to_text(self._parameters.extra)
+        return base.get(name) != self._parameters.get(name)
+
+    def _wrong(self) -> dict[str, str]:
+        return {problem.field: problem.title for problem in self._parameters.problems(self._limits)}
+
+    def _help(self) -> Iterator[str]:
+        name = self.field
+        if cost := self._cost():
+            yield cost
+        if name in self._notes:
+            yield f"! {one_line(self._notes[name])}"
+        if (why := self._wrong().get(name)) and not self._problem:
+            yield f"✗ {one_line(why)}"
+        if self._editing is not None:
+            several = self._editing == EXTRA or has_lines(FIELDS[self._editing])
+            yield "Tab keeps, Esc drops; a line an entry" if several else "Enter keeps, Esc drops"
+        if name in _TOGETHER and self._parameters.values.keys() >= _TOGETHER:
+            yield "temperature or top_p, not both"
+        yield from _help_of(name, self._limits)
+
+    def _cost(self) -> str:
+        parameters = self._parameters
+        n, best_of = parameters.number("n", 1), parameters.number("best_of", 1)
+        each, most = int(max(n, best_of)), int(parameters.number("max_tokens", 16))
+        if each * self._prompts <= 1:
+            return ""
+        factors = [f"{self._prompts} prompts"] * (self._prompts > 1)
+        factors += [f"{'best_of' if best_of > n else 'n'} {each}"] * (each > 1)
+        return f"up to {self._prompts * each * most:,} tokens: {' × '.join([*factors, f'{most:,}'])}"
+
+    def on_focus(self) -> None:
+        """Show which row the keys are on."""
+        self._draw()
+
+    def on_blur(self) -> None:
+        """No row takes keys any more."""
+        self._draw()
+
+
+class _Lines(Static):
+    """The rows; a widget of its own so that a click tells its row."""
+
+
+def _help_of(name: str, limits: Mapping[str, Range]) -> Iterator[str]:
+    if name == EXTRA:
+        yield "Further JSON for the body, merged last: KEY=JSON, a line a key."
+        return
+    field: Field = FIELDS[name]
+    allowed = limits.get(name, field.range)
+    yield " · ".join([str(allowed)] * (allowed is not None) + [f"unset: {field.unset}"])
+    yield field.help
+    if name == "logit_bias":
+        yield 'ID=BIAS or "token text"=BIAS, a line a token.'

@@ -1,0 +1,181 @@
+"""The prompt's editor: every character as it was typed or pasted, in any of the four kinds of prompt."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual import on
+from textual.app import SuspendNotSupported
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import TextArea
+
+from workbench.domain.display import one_line
+from workbench.domain.errors import BadValueError, WorkbenchError
+from workbench.domain.prompt import (
+    Prompt,
+    PromptKind,
+    TextPrompt,
+    TextsPrompt,
+    kind_of,
+    prompt_from_editor,
+    prompt_to_editor,
+    single_prompts,
+)
+from workbench.tui.widgets.exact_text_area import ExactTextArea
+
+_LOOK_AT = 200_000
+"""Characters up to which a prompt is checked at every key."""
+
+
+class PromptEditor(ExactTextArea):
+    """A text area that keeps every character, and says what is wrong with the prompt in its frame."""
+
+    DEFAULT_CSS = """
+    PromptEditor { padding: 0 1; border-subtitle-align: right; }
+    """
+
+    @dataclass
+    class KindChanged(Message):
+        """The prompt is made of something else now."""
+
+        kind: PromptKind
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        self._kind = PromptKind.TEXT
+        self._tokens: int | None = None
+        super().__init__(id=id, classes=classes, tab_behavior="focus", soft_wrap=True)
+        self.border_title = Content("Prompt")
+
+    # --- the prompt --------------------------------------------------------------------------------------
+
+    @property
+    def kind(self) -> PromptKind:
+        """What the prompt is made of."""
+        return self._kind
+
+    @property
+    def prompt(self) -> Prompt:
+        """The prompt that the text means. Raises BadValueError that names the line at fault."""
+        return prompt_from_editor(self._kind, self.text)
+
+    def set_prompt(self, prompt: Prompt) -> None:
+        """Show another prompt, of whatever kind; undo takes it back."""
+        self._use_kind(kind_of(prompt))
+        self._replace_all(prompt_to_editor(prompt))
+
+    def set_kind(self, kind: PromptKind) -> None:
+        """Read the text as another kind of prompt; the text of one prompt of texts is written anew."""
+        if kind is self._kind:
+            return
+        text = self.text
+        if self._kind is PromptKind.TEXT and kind is PromptKind.TEXTS:
+            text = prompt_to_editor(TextsPrompt((text,)))
+        elif self._kind is PromptKind.TEXTS and kind is PromptKind.TEXT:
+            texts = single_prompts(self.prompt)
+            if len(texts) == 1:
+                text = prompt_to_editor(texts[0])
+        self._use_kind(kind)
+        if text != self.text:
+            self._replace_all(text)
+
+    def set_token_count(self, count: int | None) -> None:
+        """Show how many tokens the endpoint's tokenizer makes of the prompt; None where it cannot tell."""
+        self._tokens = count
+        self._describe()
+
+    def _use_kind(self, kind: PromptKind) -> None:
+        if kind is not self._kind:
+            self._kind = kind
+            self.post_message(self.KindChanged(kind))
+        self._describe()
+
+    def _replace_all(self, text: str) -> None:
+        if text == self.text:
+            return
+        self.history.checkpoint()
+        self.replace(text, self.document.start, self.document.end, maintain_selection_offset=False)
+        self.history.checkpoint()
+        self.move_cursor(self.document.end)
+
+    # --- what the frame says -----------------------------------------------------------------------------
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the prompt, in one line; empty where nothing is."""
+        try:
+            prompt = self.prompt
+        except BadValueError as problem:
+            return problem.title
+        for number, one in enumerate(single_prompts(prompt), 1):
+            if isinstance(one, TextPrompt) and one.text.endswith((" ", "\t")):
+                where = f" of text {number}" if self._kind is PromptKind.TEXTS else ""
+                return f"trailing blank at the end{where}"
+        return ""
+
+    @on(TextArea.Changed)
+    def _changed(self) -> None:
+        self._tokens = None
+        self._describe()
+
+    def _describe(self) -> None:
+        kind = "" if self._kind is PromptKind.TEXT else f" · {self._kind}"
+        self.border_title = Content(f"Prompt{kind}")
+        problem = self.problem if len(self.text) <= _LOOK_AT else ""
+        parts = [f"! {one_line(problem, 60)}"] if problem else []
+        if self._tokens is not None:
+            parts.append(f"{self._tokens:,} tok")
+        self.set_class(bool(problem), "-problem")
+        self.border_subtitle = Content(" · ".join(parts))
+
+    # --- another editor ----------------------------------------------------------------------------------
+
+    def edit_elsewhere(self, environment: Mapping[str, str]) -> None:
+        """Edit the text in `$VISUAL` or `$EDITOR`; one that fails leaves the text as it was.
+
+        Raises WorkbenchError where no editor is set, it cannot be started, or it ends with an error.
+        """
+        command = environment.get("VISUAL") or environment.get("EDITOR") or ""
+        try:
+            argv = shlex.split(command)
+        except ValueError as error:
+            raise WorkbenchError(f"$EDITOR is not a command: {error}") from None
+        if not argv:
+            raise WorkbenchError("No editor is set.", hint="Set $EDITOR, for example to nano.")
+        text = self._edited(argv)
+        if text != self.text:
+            self._replace_all(text)
+
+    def _edited(self, argv: list[str]) -> str:
+        raw = self.text.encode("utf-8", "surrogatepass")
+        with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
+            path = Path(folder, "prompt.txt")
+            path.write_bytes(raw)
+            try:
+                with self.app.suspend():
+                    code = subprocess.run([*argv, os.fspath(path)], check=False).returncode
+            except SuspendNotSupported:
+                raise WorkbenchError("This terminal cannot be handed to another editor.") from None
+            except OSError as error:
+                raise WorkbenchError(f"{argv[0]} did not start: {error.strerror}") from None
+            if code:
+                raise WorkbenchError(f"{argv[0]} ended with code {code}; the prompt is as it was.")
+            try:
+                edited = path.read_bytes()
+            except OSError as error:
+                raise WorkbenchError(f"What {argv[0]} wrote cannot be read: {error.strerror}") from None
+        if edited == raw:
+            return self.text
+        # Most editors end a text with a newline that was not there and that the model would see.
+        if edited.endswith(b"\n") and not raw.endswith(b"\n"):
+            edited = edited[:-1]
+        try:
+            return edited.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise WorkbenchError(f"What {argv[0]} wrote is not UTF-8: {error.reason}") from None
