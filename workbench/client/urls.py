@@ -53,9 +53,9 @@ def normalise(base_url: str) -> Urls:
     Raises EndpointError for what is no HTTP address.
     """
     text = "".join(base_url.split())
-    if text and "://" not in text:
-        text = f"{'http' if _is_near(urlsplit(f'//{text}').hostname) else 'https'}://{text}"
     try:
+        if text and "://" not in text:
+            text = f"{'http' if _is_near(urlsplit(f'//{text}').hostname) else 'https'}://{text}"
         parts = urlsplit(text)
         host = parts.hostname
         _ = parts.port
@@ -79,7 +79,10 @@ def normalise(base_url: str) -> Urls:
 
 def shown(url: str) -> str:
     """A URL for a person: without user name, password and query."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url.rpartition("@")[2]
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 

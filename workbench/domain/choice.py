@@ -65,10 +65,13 @@ class Token(NamedTuple):
     @property
     def is_listed(self) -> bool:
         """Whether the token is one of the alternatives that the endpoint listed."""
+        mine = _bytes_of(self.text, self.raw)
         return any(
-            one.text == self.text and one.raw == self.raw and (None in (one.id, self.id) or one.id == self.id)
+            one.id == self.id
+            if one.id is not None and self.id is not None
+            else _bytes_of(one.text, one.raw) == mine
             for one in self.alternatives
-        ) or any(one.id is not None and one.id == self.id for one in self.alternatives)
+        )
 
 
 @dataclass(slots=True)
@@ -328,6 +331,11 @@ class Choice:
             ids.extend([-1] * have)
         if more or ids:
             ids.extend(more or [-1] * count)
+
+
+def _bytes_of(text: str, raw: bytes | None) -> bytes:
+    """What a token is in bytes; a token that ends a character adds more text than it has bytes."""
+    return text.encode("utf-8", "surrogatepass") if raw is None else raw
 
 
 def _put(ids: array[int], index: int, value: int | None) -> None:

@@ -1,0 +1,57 @@
+"""Keys are found where their profile says, and shown nowhere."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+import pytest
+
+from workbench.client.keys import Secret, resolve_key
+from workbench.domain.endpoint import CommandKey, EnvironmentKey
+from workbench.domain.errors import EndpointError
+
+
+async def test_a_key_is_read_from_the_named_variable_and_stripped() -> None:
+    assert (await resolve_key(EnvironmentKey("K"), {"K": " sk_1\n"})).reveal() == "sk_1"
+
+
+async def test_no_source_is_no_key() -> None:
+    assert not await resolve_key(None, {"OPENAI_API_KEY": "sk_1"})
+
+
+@pytest.mark.parametrize("environment", [{}, {"K": ""}, {"K": " \n"}])
+async def test_an_unset_variable_is_named(environment: dict[str, str]) -> None:
+    with pytest.raises(EndpointError, match="K is not set"):
+        await resolve_key(EnvironmentKey("K"), environment)
+
+
+@pytest.mark.parametrize("key", ["sk_ключ", "sk 1", "sk\x001", "“sk”"])
+async def test_a_key_that_no_header_carries_is_refused_without_showing_it(key: str) -> None:
+    with pytest.raises(EndpointError) as caught:
+        await resolve_key(EnvironmentKey("K"), {"K": key})
+    assert key not in "".join(traceback.format_exception(caught.value))
+
+
+async def test_a_command_prints_the_key() -> None:
+    source = CommandKey((sys.executable, "-c", "print('sk_2')"))
+    assert (await resolve_key(source, {})).reveal() == "sk_2"
+
+
+async def test_a_command_that_fails_says_why_and_not_what_it_printed() -> None:
+    script = "import sys; print('sk_3'); print('locked sk_3', file=sys.stderr); sys.exit(1)"
+    with pytest.raises(EndpointError, match="locked") as caught:
+        await resolve_key(CommandKey((sys.executable, "-c", script)), {})
+    assert "sk_3" not in str(caught.value)
+
+
+async def test_a_command_that_is_not_there_is_named() -> None:
+    with pytest.raises(EndpointError, match="no-such-command"):
+        await resolve_key(CommandKey(("no-such-command",)), {})
+
+
+def test_a_secret_shows_in_no_representation() -> None:
+    secret = Secret("sk_4")
+    assert "sk_4" not in f"{secret!r} {secret} {[secret]}"
+    assert secret.redact("key sk_4!") == "key •••!"
+    assert Secret().redact("abc") == "abc"

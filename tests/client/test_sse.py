@@ -1,0 +1,75 @@
+"""Server-sent events come out whole, however they are cut and whatever servers do to them."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.client.sse import Comment, ErrorField, SseParser
+
+
+def parsed(pieces: list[bytes]) -> list[bytes]:
+    parser = SseParser()
+    found = [payload for piece in pieces for payload in parser.feed(piece)]
+    return [*found, *parser.finish()]
+
+
+def pieces_of(wire: bytes, cuts: list[int]) -> list[bytes]:
+    places = sorted({cut % (len(wire) + 1) for cut in cuts} | {0, len(wire)})
+    return [wire[start:end] for start, end in zip(places, places[1:], strict=False)]  # noqa: RUF007
+
+
+PAYLOADS = st.lists(st.binary(min_size=1).filter(lambda one: not {10, 13} & set(one)), max_size=8)
+
+
+@given(PAYLOADS, st.sampled_from([b"\n", b"\r\n", b"\r"]), st.lists(st.integers(0, 5000), max_size=40))
+def test_payloads_survive_any_cut_and_line_end(
+    payloads: list[bytes], line_end: bytes, cuts: list[int]
+) -> None:
+    wire = b"".join(b"data: " + one + line_end * 2 for one in payloads)
+    assert parsed(pieces_of(wire, cuts)) == payloads
+
+
+@given(st.binary(), st.lists(st.integers(0, 5000), max_size=40))
+def test_any_bytes_give_the_same_payloads_however_cut(wire: bytes, cuts: list[int]) -> None:
+    assert parsed(pieces_of(wire, cuts)) == parsed([wire])
+
+
+@given(st.text("da:t \n\rx\ufeff"), st.lists(st.integers(0, 5000), max_size=40))
+def test_anything_like_events_gives_the_same_payloads_however_cut(text: str, cuts: list[int]) -> None:
+    wire = text.encode()
+    assert parsed(pieces_of(wire, cuts)) == parsed([wire])
+
+
+def test_lines_end_at_crlf_lf_and_cr_only() -> None:
+    odd = "a\u2028b\u2029c\u0085d\x0be\x0cf\x1cg".encode()
+    assert parsed([b"data: " + odd + b"\n\n"]) == [odd]
+
+
+def test_an_event_may_have_several_data_lines_and_other_fields() -> None:
+    assert parsed([b"event: x\nid: 7\nretry: 1\ndata: a\ndata:b\ndata\nfoo: bar\n\n"]) == [b"a\nb\n"]
+
+
+def test_comments_and_error_fields_are_told_apart_from_data() -> None:
+    found = parsed([b": ping\n\n:\n\nerror: {}\n\ndata: :x\n\n"])
+    assert found == [b"ping", b"", b"{}", b":x"]
+    assert [type(one) for one in found] == [Comment, Comment, ErrorField, bytes]
+
+
+def test_an_end_without_a_blank_line_or_any_line_end_loses_nothing() -> None:
+    assert parsed([b"data: a\n\ndata: [DONE]"]) == [b"a", b"[DONE]"]
+    assert parsed([b"data: a\r\n\r\ndata: [DONE]\r"]) == [b"a", b"[DONE]"]
+
+
+def test_an_event_is_told_before_the_next_one_begins() -> None:
+    parser = SseParser()
+    assert parser.feed(b"data: a\r\n\r") == [b"a"]
+    assert parser.feed(b"\ndata: b\n\n") == [b"b"]
+
+
+def test_one_byte_order_mark_is_dropped() -> None:
+    assert parsed([b"\xef", b"\xbb", b"\xbfdata: a\n\n"]) == [b"a"]
+
+
+def test_only_one_space_after_the_colon_is_dropped() -> None:
+    assert parsed([b"data:  a\n\n"]) == [b" a"]

@@ -1,0 +1,62 @@
+"""However a base URL is pasted, it leads to the same place."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.client.urls import normalise, shown
+from workbench.domain.errors import EndpointError
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "https://api.jiekou.ai/openai",
+        "https://api.jiekou.ai/openai/",
+        " https://api.jiekou.ai/openai/v1 ",
+        "https://api.jiekou.ai/openai/v1/",
+        "https://api.jiekou.ai/openai/v1/completions",
+        "https://api.jiekou.ai/openai/v1/chat/completions",
+        "https://api.jiekou.ai/openai/v1/models",
+        "https://api.jiekou.ai/openai/v1/v1",
+        "https://api.jiekou.ai//openai/v1",
+        "api.jiekou.ai/openai",
+    ],
+)
+def test_every_form_leads_to_the_same_place(pasted: str) -> None:
+    urls = normalise(pasted)
+    assert urls.completions == "https://api.jiekou.ai/openai/v1/completions"
+    assert urls.models == "https://api.jiekou.ai/openai/v1/models"
+
+
+@pytest.mark.parametrize(
+    ("pasted", "completions"),
+    [
+        ("localhost:8080", "http://localhost:8080/v1/completions"),
+        ("127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1/completions"),
+        ("http://[::1]:8080", "http://[::1]:8080/v1/completions"),
+        ("https://api.deepseek.com/beta", "https://api.deepseek.com/beta/completions"),
+        ("https://api.novita.ai/v3/openai", "https://api.novita.ai/v3/openai/completions"),
+        (
+            "https://x.openai.azure.com/openai/deployments/d/completions?api-version=1",
+            "https://x.openai.azure.com/openai/deployments/d/completions?api-version=1",
+        ),
+    ],
+)
+def test_other_habits_are_kept(pasted: str, completions: str) -> None:
+    assert normalise(pasted).completions == completions
+
+
+def test_services_of_llama_cpp_lie_beside_the_version() -> None:
+    assert normalise("http://localhost:1/v1").beside("tokenize") == "http://localhost:1/tokenize"
+
+
+@pytest.mark.parametrize("pasted", ["", "ftp://x", "https://", "http://[", "https://x:port/"])
+def test_what_is_no_address_is_refused(pasted: str) -> None:
+    with pytest.raises(EndpointError) as caught:
+        normalise(pasted)
+    assert caught.value.hint
+
+
+def test_names_and_passwords_are_not_shown() -> None:
+    assert shown("https://me:secret@x.example/v1?key=secret") == "https://x.example/v1"
