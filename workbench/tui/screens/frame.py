@@ -17,13 +17,13 @@ from workbench.tui.commands import BY_ID, Where, bindings_for, commands_at
 from workbench.tui.screens.help import can_be_done, help_screen, palette_screen
 from workbench.tui.screens.jump import Jump, Place
 from workbench.tui.token_styles import TokenStyles
-from workbench.tui.widgets._pending import ParameterPanel
 from workbench.tui.widgets.error_block import ErrorBlock
 from workbench.tui.widgets.footer import Footer
 from workbench.tui.widgets.header import Header
 from workbench.tui.widgets.inspector import Inspector
 from workbench.tui.widgets.legend import Legend
 from workbench.tui.widgets.output_pane import OutputPane
+from workbench.tui.widgets.parameter_panel import ParameterPanel
 from workbench.tui.widgets.prompt_editor import PromptEditor
 from workbench.tui.widgets.token_strip import TokenStrip
 
@@ -129,6 +129,8 @@ class FrameScreen(Screen[None]):
     def action_focus_parameters(self) -> None:
         """Go to the parameters, and to the field at fault if there is one."""
         self.open_drawer("parameters")
+        if self.output.error.field:
+            self.parameters.go_to(self.output.error.field)
         self.parameters.focus()
 
     def action_focus_output(self) -> None:

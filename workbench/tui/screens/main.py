@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from textual import on
@@ -15,7 +16,7 @@ from textual.widgets import Input, TextArea
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.parameters import FIRST_DRAFT
-from workbench.domain.prompt import Prompt, PromptKind, TextPrompt
+from workbench.domain.prompt import Prompt, PromptKind, TextPrompt, count_prompts
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Failure, Outcome, Parent, Run
 from workbench.domain.whatif import Sampling
@@ -28,6 +29,7 @@ from workbench.tui.services import Services
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.inspector import Inspector
 from workbench.tui.widgets.output_pane import OutputPane
+from workbench.tui.widgets.parameter_panel import ParameterPanel
 
 FRAMES_A_SECOND = 30
 """How often the panes look for new tokens while something streams."""
@@ -153,7 +155,7 @@ class MainScreen(FrameScreen):
         self._frame()
         self.footer.running = False
         self.legend.note = " · ".join(run.notes)
-        self.header.model = self.model or run.model or self.endpoint.model
+        self._show_model(run.model)
         if run.outcome is Outcome.ERROR and run.error is not None:
             place = self._runs.endpoint
             url = place.base_url if place is not None and place.base_url != run.endpoint else ""
@@ -163,11 +165,13 @@ class MainScreen(FrameScreen):
 
     @on(OutputPane.TokenFocused)
     def _show_token(self, event: OutputPane.TokenFocused) -> None:
-        parameters = self.parameters.parameters
         self.inspector.set_raw(event.run.raw_logprobs)
-        self.inspector.set_sampling(_sampling(parameters), self.endpoint.samplers)
         self.inspector.show(event.token, len(event.choice))
         self.strip.show(event.token)
+
+    @on(ParameterPanel.Changed)
+    def _show_what_if(self, event: ParameterPanel.Changed) -> None:
+        self.inspector.set_sampling(_sampling(event.parameters), self.endpoint.samplers)
 
     @on(OutputPane.AlternativeTaken)
     def _take_alternative(self, event: OutputPane.AlternativeTaken) -> None:
@@ -190,6 +194,11 @@ class MainScreen(FrameScreen):
 
         self._try(join_and_send)
 
+    @on(TextArea.Changed, "#prompt")
+    def _count_prompts(self) -> None:
+        with suppress(BadValueError):
+            self.parameters.set_prompt_count(count_prompts(self.prompt.prompt))
+
     @on(OutputPane.UndoAsked)
     def _undo_continue(self) -> None:
         if self._undo:
@@ -201,6 +210,7 @@ class MainScreen(FrameScreen):
         """Choose where requests are sent."""
         choose_endpoint(self.app, self.services, self.endpoint, self.use_endpoint)
 
+    @on(ParameterPanel.ModelAsked)
     def action_choose_model(self) -> None:
         """Choose the model."""
         choose_model(self.app, self.services, self.endpoint, self.model, self.use_model)
@@ -232,13 +242,18 @@ class MainScreen(FrameScreen):
         if endpoint.name != self.endpoint.name:
             self.model = ""
         self.endpoint = endpoint
+        self.parameters.limits = endpoint.limits
         self.header.endpoint = endpoint.name
-        self.header.model = self._model
+        self._show_model()
 
     def use_model(self, model: str) -> None:
         """Ask for another model from now on."""
         self.model = model
-        self.header.model = model
+        self._show_model()
+
+    def _show_model(self, answered: str = "") -> None:
+        self.parameters.set_model(self._model)
+        self.header.model = self._model or answered
 
     def copy_or_stop(self, top: Screen[object]) -> None:
         """Copy what is selected on the screen on top, else stop the stream."""
