@@ -15,7 +15,6 @@ from workbench.storage.config import (
     chosen_colour_by,
     chosen_theme,
     config_file,
-    describe_problems,
     load_config,
     load_state,
     save_state,
@@ -140,7 +139,7 @@ def test_lines_are_right_below_multi_line_texts_and_quoted_keys(folders: Folders
 
 def test_problems_are_told_without_control_characters(folders: Folders) -> None:
     write(folders, '"\\u001b[31m[/x]" = 1\n')
-    told = describe_problems(load_config(folders).problems)
+    told = str(only_problem(folders))
     assert "\x1b" not in told
     assert "\\e[31m[/x]" in told
 

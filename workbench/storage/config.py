@@ -10,7 +10,6 @@ from typing import Literal, TypeAlias, cast, get_args
 
 import tomli_w
 
-from workbench.domain.display import one_line
 from workbench.domain.endpoint import LOCAL
 from workbench.domain.errors import StorageError
 from workbench.storage.atomic import write_atomically
@@ -122,13 +121,6 @@ def chosen_theme(config: Config, state: State) -> str:
 def chosen_colour_by(config: Config, state: State) -> ColourBy:
     """What to colour by at the start: the person's setting, else what was last picked."""
     return config.colour_by or state.colour_by or "probability"
-
-
-def describe_problems(problems: tuple[StorageError, ...] | list[StorageError]) -> str:
-    """All problems as lines for one message."""
-    return "\n".join(
-        " ".join(one_line(part) for part in (one.title, one.message, one.hint) if part) for one in problems
-    )
 
 
 def _colour_by(table: Table) -> ColourBy | None:

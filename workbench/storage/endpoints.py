@@ -11,14 +11,8 @@ from types import MappingProxyType
 from workbench.domain.endpoint import LOCAL, Endpoint, EnvironmentKey
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.storage.atomic import write_atomically
-from workbench.storage.endpoint_files import (
-    check_endpoint,
-    is_endpoint_name,
-    is_variable,
-    read_endpoint,
-    url_problem,
-    write_endpoint,
-)
+from workbench.storage.endpoint_files import is_endpoint_name, is_variable, read_endpoint, url_problem
+from workbench.storage.endpoint_writing import check_endpoint, write_endpoint
 from workbench.storage.folders import Folders
 from workbench.storage.tables import read_table
 
