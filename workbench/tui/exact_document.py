@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from textual.document._document import Document, EditResult, Location, Newline
 
 from workbench.domain.display import is_control, visible
@@ -9,6 +11,8 @@ from workbench.domain.display import is_control, visible
 _JOINER = "\u200d"
 _NAMED = {"\x7f": "␡", "\x85": "␤", "\u2028": "␤", "\u2029": "␤"}
 _OTHER = "◌"
+_LONG = 2000
+"""Characters from which it pays to remember how a line is shown."""
 
 
 class ExactDocument(Document):
@@ -48,9 +52,18 @@ class ExactDocument(Document):
 
 def shown(line: str) -> str:
     """A line as a terminal may show it: every control character as one glyph, so that columns stay."""
-    if visible(line) == line:
+    if len(line) < _LONG:
+        return _shown(line)
+    return _shown_long(line)
+
+
+def _shown(line: str) -> str:
+    if line.isprintable() or visible(line) == line:
         return line
     return "".join(_glyph(one) if one != _JOINER and is_control(one) else one for one in line)
+
+
+_shown_long = lru_cache(maxsize=4)(_shown)
 
 
 def _glyph(control: str) -> str:
@@ -70,7 +83,7 @@ class ShownLines(ExactDocument):
     @property
     def lines(self) -> list[str]:
         """The lines as shown, made anew."""
-        return list(map(shown, self._source.lines))
+        return [line if line.isprintable() else shown(line) for line in self._source.lines]
 
     @property
     def line_count(self) -> int:

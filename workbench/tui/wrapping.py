@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+import sys
+from itertools import repeat
 
 from textual._wrap import compute_wrap_offsets
 from textual.document._document import Location
 from textual.document._wrapped_document import WrappedDocument
 from textual.expand_tabs import get_tab_widths
+from textual.geometry import Offset
 
 _ONE_CELL_EACH = re.compile(
-    "[ -~\u00a0-\u00ac\u00ae-\u02ff\u0370-\u0377\u0391-\u0482\u048a-\u052f\u2010-\u2027\u2400-\u2426]*"
+    "[ -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0377\u0391-\u0482\u048a-\u052f\u2010-\u2027\u2400-\u2426]*"
 )
+_NO_BREAKS: list[int] = []
+_NO_TABS: list[int] = [0]
 _LAST_WORD = re.compile(r".*\s(?=\S)", re.DOTALL)
 
 
@@ -22,16 +27,27 @@ def wrap_offsets(line: str, width: int, tab_width: int, sections: list[tuple[str
     if not _ONE_CELL_EACH.fullmatch(line):
         return compute_wrap_offsets(line, width, tab_width, precomputed_tab_sections=sections)
     offsets: list[int] = []
-    start = 0
-    while len(line) - start > width:
-        word = _LAST_WORD.match(line, start, start + width + 1)
-        start = word.end() if word else start + width
+    start, last = 0, len(line) - width
+    while start < last:
+        end = start + width
+        blank = line.rfind(" ", start, end)
+        if blank < 0:
+            start = end
+        elif line[blank + 1] != " ":
+            start = blank + 1
+        else:
+            # The row ends within blanks, which stay with their word.
+            word = _LAST_WORD.match(line, start, end + 1)
+            start = word.end() if word else end
         offsets.append(start)
     return offsets
 
 
 class FastWrappedDocument(WrappedDocument):
     """Textual's view of a wrapped document, measured with less work a line."""
+
+    _sections: tuple[str, list[int], list[str]] = ("", [], [""])
+    """The rows of the line asked for last, with what they were made of."""
 
     def wrap(self, width: int, tab_width: int | None = None) -> None:
         """Wrap every line; width 0 wraps none."""
@@ -53,16 +69,36 @@ class FastWrappedDocument(WrappedDocument):
         self._tab_width_cache[first : old + 1] = tabs
         self._count_rows()
 
+    @property
+    def height(self) -> int:
+        """How many rows there are."""
+        return len(self._offset_to_line_info)
+
+    def location_to_offset(self, location: Location) -> Offset:
+        """Where a place in the text is on screen; beyond the text it is the nearest one.
+
+        In the middle of an undo Textual asks for the cursor's old place, which may be gone.
+        """
+        line = max(min(location[0], len(self._wrap_offsets) - 1), 0)
+        return super().location_to_offset((line, location[1]))
+
     def get_sections(self, line_index: int) -> list[str]:
         """The rows that a line is divided into."""
-        line = self.document.get_line(line_index)
-        offsets = self.get_offsets(line_index)
-        return [line[begin:end] for begin, end in zip([0, *offsets], [*offsets, len(line)], strict=True)]
+        line, offsets = self.document.get_line(line_index), self.get_offsets(line_index)
+        if self._sections[0] is not line or self._sections[1] is not offsets:
+            ends = [*offsets, len(line)]
+            self._sections = (line, offsets, [line[a:b] for a, b in zip([0, *offsets], ends, strict=True)])
+        return self._sections[2]
 
     def _measure(self, lines: list[str]) -> tuple[list[list[int]], list[list[int]]]:
         offsets: list[list[int]] = []
         tabs: list[list[int]] = []
+        width = self._width or sys.maxsize
         for line in lines:
+            if len(line) <= width and line.isascii() and line.isprintable():
+                offsets.append(_NO_BREAKS)
+                tabs.append(_NO_TABS)
+                continue
             sections = get_tab_widths(line, self._tab_width) if "\t" in line else [(line, 0)]
             offsets.append(wrap_offsets(line, self._width, self._tab_width, sections))
             tabs.append([width for _, width in sections])
@@ -72,7 +108,12 @@ class FastWrappedDocument(WrappedDocument):
         infos: list[tuple[int, int]] = []
         rows: list[list[int]] = []
         for index, offsets in enumerate(self._wrap_offsets):
-            rows.append(list(range(len(infos), len(infos) + len(offsets) + 1)))
-            infos.extend((index, section) for section in range(len(offsets) + 1))
+            if not offsets:
+                rows.append([len(infos)])
+                infos.append((index, 0))
+                continue
+            count = len(offsets) + 1
+            rows.append(list(range(len(infos), len(infos) + count)))
+            infos.extend(zip(repeat(index, count), range(count), strict=True))
         self._offset_to_line_info = infos
         self._line_index_to_offsets = rows
