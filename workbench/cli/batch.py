@@ -37,13 +37,17 @@ def execute_batch(
     jobs: Sequence[Job],
     environment: MutableMapping[str, str],
     arguments: argparse.Namespace,
-    on_end: Callable[[Run], None] = lambda run: None,
+    on_end: Callable[[Run], None],
 ) -> bool:
     """Send all requests with a progress bar on standard error; True where Ctrl+C stopped them.
 
     `on_end` is told each run that has ended, also of those that were stopped midway.
     """
     return asyncio.run(_execute(jobs, environment, arguments, on_end))
+
+
+def ignore(run: Run) -> None:
+    """For `on_end`, where nothing is kept."""
 
 
 def batch_status(runs: Sequence[Run], interrupted: bool) -> int:

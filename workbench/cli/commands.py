@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, CliCommand] = {
     "run": CliCommand("workbench.cli.run", "Complete a prompt; standard output is only the result."),
     "compare": CliCommand("workbench.cli.compare", "Compare presets on one or many prompts."),
     "sweep": CliCommand("workbench.cli.sweep", "Vary one or two parameters over lists or ranges."),
+    "replay": CliCommand("workbench.cli.replay", "Show a recorded run again, or send it again and compare."),
     "probe": CliCommand("workbench.cli.probe", "Find out what an endpoint honours, ignores and refuses."),
     "serve": CliCommand(
         "workbench.cli.serve", "Serve the embedded model as POST /v1/completions on loopback."

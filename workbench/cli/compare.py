@@ -18,8 +18,9 @@ from workbench.cli.arguments import (
     read_parameters,
     read_prompt,
 )
-from workbench.cli.batch import add_batch_options, batch_status, execute_batch
+from workbench.cli.batch import add_batch_options, batch_status, execute_batch, ignore
 from workbench.cli.output import print_json, run_to_json
+from workbench.cli.sessions import open_for_writing
 from workbench.cli.tables import SUMMARY_HEADS, print_table, summary_cells
 from workbench.domain.comparison import distinguishing
 from workbench.domain.display import one_line
@@ -84,7 +85,9 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         columns = [seeded(column, shared) for column in columns]
     jobs = plan(prompts, columns, uuid.uuid4().hex)
     runs = [job.run for job in jobs]
-    interrupted = execute_batch(jobs, dict(os.environ), arguments)
+    with open_for_writing(arguments.session) as store:
+        on_end = store.finish if store is not None else ignore
+        interrupted = execute_batch(jobs, dict(os.environ), arguments, on_end)
     if arguments.json:
         print_json([_to_json(run) for run in runs])
     else:

@@ -19,16 +19,19 @@ from workbench.cli.arguments import (
     read_prompt,
 )
 from workbench.cli.output import Printer, print_failure, print_json, run_to_json
+from workbench.cli.sessions import open_for_writing
 from workbench.client.client import Client
 from workbench.domain.display import visible
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
+from workbench.runner.keeping import keep
 from workbench.runner.launch import launch
 from workbench.runner.local_server import LocalServer
 from workbench.storage.endpoints import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
+from workbench.storage.session_store import SessionStore
 
 _OK, _FAILED, _BAD_ARGUMENTS, _INTERRUPTED = 0, 1, 2, 130
 
@@ -38,6 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_prompt_options(parser)
     add_endpoint_options(parser)
     add_parameter_options(parser)
+    parser.add_argument("--session", metavar="FILE", help="append the run to a session, created if missing")
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object at the end instead of the text"
     )
@@ -59,7 +63,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         return _BAD_ARGUMENTS
     request = Request(prompt, arguments.model or endpoint.model, parameters)
     one = Run(request, endpoint.name)
-    interrupted = asyncio.run(_complete(one, endpoint, environment, quiet=arguments.json))
+    with open_for_writing(arguments.session) as store:
+        interrupted = asyncio.run(_complete(one, endpoint, environment, store, quiet=arguments.json))
     if arguments.json:
         print_json(run_to_json(one))
     if one.error is not None:
@@ -76,13 +81,19 @@ def find_endpoint(arguments: argparse.Namespace) -> Endpoint:
 
 
 async def _complete(
-    one: Run, endpoint: Endpoint, environment: MutableMapping[str, str], *, quiet: bool
+    one: Run,
+    endpoint: Endpoint,
+    environment: MutableMapping[str, str],
+    store: SessionStore | None,
+    *,
+    quiet: bool,
 ) -> bool:
     """Send the request and print what comes; True where Ctrl+C stopped it."""
     task = asyncio.create_task(_execute(one, endpoint, environment))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, task.cancel)
+    keeping = None if store is None else asyncio.create_task(keep(store, one))
     printer = None if quiet else Printer(one)
     try:
         if printer is not None:
@@ -99,6 +110,8 @@ async def _complete(
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+        if keeping is not None:
+            await keeping
     if printer is not None:
         printer.finish()
     return one.outcome is Outcome.STOPPED

@@ -16,9 +16,10 @@ from workbench.cli.arguments import (
     read_parameters,
     read_prompt,
 )
-from workbench.cli.batch import add_batch_options, batch_status, execute_batch
+from workbench.cli.batch import add_batch_options, batch_status, execute_batch, ignore
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.run import find_endpoint
+from workbench.cli.sessions import open_for_writing
 from workbench.cli.tables import number, print_table
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
@@ -81,7 +82,9 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if not _confirmed(sweep, endpoint, arguments.yes):
         return _BAD_ARGUMENTS
     jobs = plan_sweep(sweep, endpoint, uuid.uuid4().hex)
-    interrupted = execute_batch(jobs, dict(os.environ), arguments)
+    with open_for_writing(arguments.session) as store:
+        on_end = store.finish if store is not None else ignore
+        interrupted = execute_batch(jobs, dict(os.environ), arguments, on_end)
     runs = [job.run for job in jobs]
     if arguments.json:
         print_json(

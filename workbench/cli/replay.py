@@ -1,0 +1,159 @@
+"""`workbench replay`: show a recorded run again, or send it again and compare."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from collections.abc import Sequence
+from math import inf
+
+from workbench.cli.arguments import add_endpoint_options
+from workbench.cli.batch import execute_batch, ignore
+from workbench.cli.output import Printer, print_json
+from workbench.cli.sessions import choose_runs, read_session
+from workbench.domain.choice import Token
+from workbench.domain.display import visible
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError
+from workbench.domain.json_values import JsonValue
+from workbench.domain.repeat import ChoiceCheck, RunCheck, check_run, describe_repeats
+from workbench.domain.run import Outcome, Parent, Run
+from workbench.runner.many import Job
+from workbench.runner.replay import Replay
+from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoints
+from workbench.storage.folders import Folders
+
+_OK, _DIFFERENT, _INTERRUPTED = 0, 1, 130
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("file", metavar="FILE", help="a session file")
+    parser.add_argument("--run", metavar="ID", help="one run, by the beginning of its id or its name")
+    parser.add_argument(
+        "--speed", type=_speed, default=1.0, metavar="X", help="2 is twice as fast as recorded; 0 is at once"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="send the runs again; exit 0 identical, 1 different"
+    )
+    parser.add_argument(
+        "--times", type=int, default=1, metavar="K", help="with --check: send each run K times"
+    )
+    parser.add_argument("--json", action="store_true", help="with --check: print a report as JSON")
+    add_endpoint_options(parser)
+    parser.set_defaults(concurrency=1, requests_per_minute=None)
+
+
+def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Replay or check; returns the exit status."""
+    if arguments.times < 1:
+        parser.error("--times must be at least 1")
+    runs = choose_runs(read_session(arguments.file), arguments.run)
+    if not arguments.check:
+        return asyncio.run(_replay(runs, arguments.speed))
+    try:
+        return _check(runs, arguments)
+    except BadValueError as problem:
+        parser.error(f"{problem.title}. {problem.hint}".strip())
+
+
+async def _replay(runs: Sequence[Run], speed: float) -> int:
+    for recorded in runs:
+        replay = Replay(recorded, speed)
+        printer = Printer(replay.run)
+        following = asyncio.create_task(printer.follow())
+        await replay.play()
+        if replay.run.is_running:
+            replay.run.outcome = Outcome.STOPPED
+        await following
+        printer.finish()
+        if recorded is not runs[-1]:
+            print("\n", flush=True)
+    return _OK
+
+
+def _check(runs: Sequence[Run], arguments: argparse.Namespace) -> int:
+    endpoints = load_endpoints(Folders.default(os.environ))
+    jobs = [
+        Job(
+            _endpoint(recorded, arguments, endpoints),
+            Run(
+                recorded.request,
+                recorded.endpoint,
+                parent=Parent(recorded.id, kind="rerun"),
+            ),
+        )
+        for recorded in runs
+        for _ in range(arguments.times)
+    ]
+    interrupted = execute_batch(jobs, dict(os.environ), arguments, ignore)
+    again = [job.run for job in jobs]
+    groups = [again[i * arguments.times : (i + 1) * arguments.times] for i in range(len(runs))]
+    checks = [check_run(recorded, one) for recorded, group in zip(runs, groups, strict=True) for one in group]
+    if arguments.json:
+        print_json([_to_json(check) for check in checks])
+    else:
+        for recorded, group in zip(runs, groups, strict=True):
+            for check in (check_run(recorded, one) for one in group):
+                _print(check)
+            if arguments.times > 1:
+                print(f"{recorded.id[:8]}  {visible(describe_repeats(group))}")
+    if interrupted:
+        return _INTERRUPTED
+    return _OK if all(check.identical for check in checks) else _DIFFERENT
+
+
+def _endpoint(recorded: Run, arguments: argparse.Namespace, endpoints: EndpointList) -> Endpoint:
+    return endpoint_for(arguments.endpoint or recorded.endpoint, arguments.api_key_env, endpoints)
+
+
+def _print(check: RunCheck) -> None:
+    if check.error:
+        print(f"{check.run[:8]}  error: {visible(check.error)}")
+    for choice in check.choices:
+        label = f" choice {choice.index}" if len(check.choices) > 1 else ""
+        print(f"{check.run[:8]}{label}  {visible(choice.describe())}")
+        for name, token in (("recorded", choice.recorded), ("again", choice.again)):
+            if token is not None and not choice.identical:
+                print(f"  {name:<9}{visible(_distribution(token))}")
+
+
+def _distribution(token: Token) -> str:
+    shown = "  ".join(
+        f"{one.text!r} {'—' if one.logprob is None else f'{one.logprob:.3f}'}" for one in token.alternatives
+    )
+    own = "—" if token.logprob is None else f"{token.logprob:.3f}"
+    return f"{token.text!r} {own}   of: {shown or 'no alternatives recorded'}"
+
+
+def _to_json(check: RunCheck) -> JsonValue:
+    return {
+        "run": check.run,
+        "identical": check.identical,
+        "error": check.error or None,
+        "choices": [_choice_to_json(choice) for choice in check.choices],
+    }
+
+
+def _choice_to_json(choice: ChoiceCheck) -> JsonValue:
+    return {
+        "index": choice.index,
+        "identical": choice.identical,
+        "equal_tokens": choice.equal,
+        "recorded_tokens": choice.recorded_length,
+        "again_tokens": choice.again_length,
+        "report": choice.describe(),
+    }
+
+
+def _speed(text: str) -> float:
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = -1
+    if not speed >= 0:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no speed: 1 is as recorded, 2 twice as fast, 0 at once"
+        )
+    return speed or inf
