@@ -61,7 +61,8 @@ def header_to_table(run: Run) -> dict[str, object]:
         table["parent"] = _parent_to_table(run.parent)
     table |= _request_to_tables(run)
     if run.first_token is not None or run.total is not None:
-        seconds = {"first_token": run.first_token, "total": run.total}
+        # Rounded as the columns are, so that a run recovered from its journal is written the same again.
+        seconds = {"first_token": _microseconds(run.first_token), "total": run.total}
         table["timing"] = {key: value for key, value in seconds.items() if value is not None}
     if run.usage is not None:
         usage = run.usage
@@ -73,6 +74,10 @@ def header_to_table(run: Run) -> dict[str, object]:
     if run.error is not None:
         table["error"] = _failure_to_table(run.error)
     return {**table, **run.other}
+
+
+def _microseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 6)
 
 
 def _parent_to_table(parent: Parent) -> dict[str, object]:
@@ -230,7 +235,7 @@ def _outcome(word: str) -> Outcome | None:
 
 
 def plain_table(table: JsonObject) -> tuple[dict[str, JsonValue], dict[str, str]]:
-    """A JSON object as TOML can hold it, and apart from it, as JSON text, the keys whose values hold a null."""
+    """A JSON object as TOML can hold it, and apart from it, as JSON text, the keys that hold a null."""
     plain = {key: value for key, value in table.items() if not _holds_null(value)}
     rest = {key: json.dumps(_plain(value)) for key, value in table.items() if key not in plain}
     return plain, rest

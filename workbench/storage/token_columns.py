@@ -15,7 +15,7 @@ from workbench.domain.choice import Columns
 
 
 def columns_to_table(columns: Columns) -> dict[str, str | list[str]]:
-    """The columns under their names in a file; what no token has is left out. `at` is in microsecond steps."""
+    """The columns under their names in a file; what no token has is left out. `at` has microseconds."""
     table: dict[str, str | list[str]] = {"text": columns.texts}
     if not all(map(isnan, columns.logprobs)):
         table["logprob"] = " ".join(map(repr, columns.logprobs))

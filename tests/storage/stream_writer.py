@@ -1,0 +1,40 @@
+"""A process that streams runs into a session file and says what it stored; started and killed by tests."""
+
+from __future__ import annotations
+
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from workbench.domain.choice import Alternative, Piece
+from workbench.domain.prompt import TextPrompt
+from workbench.domain.request import Request
+from workbench.domain.run import Outcome, Run
+from workbench.domain.session import Draft
+from workbench.storage.session_store import SessionStore
+
+
+def _stream(store: SessionStore, number: int, told: Connection) -> None:
+    """One run of 120 tokens, stored every 10, and then finished."""
+    run = Run(Request(TextPrompt(f"prompt {number}\n[[runs]]\n")), "test")
+    store.begin(run)
+    for place in range(120):
+        alternatives = [Alternative(f" {place}.{other}", -1.0 - other) for other in range(5)]
+        run.choice(0).append(Piece(f" {place}", -0.1, alternatives), place / 100)
+        if place % 10 == 9:
+            store.progress(run)
+            told.send((run.id, place + 1))
+            # A stream has pauses; without them every kill would hit a write.
+            time.sleep(0.002)
+    run.outcome, run.total = Outcome.COMPLETE, 1.2
+    store.finish(run)
+    told.send((run.id, 120))
+
+
+def write_streams(path: Path, told: Connection, runs: int) -> None:
+    """Stream runs into a file, and tell after each increment the run and how many of its tokens are stored."""
+    store = SessionStore.open(path, create=True).store
+    store.save_draft(Draft(prompt="typed"))
+    for number in range(runs):
+        _stream(store, number, told)
+    store.close()

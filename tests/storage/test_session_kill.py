@@ -1,0 +1,81 @@
+"""Real processes: killed at random moments of a stream, and appending to one file at the same time."""
+
+from __future__ import annotations
+
+import random
+import time
+import tomllib
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+
+import pytest
+
+from tests.storage.stream_writer import write_streams
+from workbench.storage.session_store import SessionStore
+
+KILLS = 50
+
+
+def _start(path: Path, runs: int) -> tuple[ForkServerProcess, Connection]:
+    # A server that has imported everything makes a new process in milliseconds.
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["tests.storage.stream_writer"])
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=write_streams, args=(path, theirs, runs))
+    process.start()
+    theirs.close()
+    return process, ours
+
+
+def _killed(path: Path, reports: int, delay: float) -> dict[str, int]:
+    """Kill a writer some time after so many reports; answers with the tokens that must be in the file."""
+    process, told = _start(path, 1000)
+    stored = dict(told.recv() for _ in range(reports))
+    # The moment is random on purpose: nothing tells when the writer is in the middle of a write.
+    time.sleep(delay)
+    process.kill()
+    process.join()
+    try:
+        while True:
+            run, tokens = told.recv()
+            stored[run] = tokens
+    except EOFError:
+        told.close()
+    return stored
+
+
+@pytest.mark.slow
+def test_fifty_kills_lose_no_stored_token_and_leave_a_valid_file(tmp_path: Path) -> None:
+    path = tmp_path / "killed.toml"
+    chance = random.Random(4)
+    stored: dict[str, int] = {}
+    for _ in range(KILLS):
+        stored |= _killed(path, chance.randint(1, 30), chance.uniform(0, 0.02))
+        opened = SessionStore.open(path)
+        assert opened.error is None
+        assert opened.session.draft.prompt == "typed"
+        tomllib.loads(path.read_text())
+        have = {run.id: run.tokens for run in opened.session.runs}
+        assert {run: have.get(run, 0) for run, count in stored.items() if have.get(run, 0) < count} == {}
+        opened.store.close()
+        if path.stat().st_size > 1_000_000:
+            path.unlink()
+            stored.clear()
+
+
+@pytest.mark.slow
+def test_processes_appending_at_once_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "shared.toml"
+    window = SessionStore.create(path)
+    window.save()
+    writers = [_start(path, 5) for _ in range(3)]
+    for process, told in writers:
+        process.join()
+        told.close()
+        assert process.exitcode == 0
+    assert len(window.poll()) == 15
+    window.close()
+    runs = tomllib.loads(path.read_text())["runs"]
+    assert len({run["id"] for run in runs}) == len(runs) == 15

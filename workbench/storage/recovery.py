@@ -1,0 +1,92 @@
+"""What windows that are gone left beside a session's file, and the repair of a torn append."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from workbench.domain.errors import StorageError
+from workbench.domain.run import Run
+from workbench.domain.session import Draft
+from workbench.storage.atomic import write_atomically
+from workbench.storage.journal import Recovered, read_journal
+from workbench.storage.run_format import run_to_toml
+from workbench.storage.session_file import parse_document, torn_at
+from workbench.storage.sidecars import StoredDraft, read_draft
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was recovered; the sidecars stay until `forget()`."""
+
+    notes: tuple[str, ...]
+    runs: tuple[Run, ...]
+    draft: Draft | None
+    """The session's own draft, as its last owner left it."""
+    spare_drafts: tuple[Draft, ...]
+    spare_paths: tuple[Path, ...]
+    _done: tuple[Path, ...]
+
+    def forget(self) -> None:
+        """Remove the sidecars whose content is safe elsewhere by now."""
+        for path in self._done:
+            with suppress(OSError):
+                path.unlink()
+
+
+def recover(path: Path, raw: bytes, orphans: list[Path]) -> Found:
+    """Read the sidecars of windows that are gone, and cut off an append that they did not finish.
+
+    The file must be locked. Raises OSError or StorageError.
+    """
+    journals = [(one, read_journal(one)) for one in orphans if one.suffix == ".run"]
+    recovered = [journal for _, journal in journals if journal is not None]
+    notes = _repair(path, raw, recovered)
+    notes += [_note(one) for one in recovered]
+    drafts = [(one, stored) for one in orphans if one.suffix == ".draft" and (stored := read_draft(one))]
+    owned = sorted((one for one, stored in drafts if stored.owned), key=lambda one: one.stat().st_mtime_ns)
+    stored_by_path: dict[Path, StoredDraft] = dict(drafts)
+    spare = [one for one, stored in drafts if not stored.owned]
+    if owned:
+        notes.append("recovered the draft as it was last edited")
+    if spare:
+        notes.append(f"found {len(spare)} more draft{'s'[: len(spare) > 1]} of a second window")
+    return Found(
+        tuple(notes),
+        tuple(one.run for one in recovered),
+        stored_by_path[owned[-1]].draft if owned else None,
+        tuple(stored_by_path[one].draft for one in spare),
+        tuple(spare),
+        (*(one for one, _ in journals), *owned),
+    )
+
+
+def _note(one: Recovered) -> str:
+    tokens = one.run.tokens
+    what = "a finished run" if one.ended else "a run that was streaming"
+    return f"recovered {what}: {tokens} token{'s'[: tokens != 1]}"
+
+
+def _repair(path: Path, raw: bytes, recovered: list[Recovered]) -> list[str]:
+    for one in recovered:
+        if one.offset is not None and one.offset < len(raw):
+            tail, whole = raw[one.offset :], run_to_toml(one.run).encode()
+            if len(tail) < len(whole) and whole.startswith(tail):
+                os.truncate(path, one.offset)
+                return ["repaired the end of the file, where a run was written in part"]
+    try:
+        parse_document(raw, path)
+    except StorageError as error:
+        end = raw.count(b"\n") + 1
+        mark = torn_at(raw) if error.line is not None and error.line >= end - 1 else None
+        if mark is not None:
+            kept = path.with_name(f"{path.name}.torn-{datetime.now(UTC):%Y%m%d-%H%M%S}")
+            write_atomically(kept, raw[mark:])
+            os.truncate(path, mark)
+            return [
+                f"repaired the end of the file, where a run was written in part; it is kept in {kept.name}"
+            ]
+    return []

@@ -1,0 +1,147 @@
+"""A session's file as bytes: reading it, appending to it, and repairing an append that was torn."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.domain.errors import StorageError
+from workbench.domain.run import Run
+from workbench.domain.session import Session
+from workbench.storage.fields import BadField, Fields
+from workbench.storage.journal import write_all
+from workbench.storage.run_format import run_from_table
+from workbench.storage.session_format import session_from_tables
+
+RUN_MARK = b"\n[[runs]]\n"
+"""How every run begins that this program writes."""
+
+_AT_LINE = re.compile(r"\(at line (\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a session's file holds."""
+
+    session: Session
+    head: int
+    """Bytes before the first run; 0 where something other than runs follows the first one."""
+
+
+def parse_document(raw: bytes, path: Path) -> dict[str, object]:
+    """The TOML document in some bytes. Raises StorageError naming the line at fault."""
+    try:
+        return tomllib.loads(raw.decode())
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise broken(path, f"line {line} is not UTF-8", line) from None
+    except tomllib.TOMLDecodeError as error:
+        found = _AT_LINE.search(str(error))
+        line = int(found[1]) if found else raw.count(b"\n") + 1
+        raise broken(path, str(error), line) from None
+    except RecursionError:
+        raise broken(path, "its values are nested too deeply", None) from None
+
+
+def parse_session(raw: bytes, path: Path) -> Contents:
+    """The session in a file's bytes. Raises StorageError."""
+    document = parse_document(raw, path)
+    head = head_size(raw)
+    try:
+        session = session_from_tables(document)
+    except BadField as error:
+        raise broken(path, str(error), None) from None
+    is_pure = head == len(raw) or set(document) <= {*_keys(raw[:head]), "runs"}
+    return Contents(session, head if is_pure else 0)
+
+
+def parse_runs(raw: bytes, path: Path) -> list[Run]:
+    """The runs in bytes that were appended to a file. Raises StorageError."""
+    try:
+        return [
+            run_from_table(one) for one in Fields(parse_document(raw, path), "the session").tables("runs")
+        ]
+    except BadField as error:
+        raise broken(path, str(error), None) from None
+
+
+def _keys(head: bytes) -> Mapping[str, object]:
+    return tomllib.loads(head.decode())
+
+
+def _marks(raw: bytes, last_first: bool = False) -> Iterator[int]:
+    found = raw.rfind(RUN_MARK) if last_first else raw.find(RUN_MARK)
+    while found >= 0:
+        yield found
+        found = raw.rfind(RUN_MARK, 0, found) if last_first else raw.find(RUN_MARK, found + 1)
+
+
+def head_size(raw: bytes) -> int:
+    """How many bytes stand before the first run; all of them where there is none."""
+    for mark in _marks(raw):
+        # A prompt may hold the mark too; what precedes it is no whole document then.
+        if _is_document(raw[:mark]):
+            return mark
+    return len(raw)
+
+
+def _is_document(raw: bytes) -> bool:
+    try:
+        tomllib.loads(raw.decode())
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def torn_at(raw: bytes) -> int | None:
+    """Where the last run begins if the file is whole without it; None where something else is broken."""
+    for tries, mark in enumerate(_marks(raw, last_first=True)):
+        if _is_document(raw[:mark]):
+            # A later run would have to end the torn one, so only an unended last run is torn.
+            return mark
+        if tries == 20:
+            break
+    return None
+
+
+def append(path: Path, data: bytes, size: int) -> None:
+    """Append to a file of a known size and wait for the disk; on failure the file is as before.
+
+    Raises OSError.
+    """
+    handle = os.open(path, os.O_WRONLY)
+    try:
+        os.lseek(handle, size, os.SEEK_SET)
+        try:
+            write_all(handle, data)
+            os.fsync(handle)
+        except OSError:
+            os.ftruncate(handle, size)
+            raise
+    finally:
+        os.close(handle)
+
+
+def broken(path: Path, why: str, line: int | None) -> StorageError:
+    """The error that a file is no session."""
+    return StorageError(
+        f"{path.name} is no readable session",
+        why,
+        "Correct it in an editor; it is opened as text and never overwritten.",
+        path=str(path),
+        line=line,
+    )
+
+
+def not_written(path: Path, error: OSError) -> StorageError:
+    """The error that something could not be stored."""
+    return StorageError(
+        f"{path.name} cannot be written",
+        error.strerror or str(error),
+        "Everything is still in memory and is tried again; free some space or check the permissions.",
+        path=str(path),
+    )

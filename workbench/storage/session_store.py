@@ -1,0 +1,413 @@
+"""One window's hold on a session's file: nothing that was typed or streamed is lost on the way to it."""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import RLock
+
+from filelock import Timeout
+
+from workbench.domain.errors import StorageError
+from workbench.domain.run import Run
+from workbench.domain.session import Draft, Session
+from workbench.storage.atomic import write_atomically
+from workbench.storage.journal import Journal
+from workbench.storage.known_file import Known, identity, read_from
+from workbench.storage.recovery import recover
+from workbench.storage.run_format import run_to_toml
+from workbench.storage.session_file import append, not_written, parse_runs, parse_session
+from workbench.storage.session_format import FORMAT, head_to_toml
+from workbench.storage.sidecars import Sidecars, write_draft
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSession:
+    """A session that was opened, and what a person should know of it."""
+
+    store: SessionStore
+    session: Session
+    notes: tuple[str, ...] = ()
+    """What was recovered or repaired, one line each."""
+    read_only: bool = False
+    """Whether nothing may be written: a broken file, a newer format, or a folder that refuses."""
+    error: StorageError | None = None
+    """Why the file is no session; `text` shows it then."""
+    text: str = ""
+    """The file's text where it is no session."""
+    spare_drafts: tuple[Draft, ...] = ()
+    """Drafts that second windows left behind; `SessionStore.forget_spare_drafts()` removes them."""
+
+
+class SessionStore:
+    """Keeps a session in its file: drafts and streaming runs beside it, finished runs appended to it.
+
+    Every method may be called from a thread; each waits for the one before it. Where something cannot be
+    written a StorageError is raised, everything stays in memory, and the next call tries again.
+    """
+
+    def __init__(self, path: Path, session: Session) -> None:
+        """Use `open()` or `create()`."""
+        self.path = path.resolve() if path.is_symlink() else path
+        self.session = session
+        self.read_only = False
+        self.owns_draft = False
+        """Whether this window's draft is the session's; a second window has a draft of its own."""
+        self.notes: list[str] = []
+        """What a person should know of the file since it was opened; whoever shows a note takes it out."""
+        self._window = uuid.uuid4().hex[:12]
+        self._sidecars = Sidecars(self.path, self._window)
+        self._guard = RLock()
+        self._known = Known()
+        self._stored: set[str] = set()
+        self._news: list[Run] = []
+        self._journals: dict[str, Journal] = {}
+        self._pending: list[Run] = []
+        self._spare: tuple[Path, ...] = ()
+        self._head_changed = self._draft_changed = False
+
+    @staticmethod
+    def create(path: Path, session: Session | None = None) -> SessionStore:
+        """A new session whose file appears with the first thing worth keeping.
+
+        Raises StorageError where the file exists or its folder cannot be written.
+        """
+        store = SessionStore(path, session or Session())
+        if os.path.lexists(path):
+            raise StorageError(
+                f"{path.name} exists already", hint="Open it, or choose another name.", path=str(path)
+            )
+        try:
+            store.path.parent.mkdir(parents=True, exist_ok=True)
+            store.owns_draft = store._sidecars.enter()
+        except OSError as error:
+            raise not_written(path, error) from None
+        return store
+
+    @staticmethod
+    def open(path: Path, *, create: bool = False) -> OpenedSession:
+        """Open a file, recover what a window that is gone left beside it, and repair a torn append.
+
+        `create` begins a session where there is no file. Raises StorageError where the file cannot be
+        read; one that is broken is opened read-only, with its error and its text.
+        """
+        if create and not os.path.lexists(path):
+            store = SessionStore.create(path)
+            return OpenedSession(store, store.session)
+        store = SessionStore(path, Session())
+        with store._guard:
+            return store._open()
+
+    def _open(self) -> OpenedSession:
+        raw = self._read()
+        try:
+            self.owns_draft = self._sidecars.enter()
+        except OSError as error:
+            why = error.strerror or str(error)
+            return self._opened_read_only(raw, f"read-only: its folder cannot be written ({why})")
+        if self._is_newer(raw):
+            return self._opened_read_only(raw, "read-only: a newer version of the workbench wrote this file")
+        try:
+            with self._storing(), self._sidecars.lock, self._sidecars.orphans() as orphans:
+                return self._recover(orphans)
+        except StorageError as error:
+            return self._opened_read_only(raw, str(error))
+
+    def _recover(self, orphans: list[Path]) -> OpenedSession:
+        found = recover(self.path, self._read(), orphans)
+        opened = self._opened(self._read(), found.notes)
+        if opened.error is not None:
+            return opened
+        for run in found.runs:
+            if run.id not in self._stored:
+                self._keep(run)
+        if found.draft is not None and self.owns_draft:
+            self.session.draft = found.draft
+            self._draft_changed = True
+        self._spare = found.spare_paths
+        notes = list(found.notes)
+        try:
+            self._flush()
+            self._store_draft()
+            found.forget()
+        except StorageError as error:
+            # What was recovered is shown; its sidecars stay for the next start.
+            notes.append(str(error))
+        return replace(opened, notes=tuple(notes), spare_drafts=found.spare_drafts)
+
+    def _read(self) -> bytes:
+        try:
+            return self.path.read_bytes()
+        except OSError as error:
+            raise StorageError(
+                f"{self.path.name} cannot be read",
+                error.strerror or str(error),
+                "Check the name and the file's permissions.",
+                path=str(self.path),
+            ) from None
+
+    def _opened_read_only(self, raw: bytes, note: str) -> OpenedSession:
+        self._sidecars.leave()
+        self.read_only = True
+        return self._opened(raw, (note,))
+
+    def _is_newer(self, raw: bytes) -> bool:
+        # The format stands first, so that a file of a newer one need not be understood.
+        found = re.match(rb"format\s*=\s*(\d+)", raw)
+        return found is not None and int(found[1]) > FORMAT
+
+    def _opened(self, raw: bytes, notes: tuple[str, ...]) -> OpenedSession:
+        try:
+            contents = parse_session(raw, self.path)
+        except StorageError as error:
+            self.read_only = True
+            self._sidecars.leave()
+            text = raw.decode(errors="replace")
+            return OpenedSession(self, self.session, notes, True, error, text)
+        self.session = contents.session
+        self._stored = {run.id for run in self.session.runs}
+        self._known = Known.of(self.path, raw, contents.head, self.session.draft)
+        return OpenedSession(self, self.session, notes, self.read_only)
+
+    @contextmanager
+    def _storing(self) -> Iterator[None]:
+        """Say whatever the disk refuses in a person's words. Raises StorageError."""
+        if self.read_only:
+            raise StorageError(
+                f"{self.path.name} is open read-only",
+                "It is broken, of a newer version, or its folder cannot be written.",
+                "Export the session, or save it under another name.",
+                path=str(self.path),
+            )
+        try:
+            with self._guard:
+                yield
+        except Timeout:
+            raise StorageError(
+                f"{self.path.name} is being written by another program",
+                "It did not finish in time.",
+                "Everything is still in memory and is tried again.",
+                path=str(self.path),
+            ) from None
+        except OSError as error:
+            raise not_written(self.path, error) from None
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Hold the lock on the file, which exists and whose news are known. Raises StorageError."""
+        with self._storing(), self._sidecars.lock:
+            self._news += self._absorb()
+            yield
+
+    @property
+    def unsaved(self) -> tuple[Run, ...]:
+        """Finished runs that could not be written yet."""
+        return tuple(self._pending)
+
+    def save_draft(self, draft: Draft) -> None:
+        """Store the draft beside the file; call it at most two seconds after an edit. Raises StorageError."""
+        with self._storing():
+            if draft != self.session.draft:
+                self.session.draft = draft
+                self._draft_changed = True
+            self._store_draft()
+
+    def _store_draft(self) -> None:
+        if self._draft_changed:
+            self._ensure_file()
+            write_draft(self._sidecars.draft, self.session.draft, self.owns_draft)
+
+    def _ensure_file(self) -> None:
+        if self._known.identity is None:
+            with self._writing():
+                self._rewrite()
+
+    def begin(self, run: Run) -> None:
+        """Begin to keep a run that is being sent. Raises StorageError."""
+        self.progress(run)
+
+    def progress(self, run: Run) -> None:
+        """Store what a streaming run received since the last call; call it every second.
+
+        Raises StorageError.
+        """
+        with self._storing():
+            self._ensure_file()
+            self._journal(run).progress(run)
+
+    def _journal(self, run: Run) -> Journal:
+        if run.id not in self._journals:
+            self._journals[run.id] = Journal(self._sidecars.journal(run.id))
+        return self._journals[run.id]
+
+    def finish(self, run: Run) -> None:
+        """Append a run that is over to the file, and every earlier one that could not be written.
+
+        Raises StorageError.
+        """
+        with self._guard:
+            self._keep(run)
+            with self._storing():
+                self._flush()
+
+    def _keep(self, run: Run) -> None:
+        if all(one.id != run.id for one in self.session.runs):
+            self.session.runs.append(run)
+        if all(one.id != run.id for one in self._pending):
+            self._pending.append(run)
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        self._ensure_file()
+        for run in self._pending:
+            self._journal(run).end(run)
+        with self._writing():
+            while self._pending:
+                run = self._pending[0]
+                if run.id not in self._stored:
+                    self._append(run)
+                self._pending.pop(0)
+                self._journals.pop(run.id).discard()
+
+    def _append(self, run: Run) -> None:
+        data = run_to_toml(run).encode()
+        self._journal(run).appending_at(self._known.size)
+        append(self.path, data, self._known.size)
+        self._stored.add(run.id)
+        self._known.appended(self.path, data)
+
+    def save(self, *, runs_changed: bool = False) -> None:
+        """Write draft, title and everything else of the head into the file; runs too where they were edited.
+
+        Raises StorageError.
+        """
+        with self._storing():
+            self._flush()
+            with self._writing():
+                self._rewrite(runs_changed)
+            with suppress(FileNotFoundError):
+                if self.owns_draft:
+                    self._sidecars.draft.unlink()
+
+    def _rewrite(self, runs_changed: bool = False) -> None:
+        """Put a new file in place, without pending runs; the others' bytes are copied where possible."""
+        mine = self.session.draft
+        draft = mine if self.owns_draft else self._known.draft
+        head = head_to_toml(replace(self.session, draft=draft)).encode()
+        exists = self._known.identity is not None
+        if exists and self._known.head and not runs_changed:
+            body = self.path.read_bytes()[self._known.head :]
+        else:
+            held = {run.id for run in self._pending}
+            stored = [run for run in self.session.runs if run.id not in held]
+            body = "".join(map(run_to_toml, stored)).encode()
+            self._stored = {run.id for run in stored}
+        write_atomically(self.path, head + body)
+        self._known = Known.of(self.path, head + body, len(head), draft)
+        self._head_changed = False
+        self._draft_changed = self._draft_changed and not self.owns_draft
+
+    def rename(self, title: str) -> None:
+        """Give the session another title; its file keeps its name. Raises StorageError."""
+        with self._guard:
+            self.session.title = title
+            self._head_changed = True
+            self.save()
+
+    def poll(self) -> list[Run]:
+        """The runs that other windows or programs added since the last call; cheap where nothing changed.
+
+        Raises StorageError where the file was broken meanwhile.
+        """
+        if self.read_only or self._known.identity is None:
+            return []
+        with self._storing():
+            if self._known.identity != identity(self.path):
+                with self._writing():
+                    pass
+            news, self._news = self._news, []
+            return news
+
+    def _absorb(self) -> list[Run]:
+        """Read what others wrote, and finish what one that is gone did not; the lock is held."""
+        now = identity(self.path)
+        if self._known.identity is None or now == self._known.identity:
+            return []
+        if now is None:
+            self._rewrite(runs_changed=True)
+            self.notes.append(f"{self.path.name} was deleted by another program; it was written again")
+            return []
+        with self._sidecars.orphans() as orphans:
+            journals = [one for one in orphans if one.suffix == ".run"]
+            if not journals:
+                return self._read_news()
+            found = recover(self.path, self.path.read_bytes(), journals)
+            news = self._read_news()
+            have = {run.id for run in self.session.runs}
+            for run in found.runs:
+                if run.id not in self._stored:
+                    self._keep(run)
+                    self._journal(run).end(run)
+            found.forget()
+            self.notes += found.notes
+            return news + [run for run in found.runs if run.id not in have]
+
+    def _read_news(self) -> list[Run]:
+        known = self._known
+        if identity(self.path) == known.identity:
+            return []
+        if not known.was_appended_to(self.path):
+            return self._reload(self.path.read_bytes())
+        tail = read_from(self.path, known.size)
+        added = self._add(parse_runs(tail, self.path))
+        known.appended(self.path, tail)
+        return added
+
+    def _reload(self, raw: bytes) -> list[Run]:
+        contents = parse_session(raw, self.path)
+        theirs = contents.session
+        self._stored = {run.id for run in theirs.runs}
+        mine = self.session
+        if not self._head_changed:
+            mine.title, mine.tags, mine.other = theirs.title, theirs.tags, theirs.other
+            mine.template, mine.variables = theirs.template, theirs.variables
+        turns = {turn.id: turn for turn in (*theirs.turns, *mine.turns)}
+        mine.turns = tuple(turns.values())
+        by_id = {run.id: run for run in mine.runs}
+        for run in theirs.runs:
+            if run.id in by_id:
+                by_id[run.id].name, by_id[run.id].tags = run.name, run.tags
+        self._known = Known.of(self.path, raw, contents.head, theirs.draft)
+        return self._add(theirs.runs)
+
+    def _add(self, runs: list[Run]) -> list[Run]:
+        have = {run.id for run in self.session.runs}
+        added = [run for run in runs if run.id not in have]
+        self.session.runs += added
+        self._stored |= {run.id for run in runs}
+        return added
+
+    def forget_spare_drafts(self) -> None:
+        """Remove the drafts that second windows left behind, once a person has seen them."""
+        for path in self._spare:
+            with suppress(OSError):
+                path.unlink()
+        self._spare = ()
+
+    def close(self) -> None:
+        """Save what changed and let go of the file; what cannot be saved stays in sidecars.
+
+        Raises StorageError, after letting go.
+        """
+        with self._guard:
+            try:
+                if not self.read_only and (self._pending or self._head_changed or self._draft_changed):
+                    self.save()
+            finally:
+                self._sidecars.leave()

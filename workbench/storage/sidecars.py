@@ -1,0 +1,144 @@
+"""The hidden files beside a session's file: locks, drafts and journals, one set for each window."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from json import dumps, loads
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from workbench.domain.session import Draft
+from workbench.storage.atomic import write_atomically
+from workbench.storage.fields import BadField, Fields
+from workbench.storage.session_format import draft_from_table, draft_to_table
+from workbench.storage.toml_text import sound, toml_table
+
+_WAIT = 20.0
+"""Seconds to wait for another program that is writing."""
+
+
+def _short(name: str) -> str:
+    """A name that leaves room for what a sidecar adds to it; file systems allow 255 bytes."""
+    if len(name.encode()) <= 160:
+        return name
+    return f"{name.encode()[:100].decode(errors='ignore')}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+
+def file_lock(path: Path) -> FileLock:
+    """A lock on a file of its own, private to the user, that threads of one window may share."""
+    return FileLock(path, timeout=_WAIT, mode=0o600, thread_local=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDraft:
+    """A draft that a window left behind."""
+
+    draft: Draft
+    owned: bool
+    """Whether the window owned the session's draft; else it was a second window's own."""
+
+
+class Sidecars:
+    """The names of a session's sidecars, and one window's presence among them."""
+
+    def __init__(self, path: Path, window: str) -> None:
+        self._folder = path.parent
+        self._prefix = f".{_short(path.name)}."
+        self._window = window
+        self._alive = file_lock(self._at(f"{window}.alive"))
+        self._owner = file_lock(self._at("owner"))
+        self.lock = file_lock(self._at("lock"))
+        """Held while the session's file is written."""
+
+    def _at(self, suffix: str) -> Path:
+        return self._folder / f"{self._prefix}{suffix}"
+
+    def enter(self) -> bool:
+        """Show that this window is there; True where it owns the session's draft. Raises OSError."""
+        self._alive.acquire(blocking=False)
+        try:
+            self._owner.acquire(blocking=False)
+        except Timeout:
+            return False
+        return True
+
+    def leave(self) -> None:
+        """Give up presence and ownership."""
+        if self._owner.is_locked:
+            self._owner.release()
+        if self._alive.is_locked:
+            with suppress(OSError):
+                self._at(f"{self._window}.alive").unlink()
+            self._alive.release()
+
+    def journal(self, run_id: str) -> Path:
+        """Where this window keeps the journal of a run."""
+        name = run_id if re.fullmatch(r"\w{1,40}", run_id, re.ASCII) else _digest(run_id)
+        return self._at(f"{self._window}.{name}.run")
+
+    @property
+    def draft(self) -> Path:
+        """Where this window keeps its draft."""
+        return self._at(f"{self._window}.draft")
+
+    @contextmanager
+    def orphans(self) -> Iterator[list[Path]]:
+        """Drafts and journals of windows that are gone, kept from others while the block runs.
+
+        Raises OSError.
+        """
+        held: list[FileLock] = []
+        mine: list[Path] = []
+        try:
+            gone: dict[str, bool] = {self._window: False}
+            for path in sorted(self._folder.iterdir()):
+                rest = path.name.removeprefix(self._prefix)
+                window, _, suffix = rest.partition(".")
+                if rest == path.name or suffix.rpartition(".")[2] not in ("draft", "run", "alive"):
+                    continue
+                if window not in gone:
+                    lock = file_lock(self._at(f"{window}.alive"))
+                    gone[window] = _try(lock)
+                    held.extend([lock] if gone[window] else [])
+                if gone[window] and not suffix.endswith("alive"):
+                    mine.append(path)
+            yield mine
+        finally:
+            for lock in held:
+                with suppress(OSError):
+                    Path(lock.lock_file).unlink()
+                lock.release()
+
+
+def _try(lock: FileLock) -> bool:
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        return False
+    return True
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:32]
+
+
+def write_draft(path: Path, draft: Draft, owned: bool) -> None:
+    """Store a draft in a sidecar. Raises StorageError."""
+    text = sound("".join(toml_table(draft_to_table(draft))))
+    write_atomically(path, dumps({"owned": owned, "draft": text}).encode())
+
+
+def read_draft(path: Path) -> StoredDraft | None:
+    """The draft in a sidecar; None where it holds none. Raises OSError."""
+    try:
+        stored = loads(path.read_bytes())
+        draft = draft_from_table(Fields(tomllib.loads(stored["draft"]), "the draft"))
+    except (BadField, ValueError, TypeError, KeyError):
+        return None
+    return StoredDraft(draft, stored.get("owned") is True)
