@@ -185,17 +185,21 @@ def test_hanging_up_frees_every_slot_within_a_second(server: Server, moment: str
     slow = {"prompt": list(range(100, 3100)), "max_tokens": 100, "stream": stream}
     if moment == "answer":
         slow = {"prompt": "Once", "max_tokens": 4000, "stream": stream, "ignore_eos": True}
+    alone = seconds_for_a_token(server)
     callers = [hold(server, slow, wait_for_answer=stream and moment == "answer") for _ in range(4)]
     for caller in callers:
         next(caller)
     time.sleep(0.5)  # The engine is at work by now; nothing outside tells when.
     for caller in callers:
         caller.close()
+    # One second to let go; a machine that is busy with other things is given what the answer takes on it.
+    assert seconds_for_a_token(server) < 1 + 3 * alone
+
+
+def seconds_for_a_token(server: Server) -> float:
     since = time.monotonic()
     server.complete(max_tokens=1)
-    assert (
-        time.monotonic() - since < 2
-    )  # One second to let go and one for the answer itself, on a busy machine.
+    return time.monotonic() - since
 
 
 def hold(server: Server, body: dict[str, Any], wait_for_answer: bool) -> Generator[None, None, None]:

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from workbench.domain.errors import EngineError
 from workbench.domain.json_values import JsonValue
 
-_PROMPT_BATCH = 64
+_PROMPT_BATCH = 32
 """Tokens of a prompt evaluated at a time: a hang-up is noticed between two batches."""
 _HTTP_SECONDS = 60
 
