@@ -22,25 +22,26 @@ class Divergence:
     """Each choice's token there; None where the choice has ended."""
 
 
-def common_prefix(choices: Sequence[Choice]) -> int:
-    """How many leading tokens all choices share, by text."""
+def common_prefix(choices: Sequence[Choice], start: int = 0) -> int:
+    """How many leading tokens all choices share, by text; so many as `start` are known to be shared."""
     if not choices:
         return 0
     first, others = choices[0], choices[1:]
     shared = min(map(len, choices))
-    for position in range(shared):
+    for position in range(start, shared):
         text = first.text_of(position)
         if any(other.text_of(position) != text for other in others):
             return position
     return shared
 
 
-def first_divergence(choices: Sequence[Choice]) -> Divergence | None:
+def first_divergence(choices: Sequence[Choice], start: int = 0) -> Divergence | None:
     """Where choices first part; None while all are equal as far as the shortest running one goes.
 
-    A choice that has ended where another goes on differs there.
+    A choice that has ended where another goes on differs there. So many tokens as `start` are known to be
+    shared.
     """
-    position = common_prefix(choices)
+    position = common_prefix(choices, start)
     if all(len(choice) == position for choice in choices):
         return None
     tokens = tuple(choice.token(position) if position < len(choice) else None for choice in choices)

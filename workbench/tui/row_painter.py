@@ -62,6 +62,10 @@ def paint(
             before = min(section.dim_before, source.seen)
             edge = source.span_of(before - 1)[1] if before else 0
             runs = _overlay(runs, len(source.prompt), edge, look.styles.dimmed)
+        if section.marked is not None and section.marked < source.seen:
+            runs = _overlay(
+                runs, *snapped(text, row.start, *source.span_of(section.marked)), look.styles.found
+            )
     else:
         runs = [Run(row.start, row.end, look.base + look.styles.figures)]
     if section.dimmed:
@@ -141,11 +145,16 @@ def _found(source: Body | object, row: Row, look: Look) -> Iterator[tuple[int, i
 
 def _segments(text: str, runs: Sequence[Run], row: Row, look: Look, width: int) -> list[Segment]:
     line = row.section * 3 + row.block
-    if text.isascii() and text.isprintable() and not look.whitespace:
-        return [
-            Segment(text[start - row.start : end - row.start], _at(style, start, line))
+    plain = text.removesuffix("\n")
+    if plain.isascii() and plain.isprintable() and not look.whitespace:
+        segments = [
+            Segment(plain[start - row.start : end - row.start], _at(style, start, line))
             for start, end, style in _joined(runs)
+            if start - row.start < len(plain)
         ]
+        if len(plain) < len(text) and len(plain) < width:
+            segments.append(Segment(" ", _at(runs[-1].style, row.end - 1, line)))
+        return segments
     parts = _Parts(look, line, width)
     of_run = iter(runs)
     run = next(of_run, None)

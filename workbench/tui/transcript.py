@@ -35,6 +35,8 @@ class Section:
     dimmed: bool = False
     dim_before: int = 0
     """Tokens before this one are dimmed: a prefix that all columns share."""
+    marked: int | None = None
+    """The token to point out: the first one in which columns differ."""
 
 
 class Fixed:
