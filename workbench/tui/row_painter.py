@@ -152,7 +152,7 @@ def _segments(text: str, runs: Sequence[Run], row: Row, look: Look, width: int) 
             for start, end, style in _joined(runs)
             if start - row.start < len(plain)
         ]
-        if len(plain) < len(text) and len(plain) < width:
+        if runs and len(plain) < len(text) and len(plain) < width:
             segments.append(Segment(" ", _at(runs[-1].style, row.end - 1, line)))
         return segments
     parts = _Parts(look, line, width)

@@ -143,6 +143,7 @@ class TokenView(ScrollView, can_focus=True):
         self._following = True
         self._fitting = False
         self._settling: Timer | None = None
+        self._thumb = (0, 0)
 
     # What is shown
 
@@ -310,6 +311,7 @@ class TokenView(ScrollView, can_focus=True):
                 self._scroll_y_to(transcript.y_of(place))
         finally:
             self._fitting = False
+        self._move_thumb()
 
     def _scroll_y_to(self, y: int) -> None:
         """Scroll without this counting as the user's own scrolling."""
@@ -319,17 +321,28 @@ class TokenView(ScrollView, can_focus=True):
                 self.scroll_to(y=y, animate=False, force=True)
         finally:
             self._fitting = fitting
-
-    def watch_virtual_size(self, size: Size) -> None:
-        """Show the new height in the scrollbar."""
-        if self.is_attached:
-            self.vertical_scrollbar.window_virtual_size = size.height
+        if not fitting:
+            self._move_thumb()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Follow the end from when the user gets there, until they leave it."""
+        if self._fitting:
+            self.refresh(self.size.region)
+            return
         super().watch_scroll_y(old_value, new_value)
-        if not self._fitting:
-            self._follow(round(new_value) >= self.max_scroll_y)
+        self._follow(round(new_value) >= self.max_scroll_y)
+
+    def _move_thumb(self) -> None:
+        """Show height and place in the scrollbar where that moves its thumb by half a cell.
+
+        The scrollbar costs as much as the text beside it, and would be drawn for every row that comes.
+        """
+        height, seen = max(self._transcript.height, 1), self.size.height
+        thumb = (2 * seen * seen // height, 2 * seen * self.scroll_offset.y // height)
+        if thumb != self._thumb and self.is_attached:
+            self._thumb = thumb
+            self.vertical_scrollbar.window_virtual_size = height
+            self.vertical_scrollbar.position = self.scroll_y
 
     def _follow(self, following: bool) -> None:
         if following != self._following:
