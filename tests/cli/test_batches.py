@@ -1,0 +1,84 @@
+"""`workbench compare` and `workbench sweep` against a loopback server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import cast
+
+from tests.cli.test_run import workbench
+from tests.client.loopback import DONE, Handler, Received, event, head, serving
+from workbench.domain.json_values import JsonObject
+
+
+def telling_temperature() -> Handler:
+    """A server whose answer is the temperature it was asked for."""
+
+    async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
+        text = str(received.json.get("temperature", "unset"))
+        writer.write(head() + event(text, finish_reason="stop") + DONE)
+        await writer.drain()
+
+    return handle
+
+
+async def test_presets_are_compared_on_every_prompt_with_one_seed(tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("one\ntwo\n")
+    async with serving(telling_temperature()) as server:
+        done = await workbench(
+            *("compare", "--prompts", str(prompts), "--preset", "greedy", "--preset", "creative"),
+            *("--endpoint", server.base_url, "--json"),
+        )
+    runs = cast(list[JsonObject], json.loads(done.out))
+    assert done.status == 0
+    requests = [cast(JsonObject, run["request"]) for run in runs]
+    assert [(run["preset"], request["prompt"]) for run, request in zip(runs, requests, strict=True)] == [
+        ("greedy", "one"),
+        ("creative", "one"),
+        ("greedy", "two"),
+        ("creative", "two"),
+    ]
+    assert len({request["seed"] for request in requests}) == 1
+
+
+async def test_a_comparison_is_a_table(tmp_path: Path) -> None:
+    session = tmp_path / "kept.toml"
+    async with serving(telling_temperature()) as server:
+        done = await workbench(
+            *("compare", "--prompt", "Once", "--preset", "greedy", "--preset", "creative"),
+            *("--endpoint", server.base_url, "--max-tokens", "9", "--session", str(session)),
+        )
+    assert done.status == 0
+    assert b"greedy (temperature 0" in done.out
+    assert [request.json["max_tokens"] for request in server.requests] == [9, 9]
+    assert session.read_text().count("[[runs]]") == 2
+
+
+async def test_an_unknown_preset_is_named_with_the_known_ones() -> None:
+    done = await workbench("compare", "--prompt", "x", "--preset", "greedy", "--preset", "warm")
+    assert done.status == 2
+    assert "no preset named 'warm'" in done.err
+    assert "balanced" in done.err
+
+
+async def test_a_sweep_sends_every_combination_and_shows_a_grid() -> None:
+    async with serving(telling_temperature()) as server:
+        done = await workbench(
+            *("sweep", "--prompt", "Once", "--vary", "temperature=0:1:0.5", "--vary", "top_p=0.5,1"),
+            *("--endpoint", server.base_url, "--measure", "tokens", "--yes"),
+        )
+    assert done.status == 0
+    sent = {(request.json["temperature"], request.json["top_p"]) for request in server.requests}
+    assert sent == {(t, p) for t in (0, 0.5, 1) for p in (0.5, 1)}
+    assert "6 requests, at most 96 tokens" in done.err
+    assert b"top_p 0.5" in done.out
+
+
+async def test_a_sweep_of_three_axes_is_refused() -> None:
+    done = await workbench(
+        *("sweep", "--prompt", "x", "--vary", "n=1", "--vary", "top_p=1", "--vary", "min_p=0")
+    )
+    assert done.status == 2
+    assert "one or two different fields" in done.err
