@@ -225,4 +225,4 @@ FIRST_DRAFT: Mapping[str, ParameterValue] = MappingProxyType({"max_tokens": 128,
 
 
 def _short(number: float) -> str:
-    return f"{number:g}" if abs(number) < 1e9 else f"{number:.0f}"
+    return str(number) if isinstance(number, int) else f"{number:g}"

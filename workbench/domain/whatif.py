@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, fsum, inf, log
+from math import exp, fsum, log
 
 LLAMA_ORDER = ("top_k", "top_p", "min_p", "temperature")
 """llama.cpp's order: temperature comes last, so the cuts are made on the model's own probabilities."""
+
+
+_LARGEST_VOCABULARY = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class Reshaped:
     shares: tuple[float | None, ...]
     """The share of each listed logprob, in the order given; 0 where cut; None where it had no number."""
     rest: float
-    """The share of what is not listed; reshaped by temperature as if it were one token."""
+    """The share of what is not listed; temperature reshapes it as the fewest tokens that it can be."""
     rest_is_exact: bool
     """Whether `rest`, and with it every share, is certain rather than an estimate."""
 
@@ -112,14 +115,17 @@ class _State:
             return
         if temperature == 1:
             return
-        best = max((one for one in self.weights if one), default=1.0)
+        known = [one for one in self.weights if one]
+        best, least = max(known, default=1.0), min(known, default=1.0)
 
         def hot(weight: float) -> float:
-            return exp((log(weight) - log(best)) / temperature) if weight > 0 else 0.0
+            return exp(min(log(weight) - log(best), 0.0) / temperature) if weight > 0 else 0.0
 
         self.weights = [None if one is None else hot(one) for one in self.weights]
         if self.rest:
-            self.rest, self.exact = hot(self.rest), False
+            # No token of the rest is likelier than the least likely listed one, so it is at least so many.
+            count = min(max(self.rest / least, 1.0), _LARGEST_VOCABULARY)
+            self.rest, self.exact = count * hot(self.rest / count), False
 
     def keep_likeliest(self, count: int) -> None:
         ranked = self.ranked()
@@ -155,7 +161,7 @@ class _State:
 
     def result(self) -> Reshaped:
         total = self.total()
-        if not total or total == inf:
-            return Reshaped(tuple(self.weights), self.rest, self.exact)
+        if not total:
+            return Reshaped(tuple(self.weights), 0.0, self.exact)
         shares = tuple(None if one is None else one / total for one in self.weights)
         return Reshaped(shares, self.rest / total, self.exact)

@@ -1,0 +1,96 @@
+"""A choice as a growing store of token columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.domain.choice import Alternative, Choice, Columns, Piece, Token
+
+numbers = st.none() | st.floats(-50, 0)
+ids = st.none() | st.integers(0, 2**40)
+raws = st.none() | st.binary(max_size=4)
+alternatives = st.lists(st.builds(Alternative, st.text(max_size=3), numbers, ids, raws), max_size=3).map(
+    tuple
+)
+pieces = st.lists(st.builds(Piece, st.text(max_size=4), numbers, alternatives, ids, raws), max_size=8)
+
+
+def stored(pieces: Sequence[Piece]) -> Choice:
+    choice = Choice(0)
+    for place, piece in enumerate(pieces):
+        choice.append(piece, place / 10)
+    return choice
+
+
+@given(pieces)
+def test_every_token_is_read_back_as_it_was_stored(pieces: list[Piece]) -> None:
+    choice = stored(pieces)
+    assert [Piece(one.text, one.logprob, one.alternatives, one.id, one.raw) for one in choice] == pieces
+    assert [one.at for one in choice] == [place / 10 for place in range(len(pieces))]
+
+
+@given(pieces)
+def test_the_texts_of_the_tokens_join_to_the_text(pieces: list[Piece]) -> None:
+    choice = stored(pieces)
+    assert choice.text == "".join(piece.text for piece in pieces)
+    assert choice.length == len(choice.text)
+    assert all(choice.text[one.start :].startswith(one.text) for one in choice)
+
+
+@given(pieces, pieces)
+def test_columns_extend_a_choice_by_exactly_what_they_were_taken_from(
+    first: list[Piece], then: list[Piece]
+) -> None:
+    choice = stored(first)
+    choice.extend(stored(then).columns())
+    whole = stored(first + then)
+    assert [one._replace(at=0) for one in choice] == [one._replace(at=0) for one in whole]
+    assert choice.text == whole.text
+
+
+@given(pieces, st.integers(0, 8))
+def test_columns_from_a_token_on_are_the_tail(pieces: list[Piece], start: int) -> None:
+    start = min(start, len(pieces))
+    tail = Choice(0)
+    tail.extend(stored(pieces).columns(start))
+    expected = stored(pieces[start:])
+    assert [one._replace(at=0) for one in tail] == [one._replace(at=0) for one in expected]
+
+
+def test_columns_of_unequal_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="unequal length"):
+        Choice(0).extend(Columns(texts=["a"]))
+
+
+def test_tokens_are_found_by_the_character_that_they_complete() -> None:
+    choice = stored([Piece("ab"), Piece(""), Piece("c")])
+    assert [choice.token_at(offset) for offset in range(3)] == [0, 0, 2]
+
+
+def test_replacing_tokens_tells_readers_to_begin_again() -> None:
+    choice = stored([Piece("a")])
+    choice.replace([Piece("b", -1.0), Piece("c")], [0.1, 0.2])
+    assert (choice.text, choice.revision, list(choice.at)) == ("bc", 1, [0.1, 0.2])
+    assert isnan(choice.logprobs[1])
+
+
+def token(logprob: float | None, *listed: Alternative, id: int | None = None, text: str = "a") -> Token:
+    return Token(0, 0, text, logprob, 0, id, None, listed)
+
+
+def test_rank_counts_the_likelier_alternatives() -> None:
+    assert token(-2.0, Alternative("b", -1.0), Alternative("a", -2.0)).rank == 2
+    assert token(-2.0).rank is None
+    assert token(None, Alternative("b", -1.0)).rank is None
+
+
+def test_a_token_is_listed_by_its_id_or_by_its_text() -> None:
+    assert token(-1.0, Alternative("a", -1.0)).is_listed
+    assert token(-1.0, Alternative("x", -1.0, 7), id=7).is_listed
+    assert not token(-1.0, Alternative("a", -1.0, 8), id=7).is_listed
+    assert not token(-1.0, Alternative("b", -1.0)).is_listed

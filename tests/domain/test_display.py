@@ -1,0 +1,58 @@
+"""Text from outside, made safe for a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.domain.display import escape_character, is_control, one_line, show_bytes, visible
+
+anything = st.text(st.characters(exclude_categories=()))
+DANGEROUS = {"Cc", "Cs", "Zl", "Zp"}
+
+
+@given(anything)
+def test_nothing_visible_makes_a_terminal_act(text: str) -> None:
+    shown = visible(text)
+    assert not [one for one in shown if unicodedata.category(one) in DANGEROUS and one not in "\n\t"]
+    assert not set(shown) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f")
+
+
+@given(anything)
+def test_making_visible_twice_changes_nothing_more(text: str) -> None:
+    assert visible(visible(text)) == visible(text)
+
+
+@pytest.mark.parametrize(
+    ("character", "shown"),
+    [("\x1b", "\\e"), ("\r", "\\r"), ("\x9b", "\\x9b"), ("\u202e", "\\u202e"), ("\U000e0001", "\\U000e0001")],
+)
+def test_a_control_character_shows_as_its_escape(character: str, shown: str) -> None:
+    assert is_control(character)
+    assert escape_character(character) == shown
+    assert visible(f"a{character}b") == f"a{shown}b"
+
+
+def test_letters_blanks_line_ends_and_tabs_stay() -> None:
+    text = "naïve 漢字 [red]\n\tx"
+    assert visible(text) == text
+
+
+def test_a_joiner_stays_where_it_joins_and_shows_elsewhere() -> None:
+    assert visible("👩\u200d🚀") == "👩\u200d🚀"
+    assert visible("a\u200db") == "a\\u200db"
+    assert visible("\u200d") == "\\u200d"
+
+
+@given(anything, st.integers(1, 40))
+def test_one_line_is_one_short_line(text: str, limit: int) -> None:
+    line = one_line(text, limit)
+    assert "\n" not in line
+    assert len(line) <= limit
+
+
+def test_bytes_show_as_hex() -> None:
+    assert show_bytes(b"\xe2\x80") == "\\xe2\\x80"

@@ -1,0 +1,90 @@
+"""The figures of a completion."""
+
+from __future__ import annotations
+
+from math import exp, inf, log, nan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.domain.builders import choice_of, piece, run_of
+from workbench.domain.choice import Alternative, Token
+from workbench.domain.figures import (
+    coverage,
+    distinct,
+    entropy,
+    listed_logprobs,
+    mean_logprob,
+    perplexity,
+    probability,
+    tokens_per_second,
+)
+
+logprobs = st.lists(st.floats(-20, 0), min_size=1, max_size=20)
+
+
+@given(logprobs)
+def test_perplexity_is_never_below_one(values: list[float]) -> None:
+    found = perplexity(values)
+    assert found is not None
+    assert found >= 1
+
+
+@given(st.integers(1, 1000), st.integers(1, 50))
+def test_the_perplexity_of_equal_guesses_is_their_number(choices: int, tokens: int) -> None:
+    assert perplexity([log(1 / choices)] * tokens) == pytest.approx(choices)
+
+
+def test_tokens_without_a_logprob_are_left_out() -> None:
+    assert mean_logprob([-1.0, nan, -3.0]) == -2.0
+    assert mean_logprob([nan]) is None
+    assert perplexity([]) is None
+
+
+def test_an_impossible_token_makes_an_infinite_perplexity() -> None:
+    assert perplexity([-inf, -1.0]) == inf
+    assert perplexity([-1e6]) == inf
+
+
+@given(logprobs)
+def test_coverage_is_a_probability(values: list[float]) -> None:
+    found = coverage(values)
+    assert found is not None
+    assert 0 <= found <= 1
+
+
+def test_entropy_counts_the_rest_as_one_outcome() -> None:
+    assert entropy([log(0.5)]) == pytest.approx(log(2))
+    assert entropy([log(0.25)] * 4) == pytest.approx(log(4))
+    assert entropy([0.0]) == 0
+    assert entropy([]) is None
+
+
+@given(logprobs)
+def test_entropy_is_never_negative_nor_above_the_number_of_outcomes(values: list[float]) -> None:
+    found = entropy(values)
+    assert found is not None
+    assert -1e-9 <= found <= log(len(values) + 1) + 1e-9
+
+
+def test_probability_never_leaves_its_range() -> None:
+    assert probability(None) is None
+    assert probability(1e-9) == 1
+    assert probability(-1.0) == exp(-1.0)
+
+
+def test_an_unlisted_token_counts_among_the_listed() -> None:
+    token = Token(0, 0, "a", -3.0, 0, None, None, (Alternative("b", -1.0), Alternative("c", None)))
+    assert listed_logprobs(token) == [-1.0, -3.0]
+
+
+def test_speed_leaves_the_first_tokens_wait_out() -> None:
+    run = run_of(choice_of([piece("a"), piece("b"), piece("c")]))
+    assert tokens_per_second(run) == pytest.approx(10)
+    assert tokens_per_second(run_of(choice_of(["a"]))) is None
+
+
+def test_distinct_is_the_share_of_different_pairs() -> None:
+    assert distinct(choice_of(["a", "b", "a", "b", "a"])) == 0.5
+    assert distinct(choice_of(["a"])) is None
