@@ -52,8 +52,7 @@ async def workbench(
         async with app.run_test(size=size) as pilot:
             await until(pilot, lambda: app.screen is app.main and app.main.focused is not None)
             yield app, pilot, loopback
-            await app.main.aclose()
-            await services.aclose()
+            await app.leave()
 
 
 async def until(pilot: Pilot[int], condition: Callable[[], bool]) -> None:

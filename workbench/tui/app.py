@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar
 
 from textual import on
@@ -12,7 +13,7 @@ from textual.app import App
 from textual.binding import BindingType
 
 from workbench.domain.errors import StorageError
-from workbench.storage.config import DEFAULT_THEME, chosen_theme, load_state, save_state
+from workbench.storage.config import DEFAULT_THEME, State, chosen_theme, load_state, save_state
 from workbench.tui.colours import detect_depth, theme_for, token_styles
 from workbench.tui.hangup import let_go_of_terminal
 from workbench.tui.screens.main import MainScreen
@@ -44,7 +45,8 @@ class WorkbenchApp(App[int]):
         self._load_themes()
         wanted = chosen_theme(services.config, self._state)
         self.theme = theme_for(wanted, self._depth, self.themes, DEFAULT_THEME).name
-        self.main = MainScreen(services, self._styles())
+        last = Path(self._state.session) if self._state.session else None
+        self.main = MainScreen(services, self._styles(), last if last and last.exists() else None)
 
     def _load_themes(self) -> None:
         self.themes = load_themes(self._themes_folder)
@@ -82,16 +84,23 @@ class WorkbenchApp(App[int]):
 
     @on(MainScreen.ThemeChosen)
     def _remember_theme(self, event: MainScreen.ThemeChosen) -> None:
-        self._state = replace(self._state, theme=event.name)
+        self._remember(replace(self._state, theme=event.name))
+
+    @on(MainScreen.SessionOpened)
+    def _remember_session(self, event: MainScreen.SessionOpened) -> None:
+        self._remember(replace(self._state, session=str(event.path or "")))
+
+    def _remember(self, state: State) -> None:
+        self._state = state
         try:
             save_state(self.services.folders, self._state)
         except StorageError as problem:
-            self.notify(str(problem), title="Theme", severity="warning", markup=False)
+            self.notify(str(problem), title="State", severity="warning", markup=False)
 
     # --- leaving -----------------------------------------------------------------------------------------
 
     def _hang_up(self) -> None:
-        pass
+        self.main.save_now()
         let_go_of_terminal()
         self._end()
 
@@ -101,6 +110,7 @@ class WorkbenchApp(App[int]):
     async def leave(self) -> None:
         """Stop what streams, keep what came, and go."""
         await self.main.aclose()
+        self._remember(replace(self._state, session=str(self.main.session_path or "")))
         await self.services.aclose()
         self.exit(0)
 

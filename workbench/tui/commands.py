@@ -17,6 +17,9 @@ class Where(StrEnum):
     PARAMETERS = "parameters"
     OUTPUT = "output"
     INSPECTOR = "inspector"
+    COMPARE = "compare"
+    REPLAY = "replay"
+    SESSIONS = "sessions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +114,15 @@ COMMANDS: tuple[Command, ...] = (
         "Copy or stop",
         "Copy what is selected, else stop the stream; never quits.",
     ),
+    Command("save", ("ctrl+s",), "Save", "Name the session and save it.", footer=12),
+    Command("sessions", ("ctrl+o",), "Sessions", "Open another session.", footer=13),
     Command("new", ("ctrl+n",), "New", "Begin a new session; this one stays saved.", footer=11),
-    Command("edit_prompt", ("f9",), "Editor", "Edit the prompt in $EDITOR.", footer=12),
+    Command("edit_prompt", ("f9",), "Editor", "Edit the prompt in $EDITOR.", footer=14),
     Command("quit", ("ctrl+q",), "Quit", "Leave; asks only while something streams.", footer=10),
     Command("choose_endpoint", ("ctrl+t",), "Endpoint", "Choose where requests are sent.", footer=8),
+    Command("compare", ("f8",), "Compare", "Presets side by side on this prompt and one seed.", footer=9),
+    Command("choose_preset", ("ctrl+l",), "Preset", "Apply a preset; each shows what it would change."),
+    Command("save_preset", (), "Save preset", "Keep the panel's parameters as a preset."),
     Command("choose_model", (), "Model", "Choose the model, from the endpoint's list or by name."),
     Command("choose_theme", (), "Theme", "Choose a theme; each is shown while you look."),
     Command("choose_kind", (), "Prompt kind", "Text, texts, token ids, or lists of token ids."),
@@ -155,8 +163,80 @@ COMMANDS: tuple[Command, ...] = (
     Command("toggle_whitespace", ("w",), "Whitespace", "Show blanks, tabs and line ends.", Where.OUTPUT),
     Command("find", ("slash",), "Find", "Find a text in the output.", Where.OUTPUT),
     Command("copy_answer", ("y",), "Copy", "Copy the answer's exact text.", Where.OUTPUT),
+    Command("replay", ("p",), "Replay", "Play the run again, offline, at its recorded pace.", Where.OUTPUT),
+    Command(
+        "rerun",
+        ("r",),
+        "Re-run",
+        "Send the run again as it was and compare it token by token.",
+        Where.OUTPUT,
+    ),
     Command("-row", ("up", "down"), "Row", "Previous, next alternative.", Where.INSPECTOR, shown="↑ ↓"),
     Command("-choose", ("enter",), "Branch", "Run on with the alternative of the row.", Where.INSPECTOR),
+    Command(
+        "-column",
+        ("tab", "shift+tab"),
+        "Column",
+        "Next, previous column; or its number.",
+        Where.COMPARE,
+        footer=1,
+        shown="Tab 1–8",
+    ),
+    Command("-stop", ("escape",), "Stop", "Stop this column, then all, then leave.", Where.COMPARE, footer=0),
+    Command(
+        "-stop_all", ("ctrl+c",), "Stop all", "Copy the selection, else stop all.", Where.COMPARE, footer=2
+    ),
+    Command(
+        "-adopt",
+        ("a", "enter"),
+        "Adopt",
+        "Back to the panel, with this column's parameters, endpoint and model.",
+        Where.COMPARE,
+        footer=3,
+    ),
+    Command(
+        "-keep",
+        ("k",),
+        "Keep",
+        "Keep only this column on the screen; the other runs stay in the session.",
+        Where.COMPARE,
+        footer=4,
+    ),
+    Command(
+        "-difference",
+        ("d",),
+        "Difference",
+        "To the first token in which the answers differ.",
+        Where.COMPARE,
+        footer=5,
+    ),
+    Command("-copy_column", ("y",), "Copy", "Copy this column's exact text.", Where.COMPARE, footer=6),
+    Command(
+        "-compare_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.COMPARE, footer=7
+    ),
+    Command("-close_replay", ("escape",), "Back", "Leave the replay.", Where.REPLAY, footer=0),
+    Command("-pause", ("space",), "Pause", "Pause or go on; at the end, play again.", Where.REPLAY, footer=1),
+    Command("-step_token", ("s", "enter"), "Step", "Pause and show one more token.", Where.REPLAY, footer=2),
+    Command(
+        "-speed", ("plus", "minus"), "Speed", "Twice or half as fast.", Where.REPLAY, footer=3, shown="+ -"
+    ),
+    Command("-all", ("0",), "All", "Show all that is left at once.", Where.REPLAY, footer=4),
+    Command("-from_start", ("r",), "From start", "Play from the start.", Where.REPLAY, footer=5),
+    Command(
+        "-replay_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.REPLAY, footer=6
+    ),
+    Command("-open", ("enter",), "Open", "Go on with the session.", Where.SESSIONS, footer=0),
+    Command("-close_sessions", ("escape",), "Back", "Leave the list.", Where.SESSIONS, footer=1),
+    Command("-rename", ("ctrl+r",), "Rename", "Give the session another title.", Where.SESSIONS, footer=2),
+    Command("-tag", ("ctrl+t",), "Tags", "Change the session's tags.", Where.SESSIONS, footer=3),
+    Command(
+        "-duplicate", ("ctrl+d",), "Duplicate", "Copy the session into a new file.", Where.SESSIONS, footer=4
+    ),
+    Command(
+        "-delete", ("ctrl+x",), "Delete", "Put the session away; can be undone.", Where.SESSIONS, footer=5
+    ),
+    Command("-undelete", ("ctrl+z",), "Undo", "Bring back what was deleted last.", Where.SESSIONS, footer=6),
+    Command("-sessions_help", ("f1",), "Help", "The keys of this screen.", Where.SESSIONS, footer=7),
 )
 """Every command, in the order in which people meet them."""
 

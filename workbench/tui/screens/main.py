@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
+from pathlib import Path
 
 from textual import on
-from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, TextArea
 
-from workbench.domain.endpoint import Endpoint
-from workbench.domain.errors import BadValueError, WorkbenchError
-from workbench.domain.parameters import FIRST_DRAFT
-from workbench.domain.prompt import Prompt, PromptKind, TextPrompt, count_prompts
+from workbench.domain.prompt import Prompt
 from workbench.domain.request import Parameters, Request
-from workbench.domain.run import Failure, Outcome, Parent, Run
+from workbench.domain.run import Outcome, Parent, Run
 from workbench.domain.whatif import Sampling
 from workbench.runner.branching import branch_at, continue_after
 from workbench.tui.run_controller import RunController
-from workbench.tui.screens.choosing import choose_endpoint, choose_kind, choose_model, choose_theme
-from workbench.tui.screens.frame import FrameScreen
+from workbench.tui.screens.presetting import PresetScreen
 from workbench.tui.screens.question import Question
 from workbench.tui.services import Services
 from workbench.tui.token_styles import TokenStyles
@@ -34,57 +27,39 @@ from workbench.tui.widgets.parameter_panel import ParameterPanel
 FRAMES_A_SECOND = 30
 """How often the panes look for new tokens while something streams."""
 
-EXAMPLE = "The lighthouse keeper opened the door and"
-"""The prompt of the very first draft."""
 
-
-class MainScreen(FrameScreen):
+class MainScreen(PresetScreen):
     """Passes between the panes and the controller, which knows how a run is sent."""
 
-    @dataclass
-    class ThemeChosen(Message):
-        """A theme was chosen, to be remembered."""
-
-        name: str
-
-    def __init__(self, services: Services, styles: TokenStyles) -> None:
-        super().__init__(styles)
-        self.services = services
-        self.endpoint = services.endpoint
-        self.model = services.model
+    def __init__(self, services: Services, styles: TokenStyles, session: Path | None = None) -> None:
+        super().__init__(services, styles, session)
         self._runs = RunController(services, self._run_ended)
         self._frames: Timer | None = None
         self._undo: list[Prompt] = []
 
-    def on_mount(self) -> None:
-        """Show the first draft, ready to run."""
+    async def on_mount(self) -> None:
+        """Get ready to look for tokens."""
         self._frames = self.set_interval(1 / FRAMES_A_SECOND, self._frame, pause=True)
-        self.prompt.set_prompt(TextPrompt(EXAMPLE))
-        self.parameters.set_parameters(Parameters(FIRST_DRAFT))
-        self.use_endpoint(self.endpoint)
-        self.inspector.show(None)
-        self.prompt.focus()
-        for problem in self.services.problems:
-            self.notify(str(problem), title="Configuration", severity="warning", markup=False, timeout=10)
 
     @property
     def is_streaming(self) -> bool:
         """Whether something streams."""
-        return self._runs.is_running
+        return self._runs.is_running or self.is_comparing
 
     async def aclose(self) -> None:
-        """Stop what streams and wait until it has ended."""
+        """Stop what streams, wait until it has ended, and write everything."""
         await self._runs.aclose()
+        await super().aclose()
 
     # --- sending -----------------------------------------------------------------------------------------
 
     def action_run(self) -> None:
         """Send the draft."""
-        self._try(self._run_draft)
+        self.attempt(self._run_draft)
 
     def action_run_again(self) -> None:
         """Send the draft with a fresh seed; the pinned one stays in the panel."""
-        self._try(lambda: self._run_draft(seed=random.getrandbits(31)))
+        self.attempt(lambda: self._run_draft(seed=random.getrandbits(31)))
 
     def action_stop(self) -> None:
         """Close the search or the drawer, else stop what streams."""
@@ -99,14 +74,10 @@ class MainScreen(FrameScreen):
         parameters = self.parameters.parameters
         if seed is not None:
             parameters = parameters.set("seed", seed)
-        self._ask_and_send(Request(self.prompt.prompt, self._model, parameters), None)
+        self._ask_and_send(Request(self.prompt.prompt, self.asked_model, parameters), None)
 
     def _run_branch(self, prompt: Prompt, parent: Parent) -> None:
-        self._ask_and_send(Request(prompt, self._model, self.parameters.parameters), parent)
-
-    @property
-    def _model(self) -> str:
-        return self.model or self.endpoint.model
+        self._ask_and_send(Request(prompt, self.asked_model, self.parameters.parameters), parent)
 
     def _ask_and_send(self, request: Request, parent: Parent | None) -> None:
         if not self.endpoint.lenient:
@@ -128,23 +99,18 @@ class MainScreen(FrameScreen):
         run = Run(request, self.endpoint.name, parent=parent)
         self.output.begin(run)
         self._runs.start(run, self.endpoint)
+        self.keeper.began(run)
         self.footer.running = True
         if self._frames is not None:
             self._frames.resume()
         self._frame()
-
-    def _try(self, action: Callable[[], None]) -> None:
-        try:
-            action()
-        except BadValueError as problem:
-            failure = Failure(problem.title, problem.message, problem.hint)
-            self.output.fail(failure, "nothing was sent", problem.field)
 
     def _frame(self) -> None:
         self.output.pull()
         self.header.state = self._runs.state
 
     def _run_ended(self, run: Run) -> None:
+        self.keeper.ended(run)
         if not self.is_attached:
             return
         self.output.end(run)
@@ -175,7 +141,7 @@ class MainScreen(FrameScreen):
 
     @on(OutputPane.AlternativeTaken)
     def _take_alternative(self, event: OutputPane.AlternativeTaken) -> None:
-        self._try(
+        self.attempt(
             lambda: self._run_branch(*branch_at(event.run, event.choice, event.position, event.alternative))
         )
 
@@ -192,68 +158,14 @@ class MainScreen(FrameScreen):
             self._undo.append(before)
             self.prompt.set_prompt(branch.prompt)
 
-        self._try(join_and_send)
-
-    @on(TextArea.Changed, "#prompt")
-    def _count_prompts(self) -> None:
-        with suppress(BadValueError):
-            self.parameters.set_prompt_count(count_prompts(self.prompt.prompt))
+        self.attempt(join_and_send)
 
     @on(OutputPane.UndoAsked)
     def _undo_continue(self) -> None:
         if self._undo:
             self.prompt.set_prompt(self._undo.pop())
 
-    # --- choosing ----------------------------------------------------------------------------------------
-
-    def action_choose_endpoint(self) -> None:
-        """Choose where requests are sent."""
-        choose_endpoint(self.app, self.services, self.endpoint, self.use_endpoint)
-
-    @on(ParameterPanel.ModelAsked)
-    def action_choose_model(self) -> None:
-        """Choose the model."""
-        choose_model(self.app, self.services, self.endpoint, self.model, self.use_model)
-
-    def action_choose_theme(self) -> None:
-        """Choose a theme."""
-        choose_theme(self.app, lambda name: self.post_message(self.ThemeChosen(name)))
-
-    def action_choose_kind(self) -> None:
-        """Choose what the prompt is made of."""
-
-        def take(kind: PromptKind) -> None:
-            self._try(lambda: self.prompt.set_kind(kind))
-
-        choose_kind(self.app, self.prompt.kind, take)
-
-    def action_edit_prompt(self) -> None:
-        """Edit the prompt in the person's editor."""
-        environment = dict(self.services.environment)
-        if self.services.config.editor:
-            environment["VISUAL"] = self.services.config.editor
-        try:
-            self.prompt.edit_elsewhere(environment)
-        except WorkbenchError as problem:
-            self.notify(str(problem), title="Editor", severity="error", markup=False)
-
-    def use_endpoint(self, endpoint: Endpoint) -> None:
-        """Send to another endpoint from now on, and ask for its own model."""
-        if endpoint.name != self.endpoint.name:
-            self.model = ""
-        self.endpoint = endpoint
-        self.parameters.limits = endpoint.limits
-        self.header.endpoint = endpoint.name
-        self._show_model()
-
-    def use_model(self, model: str) -> None:
-        """Ask for another model from now on."""
-        self.model = model
-        self._show_model()
-
-    def _show_model(self, answered: str = "") -> None:
-        self.parameters.set_model(self._model)
-        self.header.model = self._model or answered
+    # --- copying ---------------------------------------------------------------------------------------
 
     def copy_or_stop(self, top: Screen[object]) -> None:
         """Copy what is selected on the screen on top, else stop the stream."""
@@ -264,6 +176,7 @@ class MainScreen(FrameScreen):
             self.notify(f"Copied {len(text)} characters.", markup=False, timeout=2)
         else:
             self._runs.stop()
+            self.stop_comparing()
 
 
 def _sampling(parameters: Parameters) -> Sampling:

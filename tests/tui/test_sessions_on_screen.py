@@ -1,0 +1,118 @@
+"""What is typed and streamed is kept without being asked, and comes back at the next start."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tests.client.loopback import answering, hanging, head
+from tests.tui.scripted import answer, logprob_event, until, workbench
+from workbench.domain.prompt import TextPrompt
+from workbench.domain.run import Outcome
+from workbench.storage.session_store import SessionStore
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.naming import Naming
+from workbench.tui.screens.popup import Picker
+
+BROKEN = 'format = 1\nid = "x\n'
+
+
+def sessions() -> list[Path]:
+    """The session files there are."""
+    return sorted(Path(os.environ["WORKBENCH_HOME"], "data", "sessions").glob("*.toml"))
+
+
+def write_broken(folder: Path) -> Path:
+    """A session file that is no TOML."""
+    folder.mkdir(parents=True)
+    path = folder / "broken.toml"
+    path.write_text(BROKEN)
+    return path
+
+
+def run_ended(app: WorkbenchApp) -> bool:
+    """Whether there is a run and the newest has ended."""
+    return bool(app.main.output.runs) and not app.main.output.runs[-1].is_running
+
+
+async def run_once(app: WorkbenchApp, pilot: Pilot[int]) -> None:
+    """Send the draft and wait until its answer is written."""
+    await pilot.press("ctrl+j")
+    await until(pilot, partial(run_ended, app))
+    await until(pilot, lambda: not app.main.keeper.is_unsaved)
+
+
+async def test_looking_around_writes_nothing() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await pilot.press("f4", "c", "f2")
+        app.main.save_now()
+        assert not sessions()
+
+
+async def test_a_finished_run_is_in_a_file_at_once() -> None:
+    async with workbench(answering(answer(" went", " in"))) as (app, pilot, _):
+        await run_once(app, pilot)
+        (path,) = sessions()
+    runs = SessionStore.open(path).session.runs
+    assert [run.ordered[0].text for run in runs] == [" went in"]
+
+
+async def test_the_next_start_goes_on_where_this_one_ended() -> None:
+    async with workbench(answering(answer(" went"))) as (app, pilot, _):
+        await pilot.press(*"!?", "f3")
+        await run_once(app, pilot)
+        prompt, parameters = app.main.prompt.prompt, app.main.parameters.parameters
+    async with workbench(answering(answer(" went"))) as (app, pilot, _):
+        await until(pilot, lambda: len(app.main.output.runs) == 1)
+        assert app.main.prompt.prompt == prompt
+        assert app.main.parameters.parameters == parameters
+
+
+async def test_what_streamed_is_kept_when_the_process_ends_in_the_middle() -> None:
+    async with workbench(hanging(head() + logprob_event(" went"))) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and app.main.output.runs[0].tokens == 1)
+        app.main.save_now()
+        (path,) = sessions()
+        beside = [one for one in path.parent.rglob("*") if one.is_file() and one != path]
+        assert any(b" went" in one.read_bytes() for one in beside)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.main.output.runs[0].outcome is Outcome.STOPPED)
+        await until(pilot, lambda: not app.main.keeper.is_unsaved)
+    assert SessionStore.open(path).session.runs[0].ordered[0].text == " went"
+
+
+async def test_a_session_is_named_left_for_a_new_one_and_opened_again() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await run_once(app, pilot)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, Naming))
+        app.screen.query_one(Input).value = "light[house"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.main.header.session == "light[house")
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: app.main.header.session == "untitled")
+        assert not app.main.output.runs
+        assert app.main.prompt.prompt == TextPrompt("")
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.main.header.session == "light[house")
+        await until(pilot, lambda: len(app.main.output.runs) == 1)
+
+
+async def test_a_broken_session_is_shown_with_its_error_and_not_overwritten() -> None:
+    folder = Path(os.environ["WORKBENCH_HOME"], "data", "sessions")
+    broken = write_broken(folder)
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.main.output.error.has_class("-shown"))
+        await pilot.press("f2", "z")
+        app.main.save_now()
+    assert broken.read_text() == BROKEN

@@ -1,0 +1,283 @@
+"""The draft of the main screen: what is sent, where to, and the session that keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual import on
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import TextArea
+
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError, StorageError, WorkbenchError
+from workbench.domain.parameters import FIRST_DRAFT
+from workbench.domain.prompt import PromptKind, count_prompts
+from workbench.domain.request import Parameters
+from workbench.domain.run import Failure
+from workbench.domain.session import Draft
+from workbench.storage.endpoints import endpoint_for
+from workbench.tui.screens.choosing import (
+    choose_endpoint,
+    choose_kind,
+    choose_model,
+    choose_session,
+    choose_theme,
+)
+from workbench.tui.screens.frame import FrameScreen
+from workbench.tui.screens.naming import Naming
+from workbench.tui.services import Services
+from workbench.tui.session_keeper import SessionKeeper
+from workbench.tui.token_styles import TokenStyles
+from workbench.tui.widgets.parameter_panel import ParameterPanel
+
+EXAMPLE = "The lighthouse keeper opened the door and"
+"""The prompt of the very first draft."""
+
+SAVE_SECONDS = 1.0
+"""How often what changed is written."""
+
+
+class DraftScreen(FrameScreen):
+    """Holds the draft, lets a person choose what it is sent to, and keeps it in a session."""
+
+    @dataclass
+    class ThemeChosen(Message):
+        """A theme was chosen, to be remembered."""
+
+        name: str
+
+    @dataclass
+    class SessionOpened(Message):
+        """Another session's file is the one to come back to."""
+
+        path: Path | None
+
+    @dataclass
+    class SaveFailed(Message):
+        """Something could not be written; it is still in memory."""
+
+        problem: StorageError
+
+    def __init__(self, services: Services, styles: TokenStyles, session: Path | None) -> None:
+        """`session` is the file to go on with, None to begin with the example."""
+        super().__init__(styles)
+        self.services = services
+        self.endpoint = services.endpoint
+        self.model = services.model
+        self.keeper = SessionKeeper(
+            services.folders.data / "sessions",
+            lambda problem: self.post_message(self.SaveFailed(problem)),
+            enabled=services.config.autosave,
+        )
+        self.session_path = session
+        """The session's file, once there is one."""
+        self._keeping: Timer | None = None
+
+    @property
+    def asked_model(self) -> str:
+        """The model that a request names: the one chosen, else the endpoint's own; empty names none."""
+        return self.model or self.endpoint.model
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether something streams."""
+        return False
+
+    async def on_mount(self) -> None:
+        """Show the draft, ready to run."""
+        self.inspector.show(None)
+        self._begin_with_example()
+        self.prompt.focus()
+        self._keeping = self.set_interval(SAVE_SECONDS, self._keep)
+        for problem in self.services.problems:
+            self.notify(str(problem), title="Configuration", severity="warning", markup=False, timeout=10)
+        if self.session_path is not None:
+            self.call_after_refresh(self.open_session, self.session_path)
+
+    async def aclose(self) -> None:
+        """Write everything and let go of the session; `session_path` is where it is."""
+        if self._keeping is None:
+            return
+        self._keeping.stop()
+        self._keeping = None
+        self.keeper.edited(self.draft)
+        await self.keeper.settle()
+        self.session_path = self.keeper.path
+        await self.keeper.close()
+
+    # --- the draft ---------------------------------------------------------------------------------------
+
+    @property
+    def draft(self) -> Draft:
+        """What editor and panel hold, whether or not it could be sent."""
+        # What is being typed is the panel's until it is a value.
+        with suppress(BadValueError):
+            self._parameters = self.parameters.parameters
+        return Draft(self.endpoint.name, self.model, "", self.prompt.text, self.prompt.kind, self._parameters)
+
+    _parameters = Parameters()
+    """The last parameters that were all values."""
+
+    def show_draft(self, draft: Draft) -> None:
+        """Let editor and panel hold another draft."""
+        self.prompt.set_kind(draft.kind)
+        self.prompt.load_text(draft.prompt)
+        self.parameters.set_parameters(draft.parameters)
+        if draft.endpoint and draft.endpoint != self.endpoint.name:
+            try:
+                self.use_endpoint(endpoint_for(draft.endpoint, None, self.services.endpoints))
+            except BadValueError as problem:
+                self.notify(str(problem), title="Endpoint", severity="warning", markup=False)
+        self.use_model(draft.model)
+
+    def _begin_with_example(self) -> None:
+        self.show_draft(Draft(prompt=EXAMPLE, parameters=Parameters(FIRST_DRAFT)))
+        self.use_endpoint(self.endpoint)
+        self.keeper.begin_with(self.draft)
+        self._show_session()
+
+    @on(TextArea.Changed, "#prompt")
+    def _count_prompts(self) -> None:
+        # Where it is no prompt, the editor's own frame says so.
+        with suppress(BadValueError):
+            self.parameters.set_prompt_count(count_prompts(self.prompt.prompt))
+
+    def attempt(self, action: Callable[[], object]) -> None:
+        """Do something; where a value is not allowed, say so in the output and that nothing was sent."""
+        try:
+            action()
+        except BadValueError as problem:
+            failure = Failure(problem.title, problem.message, problem.hint)
+            self.output.fail(failure, "nothing was sent", problem.field)
+
+    # --- the session -------------------------------------------------------------------------------------
+
+    def _keep(self) -> None:
+        self.keeper.edited(self.draft)
+        self.keeper.tick()
+        self._show_session()
+
+    def save_now(self) -> None:
+        """Write everything before returning."""
+        self.keeper.edited(self.draft)
+        self.keeper.save_now()
+
+    def _show_session(self) -> None:
+        self.header.session = self.keeper.title
+        self.header.unsaved = self.keeper.is_unsaved
+        if self.keeper.path != self.session_path:
+            self.session_path = self.keeper.path
+            self.post_message(self.SessionOpened(self.session_path))
+
+    @on(SaveFailed)
+    def _tell_save_failed(self, event: SaveFailed) -> None:
+        self.notify(str(event.problem), title="Not saved", severity="error", markup=False, timeout=10)
+
+    def action_save(self) -> None:
+        """Ask for the session's name and save it."""
+
+        async def named(name: str | None) -> None:
+            if name is not None:
+                self.keeper.edited(self.draft)
+                if await self.keeper.rename(name):
+                    self.notify("Saved.", markup=False, timeout=2)
+                self._show_session()
+
+        title = "" if self.keeper.title == "untitled" else self.keeper.title
+        self.app.push_screen(Naming("Save session as", title), named)
+
+    def action_sessions(self) -> None:
+        """Choose another session."""
+        choose_session(self.app, self.services.folders.data / "sessions", self.keeper.path, self._open_later)
+
+    def _open_later(self, path: Path) -> None:
+        self.run_worker(self.open_session(path), exclusive=True, group="session")
+
+    async def open_session(self, path: Path) -> None:
+        """Go on with another session."""
+        if self.is_streaming:
+            self.notify("Stop the stream first.", severity="warning", markup=False)
+            return
+        self.keeper.edited(self.draft)
+        try:
+            opened = await self.keeper.open(path)
+        except StorageError as problem:
+            self.output.fail(Failure.of(problem), "nothing was changed")
+            return
+        self.output.show_runs(opened.session.runs)
+        if opened.error is not None:
+            self.output.fail(Failure.of(opened.error), f"{path.name}: opened to read only")
+        else:
+            self.show_draft(opened.session.draft)
+            self.keeper.begin_with(self.draft)
+        for note in opened.notes:
+            self.notify(note, title="Session", markup=False)
+        self._show_session()
+
+    async def action_new(self) -> None:
+        """Begin a new session with the same endpoint and parameters."""
+        if self.is_streaming:
+            self.notify("Stop the stream first.", severity="warning", markup=False)
+            return
+        self.keeper.edited(self.draft)
+        await self.keeper.close()
+        self.output.show_runs([])
+        self.prompt.load_text("")
+        self.keeper.begin_with(self.draft)
+        self.prompt.focus()
+        self._show_session()
+
+    # --- choosing ----------------------------------------------------------------------------------------
+
+    def action_choose_endpoint(self) -> None:
+        """Choose where requests are sent."""
+        choose_endpoint(self.app, self.services, self.endpoint, self.use_endpoint)
+
+    @on(ParameterPanel.ModelAsked)
+    def action_choose_model(self) -> None:
+        """Choose the model."""
+        choose_model(self.app, self.services, self.endpoint, self.model, self.use_model)
+
+    def action_choose_theme(self) -> None:
+        """Choose a theme."""
+        choose_theme(self.app, lambda name: self.post_message(self.ThemeChosen(name)))
+
+    def action_choose_kind(self) -> None:
+        """Choose what the prompt is made of."""
+
+        def take(kind: PromptKind) -> None:
+            self.attempt(lambda: self.prompt.set_kind(kind))
+
+        choose_kind(self.app, self.prompt.kind, take)
+
+    def action_edit_prompt(self) -> None:
+        """Edit the prompt in the person's editor."""
+        environment = dict(self.services.environment)
+        if self.services.config.editor:
+            environment["VISUAL"] = self.services.config.editor
+        try:
+            self.prompt.edit_elsewhere(environment)
+        except WorkbenchError as problem:
+            self.notify(str(problem), title="Editor", severity="error", markup=False)
+
+    def use_endpoint(self, endpoint: Endpoint) -> None:
+        """Send to another endpoint from now on, and ask for its own model."""
+        if endpoint.name != self.endpoint.name:
+            self.model = ""
+        self.endpoint = endpoint
+        self.parameters.limits = endpoint.limits
+        self.header.endpoint = endpoint.name
+        self._show_model()
+
+    def use_model(self, model: str) -> None:
+        """Ask for another model from now on."""
+        self.model = model
+        self._show_model()
+
+    def _show_model(self, answered: str = "") -> None:
+        self.parameters.set_model(self.asked_model)
+        self.header.model = self.asked_model or answered

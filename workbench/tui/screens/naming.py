@@ -1,0 +1,38 @@
+"""Asking for one line of text."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Input
+
+from workbench.tui.screens.popup import Popup
+
+
+class Naming(Popup[str]):
+    """Asks for a name; answers with it, or None."""
+
+    DEFAULT_CSS = """
+    Naming { align: center top; background: $background 40%; }
+    Naming > Vertical { width: 90%; max-width: 70; height: 3; margin-top: 3; border: round $accent;
+        background: $surface; padding: 0 1; border-subtitle-color: $text-muted; }
+    Naming Input, Naming Input:focus { border: none; height: 1; padding: 0; background: $surface; }
+    """
+
+    def __init__(self, title: str, name: str) -> None:
+        super().__init__()
+        self._title = title
+        self._name = name
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Content(self._title)
+            box.border_subtitle = Content("Enter · Esc")
+            yield Input(self._name, select_on_focus=True)
+
+    @on(Input.Submitted)
+    def _submit(self, event: Input.Submitted) -> None:
+        if name := event.value.strip():
+            self.dismiss(name)

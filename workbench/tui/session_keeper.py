@@ -1,0 +1,173 @@
+"""Keeps what the screen holds in its session's file, without being asked and without making anyone wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from workbench.domain.display import one_line
+from workbench.domain.errors import StorageError
+from workbench.domain.run import Run
+from workbench.domain.session import Draft, Session
+from workbench.storage.session_store import OpenedSession, SessionStore
+
+
+def new_path(folder: Path, now: datetime) -> Path:
+    """A free file name for a session without a name."""
+    stem = f"{now:%Y-%m-%d-%H%M%S}"
+    names = (folder / f"{stem}{'' if number == 1 else f'-{number}'}.toml" for number in range(1, 1000))
+    return next(path for path in names if not path.exists())
+
+
+class SessionKeeper:
+    """The session of the screen; its file appears with the first thing worth keeping."""
+
+    def __init__(self, folder: Path, tell: Callable[[StorageError], object], *, enabled: bool = True) -> None:
+        """`tell` is told of each new reason why nothing can be written; `enabled` keeps unnamed sessions."""
+        self._folder = folder
+        self._tell = tell
+        self._enabled = enabled
+        self._store: SessionStore | None = None
+        self._session = Session()
+        self._draft: Draft | None = None
+        self._streaming: Run | None = None
+        self._working: asyncio.Task[None] | None = None
+        self._ended: list[Run] = []
+        self._told = ""
+        self.read_only = False
+
+    @property
+    def path(self) -> Path | None:
+        """The session's file, once there is one."""
+        return self._store.path if self._store is not None else None
+
+    @property
+    def title(self) -> str:
+        """What the header calls the session."""
+        return one_line(self._session.title, 60) or "untitled"
+
+    @property
+    def is_unsaved(self) -> bool:
+        """Whether something is only in memory."""
+        waiting = self._draft is not None or bool(self._ended)
+        return waiting or (self._store is not None and bool(self._store.unsaved))
+
+    # --- what changed ------------------------------------------------------------------------------------
+
+    def begin_with(self, draft: Draft) -> None:
+        """Take a draft as what the session holds already."""
+        self._session.draft = draft
+        self._draft = None
+
+    def edited(self, draft: Draft) -> None:
+        """Keep another draft, within two seconds."""
+        self._draft = None if draft == self._session.draft else draft
+
+    def began(self, run: Run) -> None:
+        """Keep a run that streams, within a second at any time."""
+        self._streaming = run
+
+    def ended(self, run: Run) -> None:
+        """Keep a run that is over, at once."""
+        if run is self._streaming:
+            self._streaming = None
+        self._ended.append(run)
+        self._start()
+
+    def tick(self) -> None:
+        """Write what changed; call it once a second."""
+        run = self._streaming
+        if run is not None and self._may_write:
+            # Here and not in a thread, as its columns grow on this one.
+            self._attempt(lambda store: store.progress(run))
+        self._start()
+
+    def save_now(self) -> None:
+        """Write everything before returning: the process may end any moment."""
+        run = self._streaming
+        if run is not None and self._may_write:
+            self._attempt(lambda store: store.progress(run))
+        if self._may_write and self.is_unsaved:
+            self._write()
+
+    @property
+    def _may_write(self) -> bool:
+        return not self.read_only and (self._enabled or bool(self._session.title))
+
+    def _start(self) -> None:
+        busy = self._working is not None and not self._working.done()
+        if self.is_unsaved and self._may_write and not busy:
+            self._working = asyncio.create_task(asyncio.to_thread(self._write))
+
+    def _write(self) -> None:
+        draft, ended = self._draft, list(self._ended)
+        for run in ended:
+            self._attempt(lambda store, run=run: store.finish(run))  # type: ignore[misc]
+        self._ended = [run for run in self._ended if run not in ended]
+        if (
+            draft is not None
+            and self._attempt(lambda store: store.save_draft(draft))
+            and self._draft is draft
+        ):
+            self._draft = None
+
+    def _attempt(self, write: Callable[[SessionStore], None]) -> bool:
+        try:
+            write(self._made())
+        except StorageError as problem:
+            if str(problem) != self._told:
+                self._told = str(problem)
+                self._tell(problem)
+            return False
+        self._told = ""
+        return True
+
+    def _made(self) -> SessionStore:
+        if self._store is None:
+            self._store = SessionStore.create(new_path(self._folder, datetime.now()), self._session)
+        return self._store
+
+    # --- sessions ----------------------------------------------------------------------------------------
+
+    async def open(self, path: Path) -> OpenedSession:
+        """Let go of the session and open another one.
+
+        Raises StorageError where the file cannot be read; the session stays then.
+        """
+        opened = await asyncio.to_thread(SessionStore.open, path)
+        await self.close()
+        self._store, self._session = opened.store, opened.session
+        self.read_only = opened.read_only
+        return opened
+
+    async def settle(self) -> None:
+        """Write everything."""
+        if self._working is not None:
+            await self._working
+        if self._may_write and self.is_unsaved:
+            await asyncio.to_thread(self._write)
+
+    async def close(self) -> None:
+        """Write everything and let go; the next thing worth keeping begins a new session."""
+        await self.settle()
+        await asyncio.to_thread(self._close)
+        self._store, self._session = None, Session()
+        self._draft, self._streaming, self._ended, self.read_only = None, None, [], False
+
+    def _close(self) -> None:
+        store = self._store
+        if store is not None:
+            self._attempt(lambda _: store.close())
+
+    async def rename(self, title: str) -> bool:
+        """Give the session a name and save it whole; whether that was possible."""
+        if self._working is not None:
+            await self._working
+        self._session.title = title
+        return await asyncio.to_thread(self._rename, title)
+
+    def _rename(self, title: str) -> bool:
+        self._write()
+        return self._attempt(lambda store: store.rename(title))
