@@ -152,7 +152,7 @@ class Assembly:
             events.append(Failed(error_within(reading.error, self._redact)))
 
     def _part(self, part: ChoicePart, events: list[Event]) -> None:
-        index, text, reason, entries = part
+        index, text, reason, entries = part.choice, part.text, part.finish_reason, part.entries
         lane = self._lanes.get(index)
         if lane is None:
             lane = self._lanes[index] = _Lane()
@@ -183,7 +183,8 @@ class Assembly:
                 lane.has_logprobs, lane.texts = True, []
                 events.append(Delta(index, pieces, True))
                 return
-        lane.has_logprobs, lane.texts = True, []
+        if not lane.has_logprobs:
+            lane.has_logprobs, lane.texts = True, []
         pieces, lane.begun = align(text, entries, lane.begun)
         events.append(Delta(index, pieces))
 

@@ -7,11 +7,10 @@ duplicate keys or a rarer shape, takes an exact one (`exact.py`). Both say the s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 from math import isfinite
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -21,7 +20,7 @@ from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Usage
 
 
-class ChoicePart(NamedTuple):
+class ChoicePart(Struct, gc=False):
     """What an event adds to one choice."""
 
     choice: int
@@ -32,8 +31,7 @@ class ChoicePart(NamedTuple):
     """The tokens told, each named as the server names it; None where none are told."""
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(Struct, gc=False):
     """What one event says."""
 
     parts: Sequence[ChoicePart] = ()
@@ -128,7 +126,7 @@ def read_fast(payload: bytes) -> Reading | None:
             reason = choice.finish_reason
             if not reason or reason == "null":
                 reason = None
-            parts.append(_new(ChoicePart, (choice.index, choice.text, reason, entries)))
+            parts.append(ChoicePart(choice.index, choice.text, reason, entries))
     except (msgspec.DecodeError, ValueError):
         return None
     usage = event.usage
@@ -149,7 +147,7 @@ def _legacy_entries(told: _Logprobs, payload: bytes) -> list[Piece] | None:
     if b"bytes:" in payload or b"token_id:" in payload:
         return None
     if tops is None:
-        return [Piece(token, logprob) for token, logprob in zip(tokens, logprobs, strict=True)]
+        return [Piece(token, logprob, []) for token, logprob in zip(tokens, logprobs, strict=True)]
     if len(tops) != len(tokens):
         return None
     entries: list[Piece] = []

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from msgspec import Struct
 
 from workbench.domain.choice import Piece
 from workbench.domain.errors import EndpointError
@@ -58,8 +60,8 @@ class Told:
     """Unix seconds."""
 
 
-class Delta(NamedTuple):
-    """More of one choice."""
+class Delta(Struct, frozen=True, gc=False):
+    """More of one choice; a struct, as there is one for every token."""
 
     choice: int
     """Its index."""

@@ -1,0 +1,173 @@
+"""The client's smaller services, and the connections it makes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.client.loopback import DONE, JSON, Handler, answering, chunked, event, serving
+from workbench.client.client import Client
+from workbench.client.events import Delta, Ended, Failed, Started
+from workbench.client.wire import WireLog
+from workbench.domain.endpoint import Endpoint, EnvironmentKey
+from workbench.domain.errors import EndpointError
+from workbench.domain.prompt import TextPrompt
+from workbench.domain.request import Request
+
+REQUEST = Request(TextPrompt("Hi"))
+
+
+async def models(handler: Handler) -> list[str]:
+    client = Client({})
+    async with serving(handler) as server:
+        found = await client.models(server.endpoint())
+        assert server.requests[0].path == "/v1/models"
+        await client.aclose()
+    return found
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"object":"list","data":[{"id":"a/b"},{"id":"c"},{"id":"c"}]}',
+        b'[{"id":"a/b"},{"id":"c"}]',
+        b'{"models":[{"name":"x","model":"a/b"},{"name":"c"}],"data":null}',
+        b'{"models":["a/b","c"]}',
+    ],
+)
+async def test_models_are_listed_in_every_shape(body: bytes) -> None:
+    assert await models(answering(body, content_type=JSON)) == ["a/b", "c"]
+
+
+@pytest.mark.parametrize("body", [b'{"ok":true}', b"3", b"<html>no</html>"])
+async def test_what_is_no_list_of_models_is_an_error(body: bytes) -> None:
+    with pytest.raises(EndpointError):
+        await models(answering(body, content_type=JSON))
+
+
+async def test_a_refused_list_is_an_error_in_the_providers_words() -> None:
+    with pytest.raises(EndpointError, match="no such route"):
+        await models(answering(b'{"detail":"no such route"}', 404, JSON))
+
+
+async def test_tokens_are_read_with_pieces_of_either_kind() -> None:
+    client = Client({})
+    body = b'{"tokens":[{"id":1,"piece":"He"},{"id":2,"piece":[226,128]},{"id":3,"piece":[65]}]}'
+    async with serving(answering(body, content_type=JSON)) as server:
+        found = await client.tokenize(server.endpoint(), "x")
+        assert server.requests[0].path == "/tokenize"
+        assert server.requests[0].json == {"content": "x", "with_pieces": True}
+        await client.aclose()
+    assert found == [(1, "He"), (2, "bytes:\\xe2\\x80"), (3, "A")]
+
+
+async def test_ids_are_turned_into_text() -> None:
+    client = Client({})
+    async with serving(answering(b'{"content":"He"}', content_type=JSON)) as server:
+        assert await client.detokenize(server.endpoint(), [1]) == "He"
+        assert server.requests[0].json == {"tokens": [1]}
+        await client.aclose()
+
+
+async def test_chunks_that_arrive_together_reach_the_parser_as_one() -> None:
+    client = Client({})
+    pieces = [event(str(number)) for number in range(100)] + [event("", finish_reason="stop"), DONE]
+    async with serving(chunked(pieces)) as server:
+        wire = WireLog()
+        events = [one async for one in client.stream(server.endpoint(), REQUEST, wire=wire)]
+        await client.aclose()
+    assert b"".join(piece for _, piece in wire.pieces) == b"".join(pieces)
+    assert len(wire.pieces) < 20
+    assert sum(isinstance(one, Delta) for one in events) == 100
+    assert events[-1] == Ended(True)
+
+
+async def test_a_connection_serves_again() -> None:
+    client = Client({})
+    body = event("a", finish_reason="stop") + DONE
+    handler = answering(body)
+    async with serving(handler) as server:
+        for _ in range(3):
+            events = [one async for one in client.stream(server.endpoint(), REQUEST)]
+            assert events[-1] == Ended(True)
+        await client.aclose()
+
+
+async def failure_of(endpoint: Endpoint, environment: dict[str, str] | None = None) -> EndpointError:
+    client = Client(environment or {})
+    events = [one async for one in client.stream(endpoint, REQUEST)]
+    await client.aclose()
+    assert isinstance(events[-1], Ended)
+    (failed,) = (one for one in events if isinstance(one, Failed))
+    return failed.error
+
+
+@pytest.mark.parametrize(
+    ("fields", "title"),
+    [
+        ({"base_url": "nonsense://x"}, "The base URL is no web address"),
+        ({"proxy": "socks5://127.0.0.1:1"}, "The proxy needs SOCKS support, which is not installed"),
+        ({"proxy": "nonsense"}, "The endpoint's proxy is no usable address"),
+        (
+            {"base_url": "https://x.invalid", "ca_file": "/no/such/file"},
+            "A TLS file of the endpoint cannot be used",
+        ),
+        (
+            {"base_url": "https://x.invalid", "client_certificate": "/no/such"},
+            "A TLS file of the endpoint cannot be used",
+        ),
+        ({"headers": {"X-Ключ": "1"}}, "The request cannot be sent"),
+        ({"proxy": "http://127.0.0.1:9"}, "The endpoint cannot be reached"),
+    ],
+)
+async def test_what_a_profile_has_wrong_is_said(fields: dict[str, object], title: str) -> None:
+    endpoint = Endpoint(**{"name": "x", "base_url": "http://127.0.0.1:9/v1", "retries": 0, **fields})  # type: ignore[arg-type]
+    found = await failure_of(endpoint)
+    assert found.title == title
+    assert found.hint
+
+
+async def test_a_proxy_of_the_environment_is_used_only_where_the_profile_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with serving(answering(event("a", finish_reason="stop") + DONE)) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
+        client = Client({})
+        there = Endpoint("x", "http://endpoint.invalid/v1", retries=0, trust_environment=True)
+        events = [one async for one in client.stream(there, REQUEST)]
+        await client.aclose()
+        assert events[-1] == Ended(True)
+        assert proxy.requests[0].path == "http://endpoint.invalid/v1/completions"
+        found = await failure_of(Endpoint("x", "http://endpoint.invalid/v1", retries=0))
+        assert found.title == "The endpoint cannot be reached"
+        assert len(proxy.requests) == 1
+
+
+async def test_passwords_in_a_base_url_are_shown_nowhere() -> None:
+    client = Client({})
+    async with serving(answering(b"", 404)) as server:
+        endpoint = server.endpoint(base_url=f"http://me:s3cret@127.0.0.1:{server.port}")
+        events = [one async for one in client.stream(endpoint, REQUEST)]
+        await client.aclose()
+    assert isinstance(events[0], Started)
+    assert "s3cret" not in repr(events)
+
+
+async def test_a_key_is_in_no_traceback_and_no_representation() -> None:
+    client = Client({"K": "sk_hidden"})
+    endpoint = Endpoint("x", "http://127.0.0.1:9/v1", key=EnvironmentKey("K"), retries=0)
+    events = [one async for one in client.stream(endpoint, REQUEST)]
+    await client.aclose()
+    assert "sk_hidden" not in repr(events)
+    assert "sk_hidden" not in repr(client)
+
+
+def test_the_http_library_is_imported_in_one_module_and_not_before_a_request() -> None:
+    package = Path(__file__).resolve().parents[2] / "workbench"
+    users = [path.name for path in package.rglob("*.py") if "import httpx" in path.read_text("utf-8")]
+    assert users == ["transport.py"]
+    script = "import sys, workbench.runner.execution; sys.exit('httpx' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
