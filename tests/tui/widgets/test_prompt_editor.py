@@ -1,0 +1,331 @@
+"""The prompt editor keeps every character, whichever way it came in."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from textual import events
+from textual._wrap import compute_wrap_offsets
+from textual._xterm_parser import XTermParser
+from textual.app import App, ComposeResult
+from textual.drivers import linux_driver
+from textual.expand_tabs import get_tab_widths
+from textual.message import Message
+
+from workbench.domain.display import is_control
+from workbench.domain.errors import BadValueError, WorkbenchError
+from workbench.domain.prompt import (
+    PromptKind,
+    TextPrompt,
+    TextsPrompt,
+    TokenListsPrompt,
+    TokensPrompt,
+    prompt_to_json,
+)
+from workbench.tui.exact_document import ExactDocument, shown
+from workbench.tui.pasting import PasteParser, with_exact_pastes
+from workbench.tui.widgets.prompt_editor import PromptEditor
+from workbench.tui.wrapping import wrap_offsets
+
+NASTY = "a\u2028b\rc\x0cd\x85e\x0bf\tg  \r\nh\x1b[31m\x00\u202e\u2029\x1c \n"
+nasty = st.text(st.sampled_from(NASTY) | st.characters(exclude_categories=()), max_size=30)
+
+
+class Alone(App[None]):
+    """The editor by itself, on a terminal that can be handed over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kinds: list[PromptKind] = []
+
+    def compose(self) -> ComposeResult:
+        yield PromptEditor()
+
+    def on_prompt_editor_kind_changed(self, event: PromptEditor.KindChanged) -> None:
+        self.kinds.append(event.kind)
+
+    @property
+    def editor(self) -> PromptEditor:
+        return self.query_one(PromptEditor)
+
+    @contextmanager
+    def suspend(self) -> Iterator[None]:
+        yield
+
+
+def subtitle(editor: PromptEditor) -> str:
+    return str(editor.border_subtitle)
+
+
+def parsed(*pieces: str) -> list[Message]:
+    parser = PasteParser()
+    return [message for piece in pieces for message in parser.feed(piece)]
+
+
+def pasted(text: str) -> str:
+    return f"\x1b[200~{text}\x1b[201~"
+
+
+# --- the document ----------------------------------------------------------------------------------------
+
+
+@given(nasty)
+def test_a_document_gives_back_exactly_what_it_was_given(text: str) -> None:
+    assert ExactDocument(text).text == text
+
+
+@given(nasty, nasty, st.data())
+def test_a_replaced_range_comes_back_exactly(text: str, new: str, data: st.DataObject) -> None:
+    document = ExactDocument(text)
+    first, last = sorted(data.draw(st.integers(0, len(text))) for _ in range(2))
+    ends = document.get_location_from_index(first), document.get_location_from_index(last)
+    result = document.replace_range(*ends, new)
+    assert document.text == text[:first] + new + text[last:]
+    assert result.replaced_text == text[first:last]
+    document.replace_range(ends[0], result.end_location, result.replaced_text)
+    assert document.text == text
+
+
+@given(nasty)
+def test_a_line_is_shown_without_controls_and_with_its_columns(text: str) -> None:
+    assert len(shown(text)) == len(text)
+    assert not [one for one in shown(text) if is_control(one) and one != "\u200d"]
+
+
+@given(st.text(st.sampled_from("ab  漢\t-é")), st.integers(2, 12))
+def test_lines_wrap_where_textual_wraps_them(line: str, width: int) -> None:
+    sections = get_tab_widths(line, 4)
+    expected = compute_wrap_offsets(line, width, 4, precomputed_tab_sections=sections)
+    assert wrap_offsets(line, width, 4, sections) == expected
+
+
+# --- typing, pasting, undoing ----------------------------------------------------------------------------
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(nasty, nasty)
+async def test_type_paste_undo_and_redo_keep_every_character(before: str, text: str) -> None:
+    app = Alone()
+    async with app.run_test() as pilot:
+        app.editor.set_prompt(TextPrompt(before))
+        await pilot.press("x")
+        app.post_message(events.Paste(text))
+        await pilot.pause()
+        assert app.editor.text == f"{before}x{text}"
+        assert app.editor.prompt == TextPrompt(f"{before}x{text}")
+        app.editor.select_all()
+        assert app.editor.selected_text == f"{before}x{text}"
+        app.editor.move_cursor(app.editor.document.end)
+        for _ in range(3):
+            app.editor.undo()
+        assert app.editor.text == ""
+        for _ in range(3):
+            app.editor.redo()
+        assert app.editor.text == f"{before}x{text}"
+
+
+async def test_undoing_a_paste_that_scrolled_does_not_fail() -> None:
+    app = Alone()
+    async with app.run_test(size=(40, 10)) as pilot:
+        app.post_message(events.Paste("line\n" * 50))
+        await pilot.pause()
+        await pilot.press("ctrl+z")
+        assert app.editor.text == ""
+
+
+async def test_no_control_character_reaches_the_terminal() -> None:
+    app = Alone()
+    async with app.run_test() as pilot:
+        app.editor.set_prompt(TextPrompt(NASTY))
+        await pilot.pause()
+        drawn = "".join(segment.text for y in range(10) for segment in app.editor.render_line(y))
+        assert not [one for one in drawn if is_control(one)]
+        assert "␛[31m" in drawn
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["lorem ipsum dolor " * 60_000, "a" * 1_000_000, "lorem ipsum\n" * 80_000])
+async def test_a_megabyte_is_pasted_in_little_computing_time(text: str) -> None:
+    app = Alone()
+    async with app.run_test(size=(120, 40)) as pilot:
+        begun = time.process_time()
+        app.post_message(events.Paste(text))
+        await pilot.pause()
+        await asyncio.sleep(0)
+        assert app.editor.text == text
+        assert time.process_time() - begun < 2
+
+
+# --- pastes from the terminal ----------------------------------------------------------------------------
+
+
+@given(nasty.filter(lambda text: "\x1b[20" not in text), st.integers(1, 9))
+def test_a_paste_is_one_text_however_the_bytes_are_cut(text: str, size: int) -> None:
+    stream = pasted(text + "\n")
+    pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
+    (event,) = parsed(*pieces)
+    assert isinstance(event, events.Paste)
+    assert event.text == text + "\n"
+
+
+def test_an_escape_sequence_in_a_paste_presses_no_key() -> None:
+    (event,) = parsed(pasted("abc\x1b[31m\x11d"))
+    assert isinstance(event, events.Paste)
+    assert event.text == "abc\x1b[31m\x11d"
+
+
+def test_an_end_mark_within_a_paste_does_not_free_what_follows() -> None:
+    (event,) = parsed(pasted("a\x1b[201~\x11b"))
+    assert isinstance(event, events.Paste)
+    assert event.text == "a\x1b[201~\x11b"
+
+
+def test_keys_before_between_and_after_pastes_stay_keys() -> None:
+    found = parsed(f"x{pasted('one')}\x1b[A{pasted('two')}y")
+    told = [one.text if isinstance(one, events.Paste) else getattr(one, "key", "?") for one in found]
+    assert told == ["x", "one", "up", "two", "y"]
+
+
+def test_line_ends_that_the_terminal_turned_into_enter_keys_are_turned_back() -> None:
+    (event,) = parsed(pasted("a\rb"))
+    assert isinstance(event, events.Paste)
+    assert event.text == "a\nb"
+
+
+def test_a_terminals_driver_reads_pastes_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linux_driver, "XTermParser", XTermParser)
+    assert with_exact_pastes(linux_driver.LinuxDriver) is linux_driver.LinuxDriver
+    assert vars(linux_driver)["XTermParser"] is PasteParser
+
+
+# --- kinds -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        TextPrompt("a\n---\nb"),
+        TextsPrompt(("a", "b\n---", "")),
+        TokensPrompt((1, 2)),
+        TokenListsPrompt(((1,), (2, 3))),
+    ],
+)
+async def test_every_kind_of_prompt_comes_back(
+    prompt: TextPrompt | TextsPrompt | TokensPrompt | TokenListsPrompt,
+) -> None:
+    app = Alone()
+    async with app.run_test():
+        app.editor.set_prompt(prompt)
+        assert app.editor.prompt == prompt
+
+
+async def test_switching_the_kind_keeps_one_texts_meaning_and_tells() -> None:
+    app = Alone()
+    async with app.run_test() as pilot:
+        app.editor.set_prompt(TextPrompt("a\n---\nb"))
+        app.editor.set_kind(PromptKind.TEXTS)
+        assert prompt_to_json(app.editor.prompt) == ["a\n---\nb"]
+        app.editor.set_kind(PromptKind.TEXT)
+        assert prompt_to_json(app.editor.prompt) == "a\n---\nb"
+        await pilot.pause()
+        assert app.kinds == [PromptKind.TEXTS, PromptKind.TEXT]
+
+
+async def test_a_wrong_token_id_is_named_with_its_line_and_keeps_the_text() -> None:
+    app = Alone()
+    async with app.run_test() as pilot:
+        app.editor.set_kind(PromptKind.TOKEN_LISTS)
+        app.editor.insert("1, 2\n3, x")
+        await pilot.pause()
+        assert "'x' in line 2" in subtitle(app.editor)
+        with pytest.raises(BadValueError, match="line 2"):
+            _ = app.editor.prompt
+        assert app.editor.text == "1, 2\n3, x"
+
+
+async def test_a_trailing_blank_is_warned_of() -> None:
+    app = Alone()
+    async with app.run_test() as pilot:
+        await pilot.press("a", "space")
+        assert "trailing blank" in subtitle(app.editor)
+        await pilot.press("b")
+        assert subtitle(app.editor) == ""
+
+
+async def test_the_token_count_is_shown_until_the_text_changes() -> None:
+    app = Alone()
+    async with app.run_test() as pilot:
+        app.editor.set_token_count(1234)
+        assert subtitle(app.editor) == "1,234 tok"
+        await pilot.press("a")
+        assert subtitle(app.editor) == ""
+
+
+# --- another editor --------------------------------------------------------------------------------------
+
+
+def script(folder: Path, body: str) -> dict[str, str]:
+    path = folder / "edit me"
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return {"EDITOR": f"'{path}'"}
+
+
+async def test_another_editors_text_is_read_back_exactly(tmp_path: Path) -> None:
+    app = Alone()
+    async with app.run_test():
+        app.editor.set_prompt(TextPrompt(NASTY + "end"))
+        app.editor.edit_elsewhere(script(tmp_path, r"printf '\r\014 x ' >> $1"))
+        assert app.editor.text == NASTY + "end\r\x0c x "
+        app.editor.undo()
+        assert app.editor.text == NASTY + "end"
+
+
+async def test_a_newline_that_an_editor_adds_at_the_end_is_not_kept(tmp_path: Path) -> None:
+    app = Alone()
+    async with app.run_test():
+        app.editor.set_prompt(TextPrompt("a"))
+        app.editor.edit_elsewhere(script(tmp_path, "echo b >> $1"))
+        assert app.editor.text == "ab"
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("echo lost > $1; exit 3", "ended with code 3"),
+        ("rm $1", "cannot be read"),
+        (r"printf '\377' > $1", "not UTF-8"),
+    ],
+)
+async def test_an_editor_that_fails_leaves_the_draft(tmp_path: Path, body: str, why: str) -> None:
+    app = Alone()
+    async with app.run_test():
+        app.editor.set_prompt(TextPrompt("draft"))
+        with pytest.raises(WorkbenchError, match=why):
+            app.editor.edit_elsewhere(script(tmp_path, body))
+        assert app.editor.text == "draft"
+
+
+@pytest.mark.parametrize(
+    ("environment", "why"),
+    [
+        ({}, "No editor is set"),
+        ({"EDITOR": "/no/such/editor"}, "did not start"),
+        ({"EDITOR": "'x"}, "not a command"),
+    ],
+)
+async def test_an_editor_that_is_not_there_is_told(environment: dict[str, str], why: str) -> None:
+    app = Alone()
+    async with app.run_test():
+        app.editor.set_prompt(TextPrompt("draft"))
+        with pytest.raises(WorkbenchError, match=why):
+            app.editor.edit_elsewhere(environment)
+        assert app.editor.text == "draft"
