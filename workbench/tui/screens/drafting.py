@@ -106,7 +106,7 @@ class DraftScreen(FrameScreen):
         self._keeping = None
         self.keeper.edited(self.draft)
         await self.keeper.settle()
-        self.session_path = self.keeper.path
+        self.session_path = self.keeper.path or self.session_path
         await self.keeper.close()
 
     # --- the draft ---------------------------------------------------------------------------------------
@@ -169,9 +169,12 @@ class DraftScreen(FrameScreen):
     def _show_session(self) -> None:
         self.header.session = self.keeper.title
         self.header.unsaved = self.keeper.is_unsaved
-        if self.keeper.path != self.session_path:
-            self.session_path = self.keeper.path
-            self.post_message(self.SessionOpened(self.session_path))
+        if self.keeper.path not in (None, self.session_path):
+            self._use_path(self.keeper.path)
+
+    def _use_path(self, path: Path | None) -> None:
+        self.session_path = path
+        self.post_message(self.SessionOpened(path))
 
     @on(SaveFailed)
     def _tell_save_failed(self, event: SaveFailed) -> None:
@@ -228,6 +231,7 @@ class DraftScreen(FrameScreen):
         self.output.show_runs([])
         self.prompt.load_text("")
         self.keeper.begin_with(self.draft)
+        self._use_path(None)
         self.prompt.focus()
         self._show_session()
 
