@@ -307,6 +307,13 @@ async def test_a_compressed_answer_is_read_all_the_same() -> None:
     assert run.outcome is Outcome.COMPLETE
 
 
+async def test_an_answer_compressed_in_another_way_is_an_error() -> None:
+    run = await executed(answering(b"\x0b\x02\x80", extra=["Content-Encoding: br"]))
+    assert run.outcome is Outcome.ERROR
+    assert run.error is not None
+    assert "compressed" in run.error.title
+
+
 async def test_an_answer_that_is_not_streamed_is_stored_alike() -> None:
     body = (
         b'\n\n\n{"choices":[{"index":1,"text":"b","finish_reason":"stop"},'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import time
 from collections.abc import AsyncGenerator, Mapping
@@ -11,15 +10,15 @@ from contextlib import AsyncExitStack, aclosing
 from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.client.assembly import Assembly
-from workbench.client.errors import Answer, error_of
+from workbench.client.calls import Call, encode, read_all
 from workbench.client.events import Answering, Ended, Event, Failed, Retrying, Started
 from workbench.client.exact import Json, Pairs, parse
-from workbench.client.keys import Secret, resolve_key
-from workbench.client.reply import BrokenError, NotConnectedError, Reply
+from workbench.client.keys import resolve_key
+from workbench.client.reply import BrokenError, Reply
 from workbench.client.retries import is_retried, pause
 from workbench.client.services import detokenized, listed_models, tokenized
-from workbench.client.urls import Urls, normalise, shown
-from workbench.client.wire import MASK, WireLog
+from workbench.client.urls import normalise, shown
+from workbench.client.wire import WireLog
 from workbench.domain.endpoint import Endpoint, Timeouts
 from workbench.domain.errors import EndpointError
 from workbench.domain.json_values import JsonObject
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 _AFTER_DONE = 1.0
 """Seconds that more is waited for after the end was marked."""
 
-_MOST_ERROR_BYTES = 256 * 1024
 _MOST_BYTES = 64 * 1024 * 1024
 
 _Settings: TypeAlias = tuple[bool, Timeouts, str, bool, str, str, str, bool]
@@ -116,7 +114,7 @@ class Client:
             if not isinstance(tried, Reply):
                 raise tried.error
             try:
-                return parse(await _all(tried, _MOST_BYTES))
+                return parse(await read_all(tried, _MOST_BYTES))
             except BrokenError as broken:
                 raise broken.error from None
             except ValueError:
@@ -126,15 +124,15 @@ class Client:
 
     async def _call(
         self, endpoint: Endpoint, method: str, body: JsonObject | None, wire: WireLog | None, url: str = ""
-    ) -> _Call:
+    ) -> Call:
         urls = normalise(endpoint.base_url)
         key = await resolve_key(endpoint.key, self._environment)
         headers = {"Accept": "text/event-stream, application/json", **endpoint.headers}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        content = b"" if body is None else _encode(body)
+        content = b"" if body is None else encode(body)
         transport = self._transport(endpoint)
-        return _Call(
+        return Call(
             endpoint,
             transport,
             method=method,
@@ -165,80 +163,7 @@ class Client:
         return self._transports[settings]
 
 
-class _Refused:
-    """An attempt that brought no answer."""
-
-    __slots__ = ("connected", "error")
-
-    def __init__(self, error: EndpointError, *, connected: bool) -> None:
-        self.error = error
-        self.connected = connected
-
-
-class _Call:
-    """One request, ready to be sent as often as needed."""
-
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        transport: Transport,
-        *,
-        method: str,
-        url: str,
-        urls: Urls,
-        headers: Mapping[str, str],
-        content: bytes,
-        key: Secret,
-        wire: WireLog | None,
-    ) -> None:
-        self.url = url
-        self.key = key
-        self.wire = wire
-        self.sent_at = 0.0
-        self._endpoint = endpoint
-        self._transport = transport
-        self._method = method
-        self._urls = urls
-        self._headers = headers
-        self._content = content
-
-    async def attempt(self, stack: AsyncExitStack) -> Reply | _Refused:
-        """Send the request; the answer's connection is the stack's to close.
-
-        Raises EndpointError where the connection broke off after the request may have gone out.
-        """
-        self.sent_at = time.perf_counter()
-        if self.wire is not None:
-            self.wire.sending(self._method, shown(self.url), self._authorised(MASK), self._content)
-        headers = self._authorised(self.key.reveal())
-        exchange = self._transport.exchange(self._method, self.url, headers, self._content)
-        async with AsyncExitStack() as trial:
-            try:
-                reply = await trial.enter_async_context(exchange)
-                if self.wire is not None:
-                    self.wire.answered(reply.status, reply.headers)
-                if reply.is_success:
-                    stack.push_async_callback(trial.pop_all().aclose)
-                    return reply
-                body = await _all(reply, _MOST_ERROR_BYTES)
-            except NotConnectedError as failure:
-                return _Refused(failure.error, connected=False)
-            except BrokenError as failure:
-                raise failure.error from None
-            if self.wire is not None:
-                self.wire.received(time.perf_counter() - self.sent_at, body)
-            answer = Answer(reply.status, reply.reason, reply.headers, body)
-            return _Refused(error_of(answer, self._urls, self.url, self.key.redact), connected=True)
-
-    def _authorised(self, key: str) -> dict[str, str]:
-        if not self.key:
-            return dict(self._headers)
-        name = self._endpoint.key_header
-        value = f"Bearer {key}" if name.lower() == "authorization" else key
-        return {**self._headers, name: value}
-
-
-async def _answer(reply: Reply, call: _Call) -> AsyncGenerator[Event]:
+async def _answer(reply: Reply, call: Call) -> AsyncGenerator[Event]:
     """The events of an answer's body; a connection that breaks off ends it."""
     assembly = Assembly(call.key.redact)
     wire = call.wire
@@ -276,27 +201,3 @@ async def _rest(reply: Reply, assembly: Assembly) -> AsyncGenerator[Event]:
     for piece in pieces:
         for event in assembly.feed(piece):
             yield event
-
-
-async def _all(reply: Reply, most: int) -> bytes:
-    """The body, or its first part where it is longer than `most` bytes."""
-    body = bytearray()
-    async for piece in reply.pieces:
-        body += piece
-        if len(body) > most:
-            break
-    return bytes(body)
-
-
-def _encode(body: JsonObject) -> bytes:
-    """The body in bytes. Raises EndpointError for what JSON cannot hold."""
-    try:
-        text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return text.encode()
-    except UnicodeEncodeError:
-        # A lone surrogate: JSON can spell it, UTF-8 cannot.
-        return json.dumps(body, separators=(",", ":")).encode()
-    except (ValueError, TypeError) as error:
-        raise EndpointError(
-            "The request cannot be written as JSON", str(error), "Infinite numbers and NaN are no JSON."
-        ) from None

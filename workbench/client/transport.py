@@ -16,6 +16,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
 
 _POOL_WAIT = 10
+_READABLE = ("gzip", "x-gzip", "deflate")
 _BROKEN = (httpx.TransportError, httpx.StreamError, httpx.DecodingError, OSError)
 
 
@@ -89,7 +90,10 @@ class Transport:
             await response.aclose()
 
     async def _pieces(self, response: httpx.Response, head: Mapping[str, str]) -> AsyncGenerator[bytes]:
-        encoded = head.get("content-encoding", "identity").strip().lower() not in ("", "identity")
+        encoding = head.get("content-encoding", "identity").strip().lower()
+        encoded = encoding not in ("", "identity")
+        if encoded and encoding not in _READABLE:
+            raise BrokenError(_compressed(encoding))
         # The stream beneath `aiter_raw()`, which would repack every piece once more.
         source = response.aiter_bytes() if encoded else response.stream
         assert isinstance(source, AsyncIterable)
@@ -159,13 +163,17 @@ def _broken(error: Exception, url: str, endpoint: Endpoint) -> EndpointError:
             "Raise the read timeout in the endpoint's profile, or ask for less.",
         )
     if isinstance(error, httpx.DecodingError):
-        return EndpointError(
-            "The answer is compressed in a way that cannot be read",
-            words,
-            "A proxy between compresses what it was asked not to; go around it.",
-        )
+        return _compressed(words)
     return EndpointError(
         "The connection broke off",
         words or shown(url),
         "Send it again; if it breaks off again, the endpoint or a proxy between closes it.",
+    )
+
+
+def _compressed(words: str) -> EndpointError:
+    return EndpointError(
+        "The answer is compressed in a way that cannot be read",
+        one_line(words),
+        "A proxy between compresses what it was asked not to; go around it.",
     )

@@ -77,10 +77,9 @@ async def execute(
                 recorder.take(event, perf_counter() - began)
                 if on_status is not None and type(event) is not Delta:
                     _tell(event, on_status)
-    except BaseException:
-        recorder.close(Outcome.STOPPED)
-        raise
     finally:
+        # An exchange that came to its end has named the outcome already.
+        recorder.close(Outcome.STOPPED)
         run.total = perf_counter() - began
 
 

@@ -1,0 +1,120 @@
+"""One request on its way to an endpoint, which may take several attempts."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+from workbench.client.errors import Answer, error_of
+from workbench.client.keys import Secret
+from workbench.client.reply import BrokenError, NotConnectedError, Reply
+from workbench.client.urls import Urls, shown
+from workbench.client.wire import MASK, WireLog
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import EndpointError
+from workbench.domain.json_values import JsonObject
+
+if TYPE_CHECKING:
+    from workbench.client.transport import Transport
+
+_MOST_ERROR_BYTES = 256 * 1024
+
+
+class Refused:
+    """An attempt that brought no answer."""
+
+    __slots__ = ("connected", "error")
+
+    def __init__(self, error: EndpointError, *, connected: bool) -> None:
+        self.error = error
+        self.connected = connected
+
+
+class Call:
+    """One request, ready to be sent as often as needed."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        transport: Transport,
+        *,
+        method: str,
+        url: str,
+        urls: Urls,
+        headers: Mapping[str, str],
+        content: bytes,
+        key: Secret,
+        wire: WireLog | None,
+    ) -> None:
+        self.url = url
+        self.key = key
+        self.wire = wire
+        self.sent_at = 0.0
+        self._endpoint = endpoint
+        self._transport = transport
+        self._method = method
+        self._urls = urls
+        self._headers = headers
+        self._content = content
+
+    async def attempt(self, stack: AsyncExitStack) -> Reply | Refused:
+        """Send the request; the answer's connection is the stack's to close.
+
+        Raises EndpointError where the connection broke off after the request may have gone out.
+        """
+        self.sent_at = time.perf_counter()
+        if self.wire is not None:
+            self.wire.sending(self._method, shown(self.url), self._authorised(MASK), self._content)
+        headers = self._authorised(self.key.reveal())
+        exchange = self._transport.exchange(self._method, self.url, headers, self._content)
+        async with AsyncExitStack() as trial:
+            try:
+                reply = await trial.enter_async_context(exchange)
+                if self.wire is not None:
+                    self.wire.answered(reply.status, reply.headers)
+                if reply.is_success:
+                    stack.push_async_callback(trial.pop_all().aclose)
+                    return reply
+                body = await read_all(reply, _MOST_ERROR_BYTES)
+            except NotConnectedError as failure:
+                return Refused(failure.error, connected=False)
+            except BrokenError as failure:
+                raise failure.error from None
+            if self.wire is not None:
+                self.wire.received(time.perf_counter() - self.sent_at, body)
+            answer = Answer(reply.status, reply.reason, reply.headers, body)
+            return Refused(error_of(answer, self._urls, self.url, self.key.redact), connected=True)
+
+    def _authorised(self, key: str) -> dict[str, str]:
+        if not self.key:
+            return dict(self._headers)
+        name = self._endpoint.key_header
+        value = f"Bearer {key}" if name.lower() == "authorization" else key
+        return {**self._headers, name: value}
+
+
+async def read_all(reply: Reply, most: int) -> bytes:
+    """The body, or its first part where it is longer than `most` bytes."""
+    body = bytearray()
+    async for piece in reply.pieces:
+        body += piece
+        if len(body) > most:
+            break
+    return bytes(body)
+
+
+def encode(body: JsonObject) -> bytes:
+    """The body in bytes. Raises EndpointError for what JSON cannot hold."""
+    try:
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode()
+    except UnicodeEncodeError:
+        # A lone surrogate: JSON can spell it, UTF-8 cannot.
+        return json.dumps(body, separators=(",", ":")).encode()
+    except (ValueError, TypeError) as error:
+        raise EndpointError(
+            "The request cannot be written as JSON", str(error), "Infinite numbers and NaN are no JSON."
+        ) from None
