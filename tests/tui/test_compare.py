@@ -1,0 +1,279 @@
+"""The compare screen on a scripted endpoint: presets side by side, and what can be done with them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import OptionList, Static
+
+from tests.client.loopback import DONE, Handler, Received, answering, head
+from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
+from workbench.domain.parameters import ParameterValue
+from workbench.domain.request import Parameters
+from workbench.domain.run import Outcome
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.commands import Where, commands_at
+from workbench.tui.screens.choosing_several import SeveralPicker
+from workbench.tui.screens.compare import CompareScreen
+from workbench.tui.widgets.compare_column import CompareColumn
+
+BY_TEMPERATURE: Mapping[float, Sequence[str]] = {
+    0: (" went", " in", "."),
+    0.2: (" went", " in", " slowly", "."),
+    0.7: (" went", " in", " and", " out", "."),
+    1.2: (" went", " in", " dreams", "."),
+}
+"""What the scripted model says by temperature."""
+
+
+def tempered() -> Handler:
+    """A model whose answer depends on the temperature."""
+
+    async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
+        temperature = received.json.get("temperature", 1)
+        assert isinstance(temperature, int | float)
+        writer.write(head() + answer(*BY_TEMPERATURE[temperature]))
+        await writer.drain()
+
+    return handle
+
+
+def stuck() -> Handler:
+    """A model that says one word and then nothing."""
+
+    async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(head() + logprob_event(" went"))
+        await writer.drain()
+        await received.gone.wait()
+
+    return handle
+
+
+def screen_of(app: WorkbenchApp) -> CompareScreen:
+    """The compare screen on top."""
+    assert isinstance(app.screen, CompareScreen)
+    return app.screen
+
+
+def columns_of(app: WorkbenchApp) -> list[CompareColumn]:
+    """The columns on the screen."""
+    return list(app.screen.query(CompareColumn))
+
+
+def text_of(app: WorkbenchApp, id: str) -> str:
+    """What one of the screen's lines says."""
+    return str(app.screen.query_one(f"#{id}", Static).render())
+
+
+async def open_comparison(app: WorkbenchApp, pilot: Pilot[int]) -> None:
+    """Compare what is chosen from the first: the first four presets."""
+    await pilot.press("f8")
+    await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+    await pilot.press("enter")
+    await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+    await until(pilot, lambda: len(columns_of(app)) == 4)
+
+
+def all_ended(app: WorkbenchApp) -> bool:
+    """Whether every column has its outcome, and its figures."""
+    comparison = app.main.comparison
+    return comparison is not None and not comparison.is_running
+
+
+def parts_shown(app: WorkbenchApp) -> bool:
+    """Whether every column points out the third token."""
+    return all_ended(app) and all(one.view.sections[0].marked == 2 for one in columns_of(app))
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_four_presets_answer_one_prompt_with_one_seed(size: tuple[int, int]) -> None:
+    async with workbench(tempered(), size) as (app, pilot, loopback):
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: all_ended(app))
+        assert len({request.json["seed"] for request in loopback.requests}) == 1
+        assert len({str(request.json["prompt"]) for request in loopback.requests}) == 1
+        said = sorted(str(one.choice.text) for one in columns_of(app) if one.choice is not None)
+        assert said == sorted("".join(texts) for texts in BY_TEMPERATURE.values())
+        assert "drawn for all" in text_of(app, "about")
+
+
+async def test_columns_stand_side_by_side_stacked_or_alone_by_width() -> None:
+    async with workbench(tempered(), (200, 50)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: all_ended(app))
+        assert len({column.region.y for column in columns_of(app)}) == 1
+        await pilot.resize_terminal(120, 40)
+        await until(pilot, lambda: len({column.region.y for column in columns_of(app)}) == 4)
+        assert len({column.region.x for column in columns_of(app)}) == 1
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: sum(column.display for column in columns_of(app)) == 1)
+        assert "greedy" in text_of(app, "tabs") and "creative" in text_of(app, "tabs")
+        await pilot.press("3")
+        assert [column.display for column in columns_of(app)] == [False, False, True, False]
+
+
+async def test_titles_show_only_what_differs() -> None:
+    async with workbench(tempered(), (200, 50)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        titles = app.main.comparison.titles if app.main.comparison is not None else ()
+        assert titles[0] == "greedy · temperature 0"
+        assert titles[2] == "balanced · temperature 0.7 · top_p 0.95"
+        assert not any("max_tokens" in title or "unset" in title for title in titles)
+
+
+async def test_the_shared_prefix_is_dimmed_and_the_first_difference_marked_in_every_column() -> None:
+    async with workbench(tempered(), (200, 50)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        await until(pilot, partial(parts_shown, app))
+        assert {column.view.sections[0].dim_before for column in columns_of(app)} == {2}
+        for column, word in zip(columns_of(app), (".", "·slowly", "·and", "·dreams"), strict=True):
+            shown = column.distribution.render().plain
+            assert "token 3 parts here" in shown
+            assert f"▸{word} " in shown
+            assert "·other" in shown
+
+
+async def test_figures_stand_under_each_answer() -> None:
+    async with workbench(tempered(), (200, 50)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        await until(pilot, partial(parts_shown, app))
+        figures = columns_of(app)[1].grid.render().plain
+        for word in (
+            "tokens     4",
+            "perplexity 2.01",
+            "logprob    -0.700",
+            "finish     stop",
+            "distinct-2 1.00",
+        ):
+            assert word in figures
+
+
+async def test_more_columns_than_the_endpoint_takes_at_once_say_that_they_are_queued() -> None:
+    async with workbench(stuck(), (200, 50)) as (app, pilot, _):
+        await pilot.press("f8")
+        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        options = app.screen.query_one(OptionList)
+        options.highlighted = 0
+        await pilot.press("space")
+        options.highlighted = 5
+        await pilot.press("space", "enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        await until(pilot, lambda: "4 running · 2 queued" in text_of(app, "about"))
+        queued = [str(column.border_subtitle) for column in columns_of(app)][-2:]
+        assert all("queued" in one for one in queued)
+
+
+async def test_escape_stops_this_column_then_all_then_leaves_and_every_text_is_kept() -> None:
+    async with workbench(stuck(), (200, 50)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: all(column.run.tokens == 1 for column in columns_of(app)))
+        await pilot.press("2", "escape")
+        await until(pilot, lambda: columns_of(app)[1].run.outcome is Outcome.STOPPED)
+        assert [column.run.is_running for column in columns_of(app)] == [True, False, True, True]
+        await pilot.press("escape")
+        await until(pilot, lambda: all_ended(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        assert [run.outcome for run in app.main.output.runs] == [Outcome.STOPPED] * 4
+        assert len({run.group for run in app.main.output.runs}) == 1
+        assert all(run.ordered[0].text == " went" for run in app.main.output.runs)
+
+
+async def test_ctrl_c_stops_all_columns_and_never_quits() -> None:
+    async with workbench(stuck(), (120, 40)) as (app, pilot, loopback):
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: all(column.run.tokens == 1 for column in columns_of(app)))
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: all_ended(app))
+        await asyncio.wait_for(asyncio.gather(*(one.gone.wait() for one in loopback.requests)), 2)
+        assert app.is_running
+
+
+async def test_adopting_takes_a_columns_parameters_to_the_panel_without_the_drawn_seed() -> None:
+    async with workbench(tempered(), (200, 50)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: all_ended(app))
+        await pilot.press("4", "a")
+        await until(pilot, lambda: app.screen is app.main)
+        expected: dict[str, ParameterValue] = {
+            "max_tokens": 128,
+            "logprobs": 5,
+            "temperature": 1.2,
+            "min_p": 0.05,
+            "presence_penalty": 0.3,
+        }
+        assert app.main.parameters.parameters == Parameters(expected)
+
+
+async def test_keeping_one_column_leaves_it_alone_on_the_screen_and_the_other_runs_in_the_session() -> None:
+    async with workbench(stuck(), (200, 50)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: all(column.run.tokens == 1 for column in columns_of(app)))
+        await pilot.press("3", "k")
+        await until(pilot, lambda: len(columns_of(app)) == 1 and len(app.main.output.runs) == 3)
+        assert columns_of(app)[0].column.title == "balanced"
+        assert columns_of(app)[0].run.is_running
+
+
+async def test_the_same_text_for_all_is_said() -> None:
+    async with workbench(answering(answer(" in", ".")), (80, 24)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: all_ended(app))
+        await until(pilot, lambda: "same text" in text_of(app, "remarks"))
+
+
+async def test_columns_scroll_together() -> None:
+    long = head() + b"".join(logprob_event(f" word{number}") for number in range(900)) + DONE
+
+    async def handle(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(long)
+        await writer.drain()
+
+    async with workbench(handle, (200, 50)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: all_ended(app))
+        await until(pilot, lambda: all(one.view.max_scroll_y > 20 for one in columns_of(app)))
+        columns_of(app)[0].view.scroll_to(y=7, animate=False, force=True)
+        await until(pilot, lambda: {one.view.scroll_offset.y for one in columns_of(app)} == {7})
+        await pilot.press("2", "end")
+        await until(pilot, lambda: columns_of(app)[3].view.scroll_offset.y > 7)
+
+
+async def test_d_goes_to_the_first_difference_and_a_cursor_compares_any_token() -> None:
+    async with workbench(tempered(), (200, 50)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        await until(pilot, partial(parts_shown, app))
+        await pilot.press("d")
+        await until(pilot, lambda: all((one.view.cursor or ("", 0))[1] == 2 for one in columns_of(app)))
+        await pilot.press("left")
+        await until(pilot, lambda: "token 2" in columns_of(app)[3].distribution.render().plain)
+        assert "▸·in" in columns_of(app)[3].distribution.render().plain
+
+
+async def test_a_column_that_fails_says_why_and_the_others_go_on() -> None:
+    async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
+        if received.json["temperature"] == 0.7:
+            writer.write(
+                head(404, "application/json") + b'{"error":{"message":"no [b]such\\u001b[31m model"}}'
+            )
+        else:
+            writer.write(head() + answer(" in", "."))
+        await writer.drain()
+
+    async with workbench(handle, (200, 50)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: all_ended(app))
+        outcomes = [column.run.outcome for column in columns_of(app)]
+        assert outcomes == [Outcome.COMPLETE, Outcome.COMPLETE, Outcome.ERROR, Outcome.COMPLETE]
+        await until(pilot, lambda: "no [b]such" in columns_of(app)[2].view.sections[0].figures)
+        assert "\x1b" not in columns_of(app)[2].view.sections[0].figures
+
+
+def test_every_key_of_the_table_is_bound() -> None:
+    bound = {key for binding in CompareScreen.BINDINGS for key in binding.key.split(",")}  # type: ignore[union-attr]
+    wanted = {key for command in commands_at(Where.COMPARE) for key in command.keys}
+    assert wanted <= bound

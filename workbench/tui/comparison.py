@@ -1,0 +1,215 @@
+"""A comparison under way: its columns, their runs, and where their answers part."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from time import monotonic
+
+from workbench.domain.choice import Choice
+from workbench.domain.comparison import Divergence, common_prefix, distinguishing, first_divergence
+from workbench.domain.display import one_line
+from workbench.domain.endpoint import LOCAL
+from workbench.domain.errors import WorkbenchError
+from workbench.domain.run import Failure, Outcome, Run
+from workbench.runner.comparison import Column, remarks
+from workbench.runner.many import Job, ManyRuns
+from workbench.tui.run_state import RunState, state_of
+from workbench.tui.services import Services
+
+_QUEUED = RunState("◌", "queued", "$text-muted")
+_STARTING = RunState("◌", "starting the local model", "$text-accent")
+
+
+class Comparison:
+    """Sends one run a column, within each endpoint's limits; finished runs are shown as they are."""
+
+    def __init__(
+        self,
+        services: Services,
+        columns: Sequence[Column],
+        runs: Sequence[Run],
+        on_end: Callable[[Run], None],
+        notes: Sequence[str] = (),
+    ) -> None:
+        """`runs` has each column's run; `on_end` is told each one that has ended, however it did.
+
+        `notes` is what a person should know of how the columns were made.
+        """
+        self._services = services
+        self._columns = list(columns)
+        self._runs = list(runs)
+        self._on_end = on_end
+        self._notes = list(notes)
+        self._sent: dict[str, float] = {}
+        self._many: ManyRuns | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._prefix = 0
+        self._revisions: list[int] = []
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The columns, in order."""
+        return self._columns
+
+    @property
+    def runs(self) -> Sequence[Run]:
+        """The runs, one a column."""
+        return self._runs
+
+    @property
+    def is_running(self) -> bool:
+        """Whether something streams, or is about to."""
+        return self._task is not None and not self._task.done()
+
+    # --- sending and stopping ----------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Send every run that has not ended yet."""
+        if any(run.is_running for run in self._runs):
+            self._task = asyncio.create_task(self._execute())
+            self._task.add_done_callback(self._finish)
+
+    def stop(self, place: int) -> bool:
+        """Stop one column; the others go on. False where it has ended already."""
+        run = self._runs[place]
+        if not run.is_running:
+            return False
+        if self._many is not None:
+            self._many.stop(run)
+        else:
+            self._end(run, Outcome.STOPPED)
+        return True
+
+    def stop_all(self) -> bool:
+        """Stop everything that streams or waits; what came is kept. False where nothing does."""
+        return self.is_running and self._task is not None and self._task.cancel()
+
+    async def aclose(self) -> None:
+        """Stop everything and wait until it has ended."""
+        if self._task is not None:
+            self.stop_all()
+            await asyncio.wait({self._task})
+
+    def keep(self, place: int) -> None:
+        """Go on with one column only; the others are stopped."""
+        for other in range(len(self._runs)):
+            if other != place:
+                self.stop(other)
+        self._columns, self._runs = [self._columns[place]], [self._runs[place]]
+        self._prefix = 0
+
+    async def _execute(self) -> None:
+        jobs = []
+        for column, run in zip(self._columns, self._runs, strict=True):
+            if run.is_running and (job := await self._ready(column, run)) is not None:
+                jobs.append(job)
+        self._many = ManyRuns(
+            self._services.client, [job for job in jobs if job.run.is_running], on_end=self._on_end
+        )
+        await self._many.execute()
+        await self._look_for_death()
+
+    async def _ready(self, column: Column, run: Run) -> Job | None:
+        if column.endpoint.name != LOCAL:
+            return Job(column.endpoint, run)
+        try:
+            return Job(await self._services.local.ensure(column.endpoint), run)
+        except WorkbenchError as error:
+            run.error = Failure.of(error)
+            self._end(run, Outcome.ERROR)
+            return None
+
+    async def _look_for_death(self) -> None:
+        failed = (Outcome.ERROR, Outcome.TRUNCATED)
+        if any(run.endpoint == LOCAL and run.outcome in failed for run in self._runs):
+            death = await self._services.local.death()
+            if death is not None:
+                self._notes.append(one_line(f"{death.title} {death.message}"))
+
+    def _end(self, run: Run, outcome: Outcome) -> None:
+        run.outcome = run.outcome or outcome
+        self._on_end(run)
+
+    def _finish(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        for run in self._runs:
+            if run.is_running:
+                if error is not None:
+                    # A defect of the workbench itself must not take the texts down with it.
+                    words = one_line(f"{type(error).__name__}: {error}")
+                    run.error = Failure("The workbench failed", words, "The text that came is kept.")
+                self._end(run, Outcome.STOPPED if error is None else Outcome.ERROR)
+
+    # --- what is to be seen ------------------------------------------------------------------------------
+
+    def state(self, place: int) -> RunState:
+        """What a column is doing."""
+        run = self._runs[place]
+        if run.is_running and self._many is None:
+            return _STARTING if self._columns[place].endpoint.name == LOCAL else _QUEUED
+        if self._many is not None and self._many.is_queued(run):
+            return _QUEUED
+        now = monotonic()
+        return state_of(run, now - self._sent.setdefault(run.id, now))
+
+    @property
+    def summary(self) -> str:
+        """How many columns stream, wait, and have ended."""
+        queued = sum(self._many.is_queued(run) for run in self._runs) if self._many is not None else 0
+        running = sum(run.is_running for run in self._runs) - queued
+        ended = len(self._runs) - queued - running
+        counts = ((running, "running"), (queued, "queued"), (ended, "ended"))
+        return " · ".join(f"{count} {word}" for count, word in counts if count)
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """The columns' names with what tells them apart, and no more."""
+        differing = distinguishing([column.parameters for column in self._columns])
+        places = {(column.endpoint.name, _model(column)) for column in self._columns}
+        return tuple(
+            " · ".join(
+                (
+                    one_line(column.title, 40),
+                    *(field for field in fields if not field.endswith(" unset")),
+                    *([f"{_model(column)} @ {column.endpoint.name}"] if len(places) > 1 else []),
+                )
+            )
+            for column, fields in zip(self._columns, differing, strict=True)
+        )
+
+    @property
+    def remarks(self) -> list[str]:
+        """What an honest comparison must say."""
+        told = list(self._notes)
+        if not self.is_running:
+            told += remarks(self._runs)
+        for column, run in zip(self._columns, self._runs, strict=True):
+            told += [f"{column.title}: {note}" for note in run.notes]
+        return list(dict.fromkeys(one_line(one) for one in told))
+
+    def _choices(self) -> list[Choice] | None:
+        """The answers to compare; None while one has not begun, or where there are not two."""
+        choices = []
+        for run in self._runs:
+            if run.choices:
+                choices.append(run.ordered[0])
+            elif run.is_running:
+                return None
+        return choices if len(choices) > 1 else None
+
+    def agreement(self) -> tuple[int, Divergence | None]:
+        """How many leading tokens all answers share, and where they first part, as far as is known."""
+        choices = self._choices()
+        if choices is None:
+            return 0, None
+        revisions = [choice.revision for choice in choices]
+        if revisions != self._revisions:
+            # Tokens that were replaced are to be compared anew.
+            self._revisions, self._prefix = revisions, 0
+        self._prefix = common_prefix(choices, self._prefix)
+        return self._prefix, first_divergence(choices, self._prefix)
+
+
+def _model(column: Column) -> str:
+    return one_line(column.model or column.endpoint.model, 40)

@@ -1,0 +1,289 @@
+"""The compare screen: presets side by side on one prompt, streaming at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events, getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.content import Content
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Static
+
+from workbench.domain.display import one_line
+from workbench.domain.prompt import prompt_to_editor
+from workbench.runner.comparison import Column
+from workbench.tui.commands import Where
+from workbench.tui.comparison import Comparison
+from workbench.tui.screens.help import help_screen
+from workbench.tui.token_styles import TokenStyles
+from workbench.tui.widgets.compare_column import CompareColumn
+from workbench.tui.widgets.key_row import KeyRow
+from workbench.tui.widgets.token_view import TokenView
+
+_FRAMES_A_SECOND = 30
+_FIGURES_EVERY = 6
+"""Frames between two looks at figures and agreement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """The column whose parameters are to go on with."""
+
+    column: Column
+
+
+class CompareScreen(Screen[Adopted | None]):
+    """Answers with the column that a person adopts, or None where they only leave.
+
+    The columns stand beside each other where it is wide, below each other where it is not, and one at a
+    time where it is narrow.
+    """
+
+    DEFAULT_CSS = """
+    CompareScreen { layout: vertical; background: $background; }
+    CompareScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
+    CompareScreen #tabs { height: 1; padding: 0 1; display: none; }
+    CompareScreen #columns { height: 1fr; layout: horizontal; overflow-x: auto; overflow-y: hidden; }
+    CompareScreen #remarks { height: auto; max-height: 3; padding: 0 1; color: $text-warning; }
+    CompareScreen.-medium #columns { layout: vertical; overflow-x: hidden; overflow-y: auto; }
+    CompareScreen.-narrow #tabs { display: block; }
+    CompareScreen.-wide CompareColumn { width: 1fr; min-width: 24; height: 1fr; }
+    CompareScreen.-medium CompareColumn { layout: horizontal; width: 1fr; height: 1fr; min-height: 9; }
+    CompareScreen.-medium TokenView { width: 1fr; height: 1fr; }
+    CompareScreen.-medium Distribution { width: 32; margin-left: 2; }
+    CompareScreen.-medium FigureGrid { width: 21; margin-left: 2; }
+    CompareScreen.-narrow CompareColumn { width: 1fr; height: 1fr; display: none; }
+    CompareScreen.-narrow CompareColumn.-current { display: block; }
+    """
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-narrow"),
+        (100, "-medium"),
+        (160, "-wide"),
+    ]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "column(1)", "Next column", show=False, priority=True),
+        Binding("shift+tab", "column(-1)", "Previous column", show=False, priority=True),
+        *(Binding(str(digit), f"go_to({digit})", "Column", show=False) for digit in range(1, 9)),
+        Binding("escape", "stop", "Stop or close", show=False),
+        Binding("ctrl+c", "copy_or_stop_all", "Copy or stop all", show=False, priority=True),
+        Binding("a,enter", "adopt", "Adopt", show=False),
+        Binding("k", "keep", "Keep", show=False),
+        Binding("d", "difference", "Difference", show=False),
+        Binding("y", "copy_answer", "Copy", show=False),
+        Binding("f1,question_mark", "help", "Help", show=False, priority=True),
+        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
+    ]
+
+    heading = "Compare"
+    """What the first row begins with."""
+    where = Where.COMPARE
+    """Whose keys the last row and help show."""
+
+    columns_box = getters.query_one("#columns", Container)
+
+    def __init__(self, comparison: Comparison, styles: TokenStyles, seed_note: str = "") -> None:
+        """`seed_note` says which seed the columns share, and where it is from."""
+        super().__init__()
+        self._comparison = comparison
+        self._styles = styles
+        self._seed_note = seed_note
+        self._columns: list[CompareColumn] = []
+        self._current = 0
+        self._timer: Timer | None = None
+        self._frames = 0
+        self._following: dict[TokenView, bool] = {}
+        self._shown = ""
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="about")
+        yield Static(id="tabs")
+        pairs = zip(self._comparison.columns, self._comparison.runs, strict=True)
+        self._columns = [CompareColumn(column, run, self._styles) for column, run in pairs]
+        with Container(id="columns"):
+            yield from self._columns
+        yield Static(id="remarks")
+        yield KeyRow(self.where)
+
+    def on_mount(self) -> None:
+        """Send what is not there yet, and look for tokens while something streams."""
+        for column in self._columns:
+            self._following[column.view] = True
+            self.watch(column.view, "scroll_y", self._follower(column), init=False)
+        self._comparison.start()
+        self._timer = self.set_interval(1 / _FRAMES_A_SECOND, self._frame)
+        self._go_to(0)
+
+    # --- frames ------------------------------------------------------------------------------------------
+
+    def _frame(self) -> None:
+        for column in self._columns:
+            column.pull()
+        running = self._comparison.is_running
+        if self._frames % _FIGURES_EVERY == 0 or not running:
+            self._show()
+        self._frames += 1
+        if not running and self._timer is not None:
+            self._timer.pause()
+
+    def _show(self) -> None:
+        """Show everything that is not the text itself."""
+        shared, divergence = self._comparison.agreement()
+        position = self._position()
+        parts = divergence is not None and divergence.position == position
+        for place, (column, title) in enumerate(zip(self._columns, self._comparison.titles, strict=True)):
+            column.show_state(f"{place + 1} {title}", self._comparison.state(place))
+            column.show_agreement(shared if len(self._columns) > 1 else 0, divergence)
+            column.show_token(position, parts=parts)
+        self._show_about()
+        self._show_tabs()
+        remarks = self._comparison.remarks
+        box = self.query_one("#remarks", Static)
+        box.display = bool(remarks)
+        told = "\n".join(f"! {remark}" for remark in remarks)
+        if told != self._shown:
+            self._shown = told
+            box.update(Content(told))
+
+    def _position(self) -> int | None:
+        """The token whose distributions are shown: the one under the cursor, else where answers part."""
+        if (cursor := self.current.view.cursor) is not None:
+            return cursor[1]
+        divergence = self._comparison.agreement()[1]
+        return divergence.position if divergence else None
+
+    def _show_about(self) -> None:
+        summary = self._comparison.summary
+        prompt = one_line(prompt_to_editor(self._comparison.runs[0].request.prompt), 400)
+        room = self.size.width - len(summary) - len(self._seed_note) - 18
+        end = prompt if len(prompt) <= room else f"…{prompt[-max(room - 1, 0) :]}" if room > 1 else ""
+        left = Content.assemble((self.heading, "bold"), f"  {end}  ", (self._seed_note, "$text-muted"))
+        gap = max(self.size.width - 2 - left.cell_length - len(summary), 1)
+        self.query_one("#about", Static).update(Content.assemble(left, " " * gap, (summary, "$text-accent")))
+
+    def _show_tabs(self) -> None:
+        parts = []
+        for place, column in enumerate(self._comparison.columns):
+            glyph = self._comparison.state(place).glyph
+            name = f" {place + 1} {one_line(column.title, 12)} {glyph} "
+            parts.append(Content.styled(name, "reverse" if place == self._current else "$text-muted"))
+        self.query_one("#tabs", Static).update(Content("").join(parts))
+
+    # --- columns -----------------------------------------------------------------------------------------
+
+    @property
+    def current(self) -> CompareColumn:
+        """The column with the focus."""
+        return self._columns[self._current]
+
+    def _go_to(self, place: int) -> None:
+        self._current = place
+        for other, column in enumerate(self._columns):
+            column.set_class(other == place, "-current")
+        self.current.view.focus()
+        self._show()
+
+    def action_column(self, step: int) -> None:
+        """Go to the next column, or the one before."""
+        self._go_to((self._current + step) % len(self._columns))
+
+    def action_go_to(self, number: int) -> None:
+        """Go to a column by its number."""
+        if number <= len(self._columns):
+            self._go_to(number - 1)
+
+    @on(events.DescendantFocus)
+    def _follow_focus(self, event: events.DescendantFocus) -> None:
+        for place, column in enumerate(self._columns):
+            if column.view is event.widget and place != self._current:
+                self._go_to(place)
+
+    # --- scrolling together ------------------------------------------------------------------------------
+
+    def _follower(self, column: CompareColumn) -> Callable[[], None]:
+        def follow() -> None:
+            view = column.view
+            was, self._following[view] = self._following[view], view.is_following
+            # What scrolls because text came is the view's own affair.
+            if not (was and view.is_following):
+                self._scroll_others(column)
+
+        return follow
+
+    @on(TokenView.Released)
+    def _follow_released(self, event: TokenView.Released) -> None:
+        self._following[event.view] = False
+        column = next((one for one in self._columns if one.view is event.view), None)
+        if column is not None:
+            self._scroll_others(column)
+
+    def _scroll_others(self, column: CompareColumn) -> None:
+        if not (column is self.current or column.view.mouse_hover):
+            return
+        for other in self._columns:
+            if other is not column and other.view.scroll_offset.y != column.view.scroll_offset.y:
+                other.view.scroll_to(y=column.view.scroll_offset.y, animate=False, force=True)
+
+    # --- what can be done --------------------------------------------------------------------------------
+
+    @on(TokenView.CursorMoved)
+    def _show_cursor(self) -> None:
+        self._show()
+
+    def action_stop(self) -> None:
+        """Stop this column; where it has ended all others; where they have too, leave."""
+        if not self._comparison.stop(self._current) and not self._comparison.stop_all():
+            self.dismiss(None)
+
+    def action_copy_or_stop_all(self) -> None:
+        """Copy what is selected, else stop all columns."""
+        if text := self.current.view.selected_text():
+            self._copy(text)
+        else:
+            self._comparison.stop_all()
+
+    def action_copy_answer(self) -> None:
+        """Copy this column's exact text."""
+        choice = self.current.choice
+        if text := self.current.view.selected_text() or (choice.text if choice else ""):
+            self._copy(text)
+
+    def _copy(self, text: str) -> None:
+        self.app.copy_to_clipboard(text)
+        self.notify(f"Copied {len(text)} characters.", markup=False, timeout=2)
+
+    def action_adopt(self) -> None:
+        """Go on with this column's parameters; what streams is stopped."""
+        self._comparison.stop_all()
+        self.dismiss(Adopted(self._comparison.columns[self._current]))
+
+    async def action_keep(self) -> None:
+        """Keep only this column on the screen; the runs of the others stay in the session."""
+        if len(self._columns) == 1:
+            return
+        kept = self.current
+        self._comparison.keep(self._current)
+        others = [column for column in self._columns if column is not kept]
+        self._columns = [kept]
+        for column in others:
+            await column.remove()
+        self._go_to(0)
+
+    def action_difference(self) -> None:
+        """Put the cursor where the answers part, in every column that goes so far."""
+        divergence = self._comparison.agreement()[1]
+        if divergence is None:
+            self.notify("No difference so far.", markup=False, timeout=2)
+            return
+        for column in self._columns:
+            if column.choice is not None and divergence.position < len(column.choice):
+                column.view.move_cursor(column.run.id, divergence.position)
+
+    def action_help(self) -> None:
+        """Show this screen's keys."""
+        self.app.push_screen(help_screen(self.where))

@@ -1,0 +1,154 @@
+"""From the draft to a comparison: choosing presets, one seed for all, and what it may cost."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from textual.app import App
+
+from workbench.domain.display import one_line
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError
+from workbench.domain.prompt import single_prompts
+from workbench.domain.request import Parameters, Request
+from workbench.domain.run import Run
+from workbench.runner.comparison import Column, plan
+from workbench.storage.endpoints import endpoint_for
+from workbench.storage.presets import load_presets
+from workbench.tui.comparison import Comparison
+from workbench.tui.screens.choosing_several import SeveralPicker
+from workbench.tui.screens.compare import Adopted, CompareScreen
+from workbench.tui.screens.popup import Item
+from workbench.tui.screens.presets import changes_of
+from workbench.tui.screens.question import Question
+from workbench.tui.services import Services
+from workbench.tui.token_styles import TokenStyles
+
+LEAST, MOST = 2, 8
+"""How many columns a comparison has."""
+_FIRST_CHOSEN = 4
+_DRAFT = "\0draft"
+"""Stands for the panel's parameters among names of presets, none of which can hold this character."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The draft to compare, and who is told what comes of it."""
+
+    services: Services
+    endpoint: Endpoint
+    request: Request
+    """What the draft would send."""
+    styles: TokenStyles
+    on_open: Callable[[Comparison], None]
+    """Told of the comparison before anything is sent."""
+    on_end: Callable[[Run], None]
+    """Told each run that has ended, however it did."""
+    on_adopt: Callable[[Column], None]
+    """Told the column to go on with; its parameters are without the seed that was drawn for all."""
+
+
+def compare(app: App[int], draft: Compared, chosen: Sequence[str] = ()) -> None:
+    """Let a person choose presets, and open the comparison of them."""
+    loaded = load_presets(draft.services.folders)
+    for problem in loaded.problems:
+        app.notify(str(problem), title="Preset", severity="warning", markup=False)
+    current = draft.request.parameters
+    items = [Item(_DRAFT, "draft", "the panel as it is")]
+    items += [Item(one.name, one.name, changes_of(one, current)) for one in loaded.presets.values()]
+    first = chosen or list(loaded.presets)[:_FIRST_CHOSEN]
+
+    def take(names: Sequence[str] | None) -> None:
+        if names is None:
+            return
+        try:
+            columns = [_column(name, draft) for name in names]
+            _check(columns)
+        except BadValueError as problem:
+            app.notify(str(problem), title="Nothing was sent", severity="error", markup=False)
+            return
+        _ask_and_open(app, draft, columns)
+
+    app.push_screen(SeveralPicker("Compare", items, first, least=LEAST, most=MOST), take)
+
+
+def _column(name: str, draft: Compared) -> Column:
+    model = draft.request.model
+    if name == _DRAFT:
+        return Column("draft", draft.endpoint, model, _single(draft.request.parameters))
+    preset = load_presets(draft.services.folders).presets[name]
+    parameters = _single(preset.applied_to(draft.request.parameters))
+    if not preset.endpoint or preset.endpoint == draft.endpoint.name:
+        return Column(name, draft.endpoint, preset.model or model, parameters, name)
+    endpoint = endpoint_for(preset.endpoint, None, draft.services.endpoints)
+    return Column(name, endpoint, preset.model or endpoint.model, parameters, name)
+
+
+def _single(parameters: Parameters) -> Parameters:
+    """A column shows one answer, so only one is asked for."""
+    return parameters.set("n", None).set("best_of", None)
+
+
+def _check(columns: Sequence[Column]) -> None:
+    for column in columns:
+        if not column.endpoint.lenient:
+            for problem in column.parameters.problems(column.endpoint.limits):
+                raise BadValueError(f"{column.title}: {problem.title}", problem.message, problem.hint)
+
+
+def _ask_and_open(app: App[int], draft: Compared, columns: Sequence[Column]) -> None:
+    limit = draft.services.config.confirm_above
+    prompt = single_prompts(draft.request.prompt)[0]
+    billed = sum(Request(prompt, "", column.parameters).billed_tokens for column in columns)
+
+    def answered(yes: bool | None) -> None:
+        if yes:
+            _open(app, draft, columns)
+
+    if not limit or billed <= limit:
+        answered(True)
+    else:
+        cost = f"{len(columns)} requests, which may generate and bill up to {billed:,} tokens."
+        app.push_screen(Question(cost, "send", "do not send"), answered)
+
+
+def _open(app: App[int], draft: Compared, columns: Sequence[Column]) -> None:
+    seed, note = _seed(columns)
+    prompts = single_prompts(draft.request.prompt)
+    seeded = [replace(column, parameters=column.parameters.set("seed", seed)) for column in columns]
+    jobs = plan(prompts[:1], seeded, uuid.uuid4().hex)
+    notes = _notes(draft.request, columns, seed, len(prompts))
+    runs = [job.run for job in jobs]
+    comparison = Comparison(draft.services, columns, runs, draft.on_end, notes)
+
+    def closed(adopted: Adopted | None) -> None:
+        comparison.stop_all()
+        if adopted is not None:
+            draft.on_adopt(adopted.column)
+
+    draft.on_open(comparison)
+    app.push_screen(CompareScreen(comparison, draft.styles, note), closed)
+
+
+def _seed(columns: Sequence[Column]) -> tuple[int, str]:
+    """The seed of all columns, the first that one has, else a drawn one; and the words for it."""
+    for column in columns:
+        seed = column.parameters.get("seed")
+        if isinstance(seed, int):
+            return seed, f"seed {seed} for all"
+    seed = random.getrandbits(31)
+    return seed, f"seed {seed} drawn for all"
+
+
+def _notes(request: Request, columns: Sequence[Column], seed: int, prompts: int) -> list[str]:
+    notes = []
+    if prompts > 1:
+        notes.append(f"only the first of {prompts} prompts is compared")
+    if request.choices > prompts:
+        notes.append("one answer a column: n and best_of are not sent")
+    own = [one for one in columns if one.parameters.get("seed") not in (None, seed)]
+    notes += [f"{one_line(one.title, 40)}: its own seed gave way to the common one" for one in own]
+    return notes

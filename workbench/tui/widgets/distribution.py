@@ -1,0 +1,60 @@
+"""What a model could have said at one place, as bars that sum to all there is."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.widget import Widget
+
+from workbench.domain.choice import Token
+from workbench.tui.alternative_rows import Row, rows_of
+from workbench.tui.token_text import fit, percent
+
+_LABEL, _SHARE = 10, 7
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+class Distribution(Widget):
+    """A heading, and a row for each alternative; the chosen one is marked."""
+
+    DEFAULT_CSS = "Distribution { height: 7; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._heading = ""
+        self._rows: tuple[Row, ...] = ()
+
+    def show(self, heading: str, token: Token | None) -> None:
+        """Show a token's alternatives under a heading; without a token the heading alone."""
+        rows = rows_of(token) if token is not None else ()
+        if (heading, rows) != (self._heading, self._rows):
+            self._heading, self._rows = heading, rows
+            self.refresh()
+
+    def render(self) -> Content:
+        """The rows that fit; the chosen one is always among them."""
+        width, height = self.content_size
+        lines = [Content.styled(fit(self._heading, width), "$text-muted")]
+        rows = list(self._rows)
+        while len(rows) > max(height - 1, 1):
+            rows.remove([row for row in rows if not row.is_chosen][-1])
+        lines += [_line(row, width) for row in rows]
+        return Content("\n").join(lines)
+
+
+def _line(row: Row, width: int) -> Content:
+    label = min(_LABEL, max(width - _SHARE - 2, 1))
+    room = max(width - label - _SHARE - 3, 0)
+    share = "—".rjust(6) if row.share is None else percent(row.share)
+    style = "bold" if row.is_chosen else "$text-muted" if row.position is None else ""
+    return Content.assemble(
+        ("▸" if row.is_chosen else " ", "$text-accent"),
+        (fit(row.label, label), style),
+        " ",
+        (fit(_bar(row.share or 0.0, room), room), "$accent" if row.is_chosen else "$text-muted"),
+        (f" {share}", style),
+    )
+
+
+def _bar(share: float, room: int) -> str:
+    eighths = round(share * room * 8)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
