@@ -46,13 +46,21 @@ class Look:
 
 
 def paint(
-    transcript: Transcript, row: Row, look: Look, cursor: int | None, selected: tuple[int, int] | None
+    transcript: Transcript,
+    row: Row,
+    look: Look,
+    *,
+    cursor: int | None = None,
+    selected: tuple[int, int] | None = None,
+    offsets: bool = False,
 ) -> Strip:
     """A row as a strip of the transcript's width.
 
     `cursor` is the token under the cursor where that is in the row's section, `selected` the offsets
-    selected in the row's block.
+    selected in the row's block. With `offsets`, each segment's style tells where in the block it begins, as
+    selecting by mouse needs; that makes every style another one, which nothing can then cache.
     """
+    line = row.section * 3 + row.block if offsets else None
     section = transcript.section(row.section)
     source = transcript.source(row.section, row.block)
     text = source.slice(row.start, row.end)
@@ -77,10 +85,10 @@ def paint(
     if isinstance(source, Body) and cursor is not None and cursor not in source.tail:
         start, end = snapped(text, row.start, *source.span_of(cursor))
         runs = _overlay(runs, start, max(end, start + 1), look.styles.cursor)
-    segments = _segments(text, runs, row, look, transcript.width)
+    segments = _segments(text, runs, row, look, width=transcript.width, line=line)
     if isinstance(source, Body) and row.end == source.length:
         used = sum(segment.cell_length for segment in segments)
-        segments += _tail(source, row, look, cursor, transcript.width - used)
+        segments += _tail(source, row, look, cursor=cursor, room=transcript.width - used, line=line)
     return Strip(segments).adjust_cell_length(transcript.width, look.base)
 
 
@@ -143,8 +151,9 @@ def _found(source: Body | object, row: Row, look: Look) -> Iterator[tuple[int, i
         yield first + match.start(), first + match.end()
 
 
-def _segments(text: str, runs: Sequence[Run], row: Row, look: Look, width: int) -> list[Segment]:
-    line = row.section * 3 + row.block
+def _segments(
+    text: str, runs: Sequence[Run], row: Row, look: Look, *, width: int, line: int | None
+) -> list[Segment]:
     plain = text.removesuffix("\n")
     if plain.isascii() and plain.isprintable() and not look.whitespace:
         segments = [
@@ -178,14 +187,14 @@ def _joined(runs: Sequence[Run]) -> Iterator[Run]:
         yield last
 
 
-def _at(style: Style, offset: int, line: int) -> Style:
-    return style + Style.from_meta({"offset": (offset, line)})
+def _at(style: Style, offset: int, line: int | None) -> Style:
+    return style if line is None else style + Style.from_meta({"offset": (offset, line)})
 
 
 class _Parts:
     """Gathers clusters into segments; the offset of each segment's first character is kept in its style."""
 
-    def __init__(self, look: Look, line: int, width: int) -> None:
+    def __init__(self, look: Look, line: int | None, width: int) -> None:
         self._look, self._line, self._width = look, line, width
         self._column = 0
         self._segments: list[Segment] = []
@@ -230,9 +239,11 @@ class _Parts:
         return self._segments
 
 
-def _tail(body: Body, row: Row, look: Look, cursor: int | None, room: int) -> list[Segment]:
+def _tail(
+    body: Body, row: Row, look: Look, *, cursor: int | None, room: int, line: int | None
+) -> list[Segment]:
     """What follows the text: bytes that only begin a character, and a cursor on a token without text."""
-    styles, line = look.styles, row.section * 3 + row.block
+    styles = look.styles
     if body.tail and body.tail_cells > room and row.start < row.end:
         return []
     tail = []

@@ -194,7 +194,7 @@ def test_no_control_character_is_ever_in_a_segment(
     for y in range(transcript.height):
         row = transcript.row(y)
         assert row is not None
-        strip = paint(transcript, row, look, min(cursor, len(texts) - 1), (0, 5))
+        strip = paint(transcript, row, look, cursor=min(cursor, len(texts) - 1), selected=(0, 5))
         assert strip.cell_length == sum(segment.cell_length for segment in strip) == width
         assert visible(strip.text) == strip.text
         assert not set(strip.text) & {"\n", "\t"}

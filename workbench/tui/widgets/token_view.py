@@ -352,12 +352,8 @@ class TokenView(ScrollView, can_focus=True):
     # Painting
 
     def render_line(self, y: int) -> Strip:
-        """One row of what is seen."""
-        y += self.scroll_offset.y
-        strip = self._strips.get(y)
-        if strip is None:
-            strip = self._strips[y] = self._paint(y)
-        return strip
+        """One row of what is seen, with what selecting by mouse needs to know of it."""
+        return self._paint(y + self.scroll_offset.y, offsets=True)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Rows as they are kept, where no border or effect of the style sheet has to be drawn around them.
@@ -367,25 +363,28 @@ class TokenView(ScrollView, can_focus=True):
         if self.styles.gutter or self.opacity != 1 or self.styles.tint.a:
             return super().render_lines(crop)
         _, background = self.background_colors
-        filters = self.get_line_filters()
-        strips = []
+        filters, top = self.get_line_filters(), self.scroll_offset.y
+        strips, width = [], self.outer_size.width
         for y in crop.line_range:
-            strip = self.render_line(y)
+            strip = self._strips.get(top + y)
+            if strip is None or strip.cell_length != width:
+                strip = self._strips[top + y] = self._paint(top + y)
             for one in filters:
                 strip = strip.apply_filter(one, background)
             strips.append(strip)
-        if crop.column_span != (0, self.outer_size.width):
+        if crop.column_span != (0, width):
             strips = [strip.crop(*crop.column_span) for strip in strips]
         return strips
 
-    def _paint(self, y: int) -> Strip:
+    def _paint(self, y: int, offsets: bool = False) -> Strip:
         if self._base is None:
             self._base = self._look.base = self.rich_style
         row, width = self._transcript.row(y), self.outer_size.width
         if row is None or not self._transcript.width:
             return Strip.blank(width, self._look.base)
         cursor = self._cursor.position if self._cursor and self._cursor.section == row.section else None
-        strip = paint(self._transcript, row, self._look, cursor, self._selected_in(row))
+        selected = self._selected_in(row)
+        strip = paint(self._transcript, row, self._look, cursor=cursor, selected=selected, offsets=offsets)
         return strip.adjust_cell_length(width, self._look.base)
 
     def _forget(self, first: int, stop: int) -> None:
