@@ -158,5 +158,11 @@ def test_what_is_no_json_object_is_refused(content: bytes) -> None:
     assert caught.value.status == 400
 
 
+def test_an_integer_may_be_written_with_a_point() -> None:
+    assert parse_order(parse_json(b'{"prompt": [1.0], "max_tokens": 16.0, "seed": 1e3}')).seed == 1000
+    with pytest.raises(Refusal):
+        parse_order(parse_json(b'{"prompt": "x", "max_tokens": 1.5}'))
+
+
 def test_an_infinite_number_in_disguise_is_refused() -> None:
     assert refuse(**json.loads('{"temperature": 1e999}')).param == "temperature"

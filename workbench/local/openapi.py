@@ -71,7 +71,7 @@ def _completion_request(model: str, context: int, ids: JsonObject) -> JsonObject
     for field in PARAMETERS:
         if field.name != "include_usage":
             fields[field.name] = {**_field(field), "description": f"{field.help} Unset: {field.unset}."}
-    fields["max_tokens"] = {"type": ["integer", "null"], "minimum": 1, "maximum": context}
+    fields["max_tokens"] = {"type": ["integer", "null"], "minimum": 1, "maximum": min(context - 1, 2**31 - 1)}
     fields |= {name: _passed(field) for name, field in PASSED_THROUGH.items()}
     plain: JsonObject = {"stream": {"enum": [False, None]}, "stream_options": {"type": "null"}}
     streamed: JsonObject = {"stream": {"const": True}, "best_of": {"enum": [1, None]}}
@@ -160,7 +160,8 @@ def _operation(
 ) -> JsonObject:
     content: dict[str, JsonValue] = {"application/json": {"schema": answer}}
     if streams:
-        content["text/event-stream"] = {"schema": _TEXT}
+        # Of one server-sent event: its data is a chunk as JSON text, or `[DONE]`.
+        content["text/event-stream"] = {"schema": {"type": "object", "properties": {"data": _TEXT}}}
     responses: dict[str, JsonValue] = {"200": {"description": "OK", "content": content}}
     for status in refused:
         responses[str(status)] = _refusal(status)

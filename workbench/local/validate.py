@@ -18,6 +18,8 @@ from workbench.local.refusal import Refusal, bad_request
 
 MOST_CHOICES = 1024
 """How many choices one request may ask for: prompts × the greater of n and best_of."""
+_EXACT = 2**53
+"""Up to here every integer is a float of its own."""
 _MOST_GRAMMAR = 65_536
 _DEEPEST_GRAMMAR = 64
 _BODY_FIELDS = frozenset({one.name for one in PARAMETERS} - {"include_usage"})
@@ -75,7 +77,7 @@ def parse_json(content: bytes) -> JsonObject:
     Raises Refusal for anything else, NaN and infinities included.
     """
     try:
-        body = json.loads(content.decode(), parse_constant=_refuse_constant)
+        body = json.loads(content.decode(), parse_constant=_refuse_constant, parse_float=_read_float)
     except UnicodeDecodeError:
         raise bad_request(None, "the body is not UTF-8") from None
     except RecursionError:
@@ -178,6 +180,12 @@ def check_text(name: str, text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise bad_request(name, f"{name} holds half a surrogate pair, which is no character") from None
+
+
+def _read_float(text: str) -> int | float:
+    """A number with a point or an exponent: `16.0` is the integer 16, as JSON Schema has it."""
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) <= _EXACT else value
 
 
 def _refuse_constant(name: str) -> NoReturn:
