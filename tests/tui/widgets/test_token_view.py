@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.style import Style
 from textual.app import App, ComposeResult
-from textual.geometry import Offset
+from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.pilot import Pilot
 from textual.selection import SELECT_ALL, Selection
@@ -522,3 +522,22 @@ async def test_a_single_line_of_a_megabyte_scrolls() -> None:
         view.scroll_to(y=3000, animate=False)
         await pilot.pause()
         assert lines(view)[0] == "x" * 38
+
+
+async def test_a_border_and_padding_are_drawn_around_the_same_rows() -> None:
+    class Bordered(ViewApp):
+        CSS = "TokenView { border: round red; padding: 0 1; }"
+
+    app = Bordered()
+    async with app.run_test(size=(40, 8)) as pilot:
+        choice = choice_of("日本", " two")
+        app.view.set_sections([Section("r", "title", "", choice)])
+        await pilot.pause()
+        grow(choice, " three")
+        app.view.pull()
+        await pilot.pause()
+        drawn = [strip.text for strip in app.view.render_lines(Region(0, 0, 40, 8))]
+        assert drawn[0].startswith("╭──")
+        assert drawn[2].startswith("│ 日本 two three ")
+        await pilot.click(TokenView, offset=(8, 2))
+        assert app.view.cursor == ("r", 1)

@@ -144,6 +144,7 @@ class TokenView(ScrollView, can_focus=True):
         self._fitting = False
         self._settling: Timer | None = None
         self._thumb = (0, 0)
+        self._drawing = False
 
     # What is shown
 
@@ -353,7 +354,8 @@ class TokenView(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """One row of what is seen, with what selecting by mouse needs to know of it."""
-        return self._paint(y + self.scroll_offset.y, offsets=True)
+        y += self.scroll_offset.y
+        return self._kept(y) if self._drawing else self._paint(y, offsets=True)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Rows as they are kept, where no border or effect of the style sheet has to be drawn around them.
@@ -361,20 +363,29 @@ class TokenView(ScrollView, can_focus=True):
         Handing out the same strips again lets the compositor find what it made of them before.
         """
         if self.styles.gutter or self.opacity != 1 or self.styles.tint.a:
-            return super().render_lines(crop)
+            self._drawing = True
+            try:
+                return super().render_lines(crop)
+            finally:
+                self._drawing = False
         _, background = self.background_colors
         filters, top = self.get_line_filters(), self.scroll_offset.y
-        strips, width = [], self.outer_size.width
+        strips = []
         for y in crop.line_range:
-            strip = self._strips.get(top + y)
-            if strip is None or strip.cell_length != width:
-                strip = self._strips[top + y] = self._paint(top + y)
+            strip = self._kept(top + y)
             for one in filters:
                 strip = strip.apply_filter(one, background)
             strips.append(strip)
-        if crop.column_span != (0, width):
+        if crop.column_span != (0, self.outer_size.width):
             strips = [strip.crop(*crop.column_span) for strip in strips]
         return strips
+
+    def _kept(self, y: int) -> Strip:
+        """A row painted at most once until it changes."""
+        strip = self._strips.get(y)
+        if strip is None or strip.cell_length != self.outer_size.width:
+            strip = self._strips[y] = self._paint(y)
+        return strip
 
     def _paint(self, y: int, offsets: bool = False) -> Strip:
         if self._base is None:
