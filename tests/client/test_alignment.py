@@ -101,6 +101,17 @@ def test_text_held_back_before_the_last_token_has_no_logprob() -> None:
     assert [one.logprob for one in pieces] == [None, -1.0]
 
 
+def test_text_held_back_before_several_tokens_has_no_logprob() -> None:
+    pieces, _ = align("one two!", [entry(" two"), entry("!")])
+    assert parts(pieces) == [("one", None), (" two", None), ("!", None)]
+    assert [one.logprob for one in pieces] == [None, -1.0, -1.0]
+
+
+def test_a_character_that_was_begun_but_does_not_come_is_given_up() -> None:
+    pieces, _ = align("x", [entry("x")], b"\xe2")
+    assert parts(pieces) == [("x", None)]
+
+
 def test_a_single_placeholder_takes_the_text() -> None:
     text, token_id, raw = read_name("token_id:264")
     pieces, _ = align(" a", [Piece(text, -1.0, (), token_id, raw)])

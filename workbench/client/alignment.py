@@ -15,6 +15,8 @@ def align(text: str, entries: Sequence[Piece], begun: bytes = b"") -> tuple[list
     its own bytes; text that no token accounts for becomes a piece without a logprob. Tokens that share a
     character: the last of them carries it.
     """
+    if begun and text and not text.encode().startswith(begun):
+        begun = b""
     if len(entries) == 1 and not begun:
         only = entries[0]
         if only.raw is None and only.text == text:
@@ -38,10 +40,12 @@ def _lone(text: str, only: Piece) -> Piece:
 
 def _walk(text: str, entries: Sequence[Piece], begun: bytes) -> tuple[list[Piece], bytes]:
     data = text.encode()
-    cursor = len(begun) if begun and data.startswith(begun) else 0
-    done = 0
+    cursor, done = len(begun) if text else 0, 0
     left = begun if not text else b""
     pieces: list[Piece] = []
+    if before := _held_back(data, entries, cursor):
+        pieces.append(Piece(data[:before].decode()))
+        cursor = done = before
     last = len(entries) - 1
     for place, told in enumerate(entries):
         entry, spelled, size = _match(data, cursor, told, is_last=place == last)
@@ -60,6 +64,17 @@ def _walk(text: str, entries: Sequence[Piece], begun: bytes) -> tuple[list[Piece
     if done < len(data):
         pieces.append(Piece(data[done:].decode()))
     return pieces, left
+
+
+def _held_back(data: bytes, entries: Sequence[Piece], cursor: int) -> int:
+    """Bytes of text before that of the tokens: what a server held back as it might have been a stop text."""
+    spelled = [one.text.encode() if one.raw is None else one.raw for one in entries]
+    told = b"".join(spelled)
+    before = len(data) - len(told)
+    if cursor or before <= 0 or not told or told[0] & 0xC0 == 0x80:
+        return 0
+    is_aligned = bool(spelled[0]) and data.startswith(spelled[0])
+    return before if data.endswith(told) and not is_aligned else 0
 
 
 def _match(data: bytes, cursor: int, entry: Piece, *, is_last: bool) -> tuple[Piece, bytes, int]:
