@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Coroutine, MutableMapping
 from contextlib import suppress
 
 from workbench.cli.arguments import (
@@ -18,14 +18,24 @@ from workbench.cli.arguments import (
     read_parameters,
     read_prompt,
 )
+from workbench.cli.chat import (
+    add_chat_options,
+    fill_conversation,
+    fill_prompt,
+    read_conversation,
+    read_variables,
+)
 from workbench.cli.output import Printer, print_failure, print_json, run_to_json
 from workbench.cli.sessions import open_for_writing
 from workbench.client.client import Client
+from workbench.domain.conversation import Conversation
 from workbench.domain.display import visible
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError
+from workbench.domain.prompt import Prompt, TextPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
+from workbench.runner.chatting import chat_request, find_template
 from workbench.runner.keeping import keep
 from workbench.runner.launch import launch
 from workbench.runner.local_server import LocalServer
@@ -39,6 +49,7 @@ _OK, _FAILED, _BAD_ARGUMENTS, _INTERRUPTED = 0, 1, 2, 130
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add_prompt_options(parser)
+    add_chat_options(parser)
     add_endpoint_options(parser)
     add_parameter_options(parser)
     parser.add_argument("--session", metavar="FILE", help="append the run to a session, created if missing")
@@ -52,7 +63,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     environment = dict(os.environ)
     try:
         endpoint = find_endpoint(arguments)
-        prompt = read_prompt(arguments)
+        conversation, prompt = _read_input(arguments)
     except BadValueError as problem:
         parser.error(f"{problem.title}. {problem.hint}".strip())
     parameters, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
@@ -64,7 +75,9 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     request = Request(prompt, arguments.model or endpoint.model, parameters)
     one = Run(request, endpoint.name)
     with open_for_writing(arguments.session) as store:
-        interrupted = asyncio.run(_complete(one, endpoint, environment, store, quiet=arguments.json))
+        interrupted = asyncio.run(
+            _complete(one, endpoint, environment, store, conversation=conversation, arguments=arguments)
+        )
     if arguments.json:
         print_json(run_to_json(one))
     if one.error is not None:
@@ -72,6 +85,15 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if interrupted:
         return _INTERRUPTED
     return _OK if one.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED) else _FAILED
+
+
+def _read_input(arguments: argparse.Namespace) -> tuple[Conversation | None, Prompt]:
+    values = read_variables(arguments.set)
+    if not arguments.chat:
+        return None, fill_prompt(read_prompt(arguments), values)
+    if arguments.prompt or arguments.prompt_file or arguments.prompt_ids:
+        raise BadValueError("--chat gives the prompt; it cannot be mixed with other prompts", field="prompt")
+    return fill_conversation(read_conversation(arguments.chat), values), TextPrompt("")
 
 
 def find_endpoint(arguments: argparse.Namespace) -> Endpoint:
@@ -86,10 +108,28 @@ async def _complete(
     environment: MutableMapping[str, str],
     store: SessionStore | None,
     *,
-    quiet: bool,
+    conversation: Conversation | None,
+    arguments: argparse.Namespace,
 ) -> bool:
     """Send the request and print what comes; True where Ctrl+C stopped it."""
-    task = asyncio.create_task(_execute(one, endpoint, environment))
+    server, client = LocalServer(environment), Client(environment)
+    try:
+        if conversation is not None:
+            ready = await server.ensure(endpoint) if endpoint.name == LOCAL else endpoint
+            template = await find_template(arguments.template, client, ready)
+            asked = one.request
+            chat = await chat_request(conversation, template, asked.model, asked.parameters)
+            one.request = chat.request
+        return await _follow(one, launch(client, server, endpoint, one, _tell), store, quiet=arguments.json)
+    finally:
+        await client.aclose()
+        await server.aclose()
+
+
+async def _follow(
+    one: Run, launching: Coroutine[None, None, None], store: SessionStore | None, *, quiet: bool
+) -> bool:
+    task = asyncio.create_task(launching)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, task.cancel)
@@ -115,15 +155,6 @@ async def _complete(
     if printer is not None:
         printer.finish()
     return one.outcome is Outcome.STOPPED
-
-
-async def _execute(one: Run, endpoint: Endpoint, environment: MutableMapping[str, str]) -> None:
-    server, client = LocalServer(environment), Client(environment)
-    try:
-        await launch(client, server, endpoint, one, _tell)
-    finally:
-        await client.aclose()
-        await server.aclose()
 
 
 def _tell(status: str) -> None:
