@@ -19,7 +19,8 @@ from workbench.domain.display import visible
 from workbench.domain.reading import Mode
 from workbench.tui.row_painter import Look, paint
 from workbench.tui.transcript import Section, Transcript
-from workbench.tui.widgets.token_view import PLAIN_STYLES, TokenView
+from workbench.tui.widgets.token_view import TokenView
+from workbench.tui.widgets.transcript_view import PLAIN_STYLES
 
 STYLES = replace(
     PLAIN_STYLES,
@@ -66,10 +67,10 @@ class ViewApp(App[None]):
     def on_token_view_cursor_moved(self, message: TokenView.CursorMoved) -> None:
         self.said.append(message)
 
-    def on_token_view_followed(self, message: TokenView.Followed) -> None:
+    def on_transcript_view_followed(self, message: TokenView.Followed) -> None:
         self.said.append(message)
 
-    def on_token_view_released(self, message: TokenView.Released) -> None:
+    def on_transcript_view_released(self, message: TokenView.Released) -> None:
         self.said.append(message)
 
 

@@ -25,6 +25,7 @@ from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.compare_column import CompareColumn
 from workbench.tui.widgets.key_row import KeyRow
 from workbench.tui.widgets.token_view import TokenView
+from workbench.tui.widgets.transcript_view import TranscriptView
 
 _FRAMES_A_SECOND = 30
 _FIGURES_EVERY = 6
@@ -97,7 +98,7 @@ class CompareScreen(Screen[Adopted | None]):
         self._current = 0
         self._timer: Timer | None = None
         self._frames = 0
-        self._following: dict[TokenView, bool] = {}
+        self._following: dict[TranscriptView, bool] = {}
         self._shown = ""
 
     def compose(self) -> ComposeResult:
@@ -269,7 +270,7 @@ class CompareScreen(Screen[Adopted | None]):
         kept = self.current
         self._comparison.keep(self._current)
         others = [column for column in self._columns if column is not kept]
-        self._columns = [kept]
+        self._columns, self._current = [kept], 0
         for column in others:
             await column.remove()
         self._go_to(0)

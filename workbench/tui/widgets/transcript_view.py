@@ -1,0 +1,410 @@
+"""The transcript of runs in one scrolling view: growing text, each token in the colour of its level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from rich.style import Style
+from textual import events
+from textual.cache import LRUCache
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import Reactive
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.timer import Timer
+
+from workbench.domain.reading import Mode
+from workbench.tui.row_painter import Look, paint, snapped
+from workbench.tui.token_cursor import Cursor
+from workbench.tui.token_styles import TokenStyles
+from workbench.tui.transcript import Place, Row, Section, Transcript
+
+_BUDGET = 0.012
+"""Seconds that laying out may take at once before the rest is left for later."""
+_SLICE = 0.006
+_CACHED = 1024
+_FEW = 256
+"""Rows up to which changed ones are looked up in the cache one by one."""
+
+PLAIN_STYLES = TokenStyles(
+    levels=(
+        Style(),
+        Style(italic=True),
+        Style(underline=True),
+        Style(bold=True),
+        Style(bold=True, underline=True),
+    ),
+    unknown=Style(),
+    prompt=Style(dim=True),
+    figures=Style(dim=True),
+    control=Style(dim=True, italic=True),
+    cursor=Style(bold=True, reverse=True),
+    found=Style(underline2=True, bold=True),
+    selected=Style(reverse=True),
+    dimmed=Style(dim=True),
+)
+"""Without any colour, until a theme's styles are set."""
+
+
+class TranscriptView(ScrollView, can_focus=True):
+    """Sections of prompt and answer, following their end or staying where the reader is.
+
+    The owner calls `pull` about 30 times a second while something streams.
+    """
+
+    DEFAULT_CSS = """
+    TranscriptView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }
+    """
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
+    """As the scrollbar always stands there, a new row needs no new layout of the screen."""
+
+    @dataclass
+    class Followed(Message):
+        """The view follows the end again."""
+
+        view: TranscriptView
+
+        @property
+        def control(self) -> TranscriptView:
+            """The view."""
+            return self.view
+
+    @dataclass
+    class Released(Message):
+        """The view stays where it is while text comes."""
+
+        view: TranscriptView
+
+        @property
+        def control(self) -> TranscriptView:
+            """The view."""
+            return self.view
+
+    def __init__(
+        self, *, token_styles: TokenStyles = PLAIN_STYLES, id: str | None = None, classes: str | None = None
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self._transcript = Transcript()
+        self._look = Look(Style(), token_styles)
+        self._strips: LRUCache[int, Strip] = LRUCache(_CACHED)
+        self._base: Style | None = None
+        self._cursor: Cursor | None = None
+        self._following = True
+        self._fitting = False
+        self._settling: Timer | None = None
+        self._thumb = (0, 0)
+        self._drawing = False
+
+    # What is shown
+
+    @property
+    def sections(self) -> Sequence[Section]:
+        """The sections, in order."""
+        return self._transcript.sections
+
+    def set_sections(self, sections: Iterable[Section]) -> None:
+        """Show these sections and no others; the cursor stays where its section does."""
+        kept, cursor = list(sections), self.cursor
+        self._reflow(lambda: self._transcript.put(0, kept, _BUDGET, self._room))
+        index = self._transcript.index_of(cursor[0]) if cursor else None
+        has_it = index is not None and cursor and cursor[1] < self._transcript.body(index).seen
+        self._cursor = Cursor(index, cursor[1]) if has_it and index is not None and cursor else None
+
+    def add_section(self, section: Section) -> None:
+        """Show a section below all others."""
+        transcript = self._transcript
+        self._reflow(lambda: transcript.put(len(transcript), [section], _BUDGET, self._room))
+
+    def update_section(self, section: Section) -> None:
+        """Show the section of the same key in a new state. Raises KeyError where there is none."""
+        index = self._transcript.index_of(section.key)
+        if index is None:
+            raise KeyError(section.key)
+        if section != self._transcript.section(index):
+            self._reflow(lambda: self._transcript.change(index, section, _BUDGET, self._room))
+
+    def dim(self, key: str, dimmed: bool = True) -> None:
+        """Show a section dimmed, or no longer so. Raises KeyError where there is none."""
+        index = self._transcript.index_of(key)
+        if index is None:
+            raise KeyError(key)
+        self.update_section(replace(self._transcript.section(index), dimmed=dimmed))
+
+    def pull(self) -> bool:
+        """Show what the choices have got since the last call; whether that was anything."""
+        before = self._transcript.height
+        place = None if self._following else self._transcript.place(self.scroll_offset.y)
+        changed = self._transcript.pull()
+        if changed is None:
+            return False
+        self._hold_cursor()
+        self._forget(changed, max(before, self._transcript.height))
+        self._fit(place)
+        return True
+
+    def _hold_cursor(self) -> None:
+        """Keep the cursor on a token where the endpoint replaced them by fewer."""
+        if self._cursor is not None:
+            index, position = self._cursor
+            seen = self._transcript.body(index).seen
+            self._cursor = Cursor(index, min(position, seen - 1)) if seen else None
+
+    # How it is shown
+
+    @property
+    def token_styles(self) -> TokenStyles:
+        """The styles of tokens, titles and cursor; set when the theme changes."""
+        return self._look.styles
+
+    @token_styles.setter
+    def token_styles(self, styles: TokenStyles) -> None:
+        self._look.styles = styles
+        self._repaint()
+
+    @property
+    def mode(self) -> Mode:
+        """What the colours tell."""
+        return self._look.mode
+
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        self._look.mode = mode
+        self._repaint()
+
+    @property
+    def whitespace(self) -> bool:
+        """Whether blanks, tabs and line ends show as glyphs."""
+        return self._look.whitespace
+
+    @whitespace.setter
+    def whitespace(self, shown: bool) -> None:
+        self._look.whitespace = shown
+        self._repaint()
+
+    @property
+    def boundaries(self) -> bool:
+        """Whether every other token is underlined."""
+        return self._look.boundaries
+
+    @boundaries.setter
+    def boundaries(self, shown: bool) -> None:
+        self._look.boundaries = shown
+        self._repaint()
+
+    def notify_style_update(self) -> None:
+        """Forget rows painted in the old theme."""
+        super().notify_style_update()
+        self._base = None
+        self._repaint()
+
+    def _repaint(self) -> None:
+        self._strips.clear()
+        self.refresh()
+
+    # Layout and scrolling
+
+    @property
+    def _room(self) -> int:
+        size = self.scrollable_content_region.size
+        return max(size.width * size.height, 2000)
+
+    @property
+    def is_following(self) -> bool:
+        """Whether the end stays in view as text comes."""
+        return self._following
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every row is laid out for this width; else that goes on in the background."""
+        return self._transcript.is_settled
+
+    def _reflow(self, change: Callable[[], None]) -> None:
+        """Change rows anywhere and keep the place."""
+        place = None if self._following else self._transcript.place(self.scroll_offset.y)
+        change()
+        self._strips.clear()
+        self.refresh()
+        self._fit(place)
+        if not self._transcript.is_settled and self._settling is None and self.is_attached:
+            self._settling = self.set_interval(1 / 60, self._settle)
+
+    def _settle(self) -> None:
+        place = None if self._following else self._transcript.place(self.scroll_offset.y)
+        if self._transcript.settle(_SLICE):
+            self._strips.clear()
+            self.refresh()
+            self._fit(place)
+        if self._transcript.is_settled and self._settling is not None:
+            self._settling.stop()
+            self._settling = None
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay out for the new width, what is seen first."""
+        width = self.scrollable_content_region.width
+        if width != self._transcript.width:
+            place = self._transcript.place(self.scroll_offset.y)
+            if self._following:
+                place = None
+            self._reflow(lambda: self._transcript.resize(width, place, _BUDGET, self._room))
+        else:
+            self._fit(None)
+
+    def _fit(self, place: Place | None) -> None:
+        """Tell the scrollbar the height, and go to a place, or to the end where that is followed."""
+        transcript = self._transcript
+        self._fitting = True
+        try:
+            self.virtual_size = Size(transcript.width, transcript.height)
+            if self._following:
+                self._scroll_y_to(self.max_scroll_y)
+            elif place is not None and place.section < len(transcript):
+                self._scroll_y_to(transcript.y_of(place))
+        finally:
+            self._fitting = False
+        self._move_thumb()
+
+    def _scroll_y_to(self, y: int) -> None:
+        """Scroll without this counting as the user's own scrolling."""
+        fitting, self._fitting = self._fitting, True
+        try:
+            if y != self.scroll_offset.y and self.is_attached:
+                self.scroll_to(y=y, animate=False, force=True)
+        finally:
+            self._fitting = fitting
+        if not fitting:
+            self._move_thumb()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Follow the end from when the user gets there, until they leave it."""
+        if self._fitting:
+            self.refresh(self.size.region)
+            return
+        super().watch_scroll_y(old_value, new_value)
+        self._follow(round(new_value) >= self.max_scroll_y)
+
+    def _move_thumb(self) -> None:
+        """Show height and place in the scrollbar where that moves its thumb by half a cell.
+
+        The scrollbar costs as much as the text beside it, and would be drawn for every row that comes.
+        """
+        height, seen = max(self._transcript.height, 1), self.size.height
+        thumb = (2 * seen * seen // height, 2 * seen * self.scroll_offset.y // height)
+        if thumb != self._thumb and self.is_attached:
+            self._thumb = thumb
+            self.vertical_scrollbar.window_virtual_size = height
+            self.vertical_scrollbar.position = self.scroll_y
+
+    def _follow(self, following: bool) -> None:
+        if following != self._following:
+            self._following = following
+            self.post_message(self.Followed(self) if following else self.Released(self))
+
+    # Painting
+
+    def render_line(self, y: int) -> Strip:
+        """One row of what is seen, with what selecting by mouse needs to know of it."""
+        y += self.scroll_offset.y
+        return self._kept(y) if self._drawing else self._paint(y, offsets=True)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Rows as they are kept, where no border or effect of the style sheet has to be drawn around them.
+
+        Handing out the same strips again lets the compositor find what it made of them before.
+        """
+        if self.styles.gutter or self.opacity != 1 or self.styles.tint.a:
+            self._drawing = True
+            try:
+                return super().render_lines(crop)
+            finally:
+                self._drawing = False
+        _, background = self.background_colors
+        filters, top = self.get_line_filters(), self.scroll_offset.y
+        strips = []
+        for y in crop.line_range:
+            strip = self._kept(top + y)
+            for one in filters:
+                strip = strip.apply_filter(one, background)
+            strips.append(strip)
+        if crop.column_span != (0, self.outer_size.width):
+            strips = [strip.crop(*crop.column_span) for strip in strips]
+        return strips
+
+    def _kept(self, y: int) -> Strip:
+        """A row painted at most once until it changes."""
+        strip = self._strips.get(y)
+        if strip is None or strip.cell_length != self.outer_size.width:
+            strip = self._strips[y] = self._paint(y)
+        return strip
+
+    def _paint(self, y: int, offsets: bool = False) -> Strip:
+        if self._base is None:
+            self._base = self._look.base = self.rich_style
+        row, width = self._transcript.row(y), self.outer_size.width
+        if row is None or not self._transcript.width:
+            return Strip.blank(width, self._look.base)
+        cursor = self._cursor.position if self._cursor and self._cursor.section == row.section else None
+        selected = self._selected_in(row)
+        strip = paint(self._transcript, row, self._look, cursor=cursor, selected=selected, offsets=offsets)
+        return strip.adjust_cell_length(width, self._look.base)
+
+    def _forget(self, first: int, stop: int) -> None:
+        """Paint these rows again, those of them that are seen."""
+        top, height = self.scroll_offset.y, self.size.height
+        if stop - first > _FEW:
+            self._strips.clear()
+        else:
+            for y in range(first, stop + 1):
+                self._strips.discard(y)
+        begin, end = max(first, top), min(stop + 1, top + height)
+        if begin < end:
+            self.refresh_lines(begin, end - begin)
+
+    # The cursor and the selection
+
+    @property
+    def cursor(self) -> tuple[str, int] | None:
+        """The token under the cursor: its section's key and its place in the choice."""
+        if self._cursor is None:
+            return None
+        return self._transcript.section(self._cursor.section).key, self._cursor.position
+
+    def selected_text(self) -> str:
+        """The exact text that is selected; empty where nothing is."""
+        selection = self.text_selection
+        found = self.get_selection(selection) if selection else None
+        return found[0] if found else ""
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The exact text of a selection, which counts characters of the blocks of sections."""
+        parts = []
+        for line in range(3 * len(self._transcript)):
+            source = self._transcript.source(*divmod(line, 3))
+            span = selection.get_span(line)
+            if span is not None and source.length:
+                end = source.length if span[1] < 0 else min(span[1], source.length)
+                parts.append(source.slice(*self._whole(line, min(span[0], end), end)))
+        return "\n".join(parts), "\n"
+
+    def _whole(self, line: int, start: int, end: int) -> tuple[int, int]:
+        """A span widened to whole visible characters, as it is shown."""
+        section, block = divmod(line, 3)
+        source = self._transcript.source(section, block)
+        for offset in (start, end):
+            row = self._transcript.row(self._transcript.y_of(Place(section, block, offset)))
+            if row is not None:
+                start, end = snapped(source.slice(row.start, row.end), row.start, start, end)
+        return start, end
+
+    def _selected_in(self, row: Row) -> tuple[int, int] | None:
+        selection = self.text_selection
+        span = selection.get_span(row.section * 3 + row.block) if selection else None
+        if span is None:
+            return None
+        return span[0], row.end if span[1] < 0 else span[1]
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Paint what is selected, or no longer is."""
+        self._repaint()
