@@ -15,11 +15,13 @@ from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
 from workbench.domain.parameters import ParameterValue
 from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome
+from workbench.tui.alternative_rows import Row
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands import Where, commands_at
 from workbench.tui.screens.choosing_several import SeveralPicker
 from workbench.tui.screens.compare import CompareScreen
 from workbench.tui.widgets.compare_column import CompareColumn
+from workbench.tui.widgets.distribution import REST, trimmed
 
 BY_TEMPERATURE: Mapping[float, Sequence[str]] = {
     0: (" went", " in", "."),
@@ -271,6 +273,20 @@ async def test_a_column_that_fails_says_why_and_the_others_go_on() -> None:
         assert outcomes == [Outcome.COMPLETE, Outcome.COMPLETE, Outcome.ERROR, Outcome.COMPLETE]
         await until(pilot, lambda: "no [b]such" in columns_of(app)[2].view.sections[0].figures)
         assert "\x1b" not in columns_of(app)[2].view.sections[0].figures
+
+
+def test_rows_that_do_not_fit_join_the_rest_so_that_all_is_still_all() -> None:
+    rows = [
+        Row("a", 0.4, 0),
+        Row("b", 0.2, 1),
+        Row("c", 0.1, 2),
+        Row("d", 0.05, is_chosen=True),
+        Row(REST, 0.25),
+    ]
+    kept = trimmed(rows, 3)
+    assert [row.label for row in kept] == ["a", "d", REST]
+    assert sum(row.share or 0 for row in kept) == pytest.approx(1)
+    assert trimmed(rows, 5) == rows
 
 
 def test_every_key_of_the_table_is_bound() -> None:

@@ -28,6 +28,7 @@ class SeveralPicker(Popup[Sequence[str]]):
         border-title-color: $foreground; border-subtitle-color: $text-muted;
     }
     SeveralPicker OptionList { border: none; height: auto; max-height: 30; padding: 0; background: $surface; }
+    SeveralPicker OptionList:focus { border: none; }
     SeveralPicker OptionList { text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size-vertical: 1; }
     SeveralPicker OptionList > .option-list--option-highlighted {
         background: $accent; color: $background; text-style: bold;

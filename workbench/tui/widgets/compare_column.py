@@ -100,7 +100,7 @@ class CompareColumn(Container):
         """Show the distribution at a token; `parts` says that the answers part there."""
         choice = self.choice
         if position is None:
-            self.distribution.show("no difference so far", None)
+            self.distribution.show("no difference yet", None)
         elif choice is None or position >= len(choice):
             self.distribution.show(f"token {position + 1}: ended before", None)
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual.content import Content
 from textual.widget import Widget
 
@@ -10,13 +12,15 @@ from workbench.tui.alternative_rows import Row, rows_of
 from workbench.tui.token_text import fit, percent
 
 _LABEL, _SHARE = 10, 7
+REST = "(other)"
+"""The label of what the listed alternatives do not cover."""
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 class Distribution(Widget):
     """A heading, and a row for each alternative; the chosen one is marked."""
 
-    DEFAULT_CSS = "Distribution { height: 7; }"
+    DEFAULT_CSS = "Distribution { height: 8; }"
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,14 +35,25 @@ class Distribution(Widget):
             self.refresh()
 
     def render(self) -> Content:
-        """The rows that fit; the chosen one is always among them."""
+        """The rows that fit; they sum to all there is, and the chosen one is always among them."""
         width, height = self.content_size
         lines = [Content.styled(fit(self._heading, width), "$text-muted")]
-        rows = list(self._rows)
-        while len(rows) > max(height - 1, 1):
-            rows.remove([row for row in rows if not row.is_chosen][-1])
-        lines += [_line(row, width) for row in rows]
+        lines += [_line(row, width) for row in trimmed(self._rows, max(height - 1, 2))]
         return Content("\n").join(lines)
+
+
+def trimmed(rows: Sequence[Row], most: int) -> list[Row]:
+    """At most so many rows: what is left out, the last alternatives first, joins the rest."""
+    kept = list(rows)
+    if len(kept) <= most:
+        return kept
+    rest = 0.0
+    if kept[-1].label == REST:
+        rest = kept.pop().share or 0.0
+    while len(kept) >= most:
+        place = max(place for place, row in enumerate(kept) if not row.is_chosen)
+        rest += kept.pop(place).share or 0.0
+    return [*kept, Row(REST, rest)]
 
 
 def _line(row: Row, width: int) -> Content:

@@ -14,7 +14,7 @@ from workbench.domain.run import Run
 from workbench.domain.summary import Summary
 from workbench.tui.token_text import fit
 
-_CELL, _LABEL = 20, 11
+_CELL, _LABEL = 18, 11
 _LABELS = ("tokens", "tok/s", "perplexity", "first", "logprob", "distinct-2", "finish", "cost")
 
 Figures = Sequence[tuple[str, str]]
@@ -47,7 +47,7 @@ class FigureGrid(Widget):
         rows = []
         for start in range(0, len(self._figures), count):
             cells = [
-                Content.assemble((fit(label, _LABEL), "$text-muted"), fit(value, _CELL - _LABEL))
+                Content.assemble((fit(label, _LABEL), "$text-muted"), fit(value, width // count - _LABEL))
                 for label, value in self._figures[start : start + count]
             ]
             rows.append(Content("").join(cells))
