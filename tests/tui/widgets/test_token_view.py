@@ -542,3 +542,14 @@ async def test_a_border_and_padding_are_drawn_around_the_same_rows() -> None:
         assert drawn[2].startswith("│ 日本 two three ")
         await pilot.click(TokenView, offset=(8, 2))
         assert app.view.cursor == ("r", 1)
+
+
+async def test_another_background_of_a_pane_shows_behind_every_row() -> None:
+    async with shown(Section("r", choice=choice_of("one", " two"))) as (view, pilot):
+        view.screen.styles.background = "#123456"
+        view.styles.background = "transparent"
+        await pilot.pause()
+        first = view.render_lines(Region(0, 0, 40, 1))[0]
+        assert {str(one.style.bgcolor.name) for one in first if one.style and one.style.bgcolor} == {
+            "#123456"
+        }

@@ -90,7 +90,6 @@ class TranscriptView(ScrollView, can_focus=True):
         self._transcript = Transcript()
         self._look = Look(Style(), token_styles)
         self._strips: LRUCache[int, Strip] = LRUCache(_CACHED)
-        self._base: Style | None = None
         self._cursor: Cursor | None = None
         self._following = True
         self._fitting = False
@@ -197,7 +196,6 @@ class TranscriptView(ScrollView, can_focus=True):
     def notify_style_update(self) -> None:
         """Forget rows painted in the old theme."""
         super().notify_style_update()
-        self._base = None
         self._repaint()
 
     def _repaint(self) -> None:
@@ -314,6 +312,10 @@ class TranscriptView(ScrollView, can_focus=True):
 
         Handing out the same strips again lets the compositor find what it made of them before.
         """
+        base = self.rich_style
+        if base != self._look.base:
+            self._look.base = base
+            self._strips.clear()
         if self.styles.gutter or self.opacity != 1 or self.styles.tint.a:
             self._drawing = True
             try:
@@ -340,8 +342,6 @@ class TranscriptView(ScrollView, can_focus=True):
         return strip
 
     def _paint(self, y: int, offsets: bool = False) -> Strip:
-        if self._base is None:
-            self._base = self._look.base = self.rich_style
         row, width = self._transcript.row(y), self.outer_size.width
         if row is None or not self._transcript.width:
             return Strip.blank(width, self._look.base)
