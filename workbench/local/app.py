@@ -212,6 +212,8 @@ async def _stream(completion: Completion, send: Send) -> None:
                     started = True
                 if chunk:
                     await _send_event(send, _dump(chunk))
+                    # Sending need not wait, and a hang-up is noticed only where something waits.
+                    await asyncio.sleep(0)
         except Refusal as refusal:
             if not started:
                 raise
