@@ -336,11 +336,11 @@ class ParameterPanel(Vertical, can_focus=True):
         style = "" if is_set else "$text-muted"
         line = Content.assemble(
             (mark, "$text-error" if mark == "✗" else "$text-accent"),
-            (note, "$text-warning"),
+            " ",
             (name, style),
             gap,
             (value, "bold" if is_set else style),
-            " ",
+            (note, "$text-warning"),
         )
         return line.stylize("reverse") if place == self._row and self.has_focus else line
 

@@ -1,0 +1,229 @@
+"""The inspector and its one-row sister tell the truth about a token."""
+
+from __future__ import annotations
+
+from math import fsum, log
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from textual.app import App, ComposeResult
+
+from workbench.domain.choice import Alternative, Token
+from workbench.domain.display import is_control
+from workbench.domain.whatif import Sampling
+from workbench.tui.alternative_rows import rows_of
+from workbench.tui.token_text import fit, percent, token_text
+from workbench.tui.widgets.inspector import Inspector
+from workbench.tui.widgets.token_strip import TokenStrip
+
+CAME = Token(
+    1, 4, " came", log(0.3), 0.2, 2422, None, (Alternative(" came", log(0.3)), Alternative(" into", log(0.2)))
+)
+
+
+class Alone(App[None]):
+    """Inspector and strip by themselves."""
+
+    CSS = "Inspector { width: 32; height: 30; border: round white; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chosen: list[int] = []
+
+    def compose(self) -> ComposeResult:
+        yield Inspector()
+        yield TokenStrip()
+
+    def on_inspector_alternative_chosen(self, event: Inspector.AlternativeChosen) -> None:
+        self.chosen.append(event.position)
+
+    @property
+    def inspector(self) -> Inspector:
+        return self.query_one(Inspector)
+
+    @property
+    def shown(self) -> list[str]:
+        strips = self.screen._compositor.render_strips()
+        return ["".join(segment.text for segment in strip).strip("│ ") for strip in strips]
+
+    @property
+    def words(self) -> str:
+        return " ".join(" ".join(self.shown).split())
+
+
+def token(
+    text: str,
+    probability: float | None,
+    *listed: Alternative,
+    id: int | None = None,
+    raw: bytes | None = None,
+) -> Token:
+    return Token(0, 0, text, None if probability is None else log(probability), 0, id, raw, listed)
+
+
+# --- rows ------------------------------------------------------------------------------------------------
+
+shares = st.lists(st.floats(0.0001, 1), min_size=1, max_size=8)
+
+
+@given(shares, st.floats(0.0001, 1), st.booleans())
+def test_shares_always_sum_to_one(listed: list[float], own: float, is_listed: bool) -> None:
+    alternatives = [Alternative(str(place), log(share)) for place, share in enumerate(listed)]
+    rows = rows_of(token("0" if is_listed else "unlisted", own, *alternatives))
+    assert fsum(row.share for row in rows if row.share is not None) == pytest.approx(1)
+    assert sum(row.is_chosen for row in rows) == 1
+
+
+def test_the_rest_is_named_and_cannot_be_branched_to() -> None:
+    *_, rest = rows_of(CAME)
+    assert (rest.label, rest.position) == ("(other)", None)
+    assert rest.share == pytest.approx(0.5)
+
+
+def test_a_chosen_token_outside_the_listed_ones_is_marked() -> None:
+    rows = rows_of(token("c", 0.1, Alternative("a", log(0.5)), Alternative("b", log(0.2))))
+    assert [(row.label, row.is_chosen, row.note) for row in rows][2:] == [
+        ("c", True, "not among the listed"),
+        ("(other)", False, ""),
+    ]
+
+
+def test_rows_of_the_same_text_are_marked_and_the_id_tells_the_chosen_one() -> None:
+    listed = (Alternative("a", log(0.5), 1), Alternative("a", log(0.2), 2))
+    rows = rows_of(token("a", 0.2, *listed, id=2))
+    assert [row.note for row in rows[:2]] == ["same text, another token"] * 2
+    assert [row.is_chosen for row in rows[:2]] == [False, True]
+
+
+def test_a_text_that_is_not_its_bytes_is_marked() -> None:
+    (row, _) = rows_of(token("�", 0.5, Alternative("x", log(0.5), None, b"y")))[:2]
+    assert row.note == "text is not its bytes"
+
+
+def test_an_alternative_without_a_number_keeps_its_row() -> None:
+    rows = rows_of(token("a", 0.5, Alternative("b", None)))
+    assert [row.share for row in rows] == pytest.approx([None, 0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("text", "raw", "shown"),
+    [(" a\n\t", None, "·a⏎→"), ("\x1b[", None, "\\e["), ("", b"\xe2\x80", "\\xe2\\x80"), ("", None, "∅")],
+)
+def test_a_tokens_blanks_controls_and_bytes_are_visible(text: str, raw: bytes | None, shown: str) -> None:
+    assert token_text(text, raw) == shown
+
+
+@given(st.text(), st.integers(0, 20))
+def test_a_fitted_text_has_exactly_its_width(text: str, width: int) -> None:
+    assert cell_len(fit(token_text(text), width)) == width
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [(0.293, " 29.3%"), (1, "100.0%"), (0, "  0.0%"), (1e-5, " <0.1%"), (0.99999, ">99.9%")],
+)
+def test_a_percentage_never_rounds_to_certainty(share: float, shown: str) -> None:
+    assert percent(share) == shown
+
+
+# --- on screen -------------------------------------------------------------------------------------------
+
+
+async def test_the_token_and_its_figures_are_shown() -> None:
+    app = Alone()
+    async with app.run_test(size=(80, 40)) as pilot:
+        app.inspector.show(CAME, 110)
+        await pilot.pause()
+        for fact in (
+            "·came token 2/110 id 2422",
+            "p 30.0%",
+            "lp -1.204",
+            "surprisal 1.20",
+            "rank 1",
+            "5 bytes",
+        ):
+            assert fact in app.words
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"), [(True, "the model's own"), (False, "after sampling"), (None, "not known here")]
+)
+async def test_it_says_whether_probabilities_are_raw(raw: bool | None, said: str) -> None:
+    app = Alone()
+    async with app.run_test(size=(80, 40)) as pilot:
+        app.inspector.set_raw(raw)
+        app.inspector.show(CAME)
+        await pilot.pause()
+        assert said in app.words
+
+
+async def test_arrows_and_enter_or_a_digit_choose_an_alternative() -> None:
+    app = Alone()
+    async with app.run_test(size=(80, 40)) as pilot:
+        app.inspector.show(CAME)
+        app.inspector.focus()
+        await pilot.press("down", "enter", "1", "9")
+        assert app.chosen == [1, 0]
+
+
+async def test_the_rest_is_not_taken_by_enter() -> None:
+    app = Alone()
+    async with app.run_test(size=(80, 40)) as pilot:
+        app.inspector.show(CAME)
+        app.inspector.focus()
+        await pilot.press("down", "down", "down", "enter")
+        assert app.chosen == []
+
+
+async def test_two_clicks_take_a_row() -> None:
+    app = Alone()
+    async with app.run_test(size=(80, 40)) as pilot:
+        app.inspector.show(CAME)
+        await pilot.pause()
+        row = next(at for at, line in enumerate(app.shown) if "·into" in line)
+        await pilot.click(offset=(6, row), times=2)
+        assert app.chosen == [1]
+
+
+async def test_what_if_shows_what_the_parameters_cut() -> None:
+    app = Alone()
+    async with app.run_test(size=(80, 40)) as pilot:
+        app.inspector.set_raw(True)
+        app.inspector.set_sampling(Sampling(temperature=0.5, top_k=1))
+        app.inspector.show(CAME)
+        await pilot.pause()
+        assert "what if top_k 1 → temperature 0.5" in app.words
+        assert "100.0%" in app.words
+        assert "cut" in app.words
+
+
+async def test_what_if_needs_raw_probabilities() -> None:
+    app = Alone()
+    async with app.run_test(size=(80, 40)) as pilot:
+        app.inspector.set_raw(None)
+        app.inspector.set_sampling(Sampling(temperature=0.5))
+        app.inspector.show(CAME)
+        await pilot.pause()
+        assert "what if: needs the model's own" in app.words
+
+
+@pytest.mark.parametrize(
+    "hostile", [token("[/b]\x1b[31m\u202e", 0.5, Alternative("[red]", log(0.5))), token("a", None), None]
+)
+async def test_hostile_and_empty_tokens_do_no_harm(hostile: Token | None) -> None:
+    app = Alone()
+    async with app.run_test(size=(80, 40)) as pilot:
+        app.inspector.show(hostile)
+        app.query_one(TokenStrip).show(hostile)
+        await pilot.pause()
+        assert not [one for line in app.shown for one in line if is_control(one)]
+
+
+async def test_the_strip_shows_what_fits_in_one_row() -> None:
+    app = Alone()
+    async with app.run_test(size=(40, 40)) as pilot:
+        app.query_one(TokenStrip).show(CAME)
+        await pilot.pause()
+        assert app.shown[30] == "·came 30% │ 2 ·into 20%  (other) 50%"
