@@ -38,7 +38,9 @@ alternatives = st.builds(Alternative, texts, logprobs, ids, raws)
 pieces = st.builds(Piece, texts, logprobs, st.lists(alternatives, max_size=3), ids, raws)
 moments = st.datetimes(datetime(1990, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))
 json_values: st.SearchStrategy[JsonValue] = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), texts),
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), texts
+    ),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(texts, inner, max_size=3)),
     max_leaves=6,
 )

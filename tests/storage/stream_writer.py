@@ -32,7 +32,7 @@ def _stream(store: SessionStore, number: int, told: Connection) -> None:
 
 
 def write_streams(path: Path, told: Connection, runs: int) -> None:
-    """Stream runs into a file, and tell after each increment the run and how many of its tokens are stored."""
+    """Stream runs into a file, and tell after each increment how many tokens are stored."""
     store = SessionStore.open(path, create=True).store
     store.save_draft(Draft(prompt="typed"))
     for number in range(runs):

@@ -7,7 +7,7 @@ import time
 import tomllib
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerProcess
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 
 import pytest
@@ -18,10 +18,9 @@ from workbench.storage.session_store import SessionStore
 KILLS = 50
 
 
-def _start(path: Path, runs: int) -> tuple[ForkServerProcess, Connection]:
-    # A server that has imported everything makes a new process in milliseconds.
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["tests.storage.stream_writer"])
+def _start(path: Path, runs: int) -> tuple[ForkProcess, Connection]:
+    # A forked process starts in milliseconds, so that fifty of them are quick.
+    context = get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=write_streams, args=(path, theirs, runs))
     process.start()
@@ -52,7 +51,7 @@ def test_fifty_kills_lose_no_stored_token_and_leave_a_valid_file(tmp_path: Path)
     chance = random.Random(4)
     stored: dict[str, int] = {}
     for _ in range(KILLS):
-        stored |= _killed(path, chance.randint(1, 30), chance.uniform(0, 0.02))
+        stored |= _killed(path, chance.randint(1, 20), chance.uniform(0, 0.02))
         opened = SessionStore.open(path)
         assert opened.error is None
         assert opened.session.draft.prompt == "typed"
@@ -60,7 +59,7 @@ def test_fifty_kills_lose_no_stored_token_and_leave_a_valid_file(tmp_path: Path)
         have = {run.id: run.tokens for run in opened.session.runs}
         assert {run: have.get(run, 0) for run, count in stored.items() if have.get(run, 0) < count} == {}
         opened.store.close()
-        if path.stat().st_size > 1_000_000:
+        if path.stat().st_size > 100_000:
             path.unlink()
             stored.clear()
 

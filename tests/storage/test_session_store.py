@@ -291,7 +291,7 @@ def test_a_file_broken_while_open_is_left_alone_and_the_run_waits(path: Path) ->
     assert path.read_text() == "= broken"
     path.write_text(whole)
     store.finish(_run())
-    assert store.unsaved == ()
+    assert not store.unsaved
     assert len(tomllib.loads(path.read_text())["runs"]) == 2
     store.close()
 
@@ -318,7 +318,7 @@ def test_a_full_disk_leaves_the_file_whole_and_the_run_in_memory_until_there_is_
     assert path.read_bytes() == before
     assert store.unsaved == (run,)
     store.finish(_run())
-    assert store.unsaved == ()
+    assert not store.unsaved
     store.close()
     assert essence(SessionStore.open(path).session.runs[1]) == essence(run)
 

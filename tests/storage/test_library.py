@@ -1,0 +1,93 @@
+"""The sessions folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.domain.builders import choice_of, piece, run_of
+from workbench.domain.session import Draft, Session
+from workbench.storage.folders import Folders
+from workbench.storage.library import Library, safe_name
+from workbench.storage.session_store import SessionStore
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    return Library(Folders(tmp_path / "config", tmp_path / "data", tmp_path / "state"))
+
+
+def _add(library: Library, title: str, answer: str = " upon a time") -> Path:
+    store = SessionStore.create(library.new_path(title), Session(title=title))
+    store.save_draft(Draft(prompt="the draft"))
+    store.finish(run_of(choice_of([piece(answer, 0.5, other=0.1)]), prompt="a\n[[runs.tokens]]\nb"))
+    store.close()
+    return store.path
+
+
+@pytest.mark.parametrize(
+    "title", ["a b", "a/b\\c", "../../etc", "🗼" * 99, "x" * 300, "", ".", "NUL", "a\n\x1b"]
+)
+def test_any_title_makes_a_file_name_that_stays_in_the_folder(library: Library, title: str) -> None:
+    path = _add(library, title)
+    assert path.parent == library.folder
+    assert len(path.name.encode()) < 140
+    assert [one.title for one in library.sessions()] == [title]
+
+
+def test_equal_titles_get_files_of_their_own(library: Library) -> None:
+    assert _add(library, "same") != _add(library, "same")
+    assert len(library.sessions()) == 2
+
+
+def test_an_emoji_stays_in_the_name() -> None:
+    assert safe_name("my 🗼 tower") == "my 🗼 tower"
+
+
+def test_a_session_is_found_by_title_prompt_and_answer(library: Library) -> None:
+    _add(library, "Lighthouse", " Zanzibar")
+    _add(library, "other")
+    for words in ("lighthouse", "zanzibar", "house ZAN"):
+        assert [one.title for one in library.search(words)] == ["Lighthouse"]
+    assert len(library.search("draft")) == 2
+    assert library.search("nowhere") == []
+
+
+def test_a_broken_file_is_listed_with_its_line_and_reason(library: Library) -> None:
+    _add(library, "good")
+    (library.folder / "bad.toml").write_text('format = 1\ntitle = "a"\nnonsense\n')
+    bad = next(one for one in library.sessions() if one.error)
+    assert bad.line == 3
+    assert "nonsense" in bad.text
+
+
+def test_a_change_shows_and_a_lost_or_damaged_index_is_built_again(library: Library, tmp_path: Path) -> None:
+    path = _add(library, "before")
+    assert library.sessions() == library.sessions()
+    library.rename(path, "after")
+    assert [one.title for one in library.sessions()] == ["after"]
+    (tmp_path / "state" / "sessions.json").write_text("[")
+    assert [one.title for one in library.sessions()] == ["after"]
+
+
+def test_a_duplicate_holds_the_same_runs_under_its_own_id(library: Library) -> None:
+    path = _add(library, "one")
+    copied = SessionStore.open(library.duplicate(path)).session
+    original = SessionStore.open(path).session
+    assert copied.title == "one (copy)"
+    assert copied.id != original.id
+    assert [run.id for run in copied.runs] == [run.id for run in original.runs]
+
+
+def test_a_deletion_can_be_taken_back(library: Library) -> None:
+    path = _add(library, "gone")
+    whole = path.read_bytes()
+    deleted = library.delete(path)
+    assert library.sessions() == []
+    assert library.undelete(deleted) == path
+    assert path.read_bytes() == whole
+
+
+def test_a_folder_that_is_not_there_holds_no_sessions(library: Library) -> None:
+    assert library.sessions() == []

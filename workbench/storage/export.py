@@ -1,0 +1,160 @@
+"""Sessions and runs as others read them: Markdown, text, JSON Lines, curl and Python, never with a key."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+
+from workbench.domain.choice import Choice
+from workbench.domain.display import visible
+from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.prompt import prompt_to_editor
+from workbench.domain.run import Run
+from workbench.domain.session import Session
+from workbench.storage.toml_text import sound
+
+KEY_VARIABLE = "WORKBENCH_API_KEY"
+"""The environment variable that exported commands read a key from, where the endpoint names none."""
+
+
+def to_text(session: Session) -> str:
+    """Prompts and answers alone."""
+    parts = [f"{prompt_to_editor(run.request.prompt)}{choice.text}\n" for run, choice in _answers(session)]
+    return sound("\n".join(parts))
+
+
+def to_markdown(session: Session) -> str:
+    """Prompts, parameters and answers for a person to read; their text cannot break out of its fences."""
+    lines = [f"# {_one_line(session.title) or 'Untitled session'}\n"]
+    for number, run in enumerate(session.runs, 1):
+        lines.append(f"\n## {number}. {_one_line(run.name or run.model or run.request.model or 'run')}\n")
+        lines.append(
+            f"\n{run.started:%Y-%m-%d %H:%M:%S} UTC · {_one_line(run.endpoint)} · {run.outcome or ''}\n"
+        )
+        values = run.request.parameters.to_json()
+        if values:
+            lines.append("\n" + " · ".join(f"{_code(f'{k} = {_json(v)}')}" for k, v in values.items()) + "\n")
+        lines.append(f"\n**Prompt**\n\n{_fenced(prompt_to_editor(run.request.prompt))}\n")
+        for choice in run.ordered:
+            ended = f" ({_one_line(choice.finish_reason)})" if choice.finish_reason else ""
+            lines.append(f"\n**Answer {choice.index}**{ended}\n\n{_fenced(choice.text)}\n")
+        if run.error is not None:
+            lines.append(f"\n**Error** {_code(_one_line(run.error.title))}\n")
+    return "".join(lines)
+
+
+def _answers(session: Session) -> Iterable[tuple[Run, Choice]]:
+    return ((run, choice) for run in session.runs for choice in run.ordered)
+
+
+def _one_line(text: str) -> str:
+    # Markup in a title is shown, not followed.
+    return re.sub(r"([\\`*_\[\]<>#|~!])", r"\\\1", visible(" ".join(text.split())))
+
+
+def _code(text: str) -> str:
+    text = visible(" ".join(text.split()))
+    ticks = "`" * (_longest(text) + 1)
+    return f"{ticks} {text} {ticks}"
+
+
+def _fenced(text: str) -> str:
+    fence = "`" * max(_longest(text) + 1, 3)
+    return f"{fence}text\n{visible(text)}\n{fence}"
+
+
+def _longest(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)
+
+
+def to_json_lines(runs: Iterable[Run]) -> str:
+    """One run a line, as the API would have answered it, with its request."""
+    return "".join(json.dumps(_run_to_json(run), ensure_ascii=True) + "\n" for run in runs)
+
+
+def _run_to_json(run: Run) -> JsonObject:
+    record: dict[str, JsonValue] = {
+        "id": run.response_id or run.id,
+        "object": "text_completion",
+        "created": run.created if run.created is not None else int(run.started.timestamp()),
+        "model": run.model or run.request.model,
+        "choices": [_choice_to_json(choice) for choice in run.ordered],
+        "request": run.sent or run.request.body(),
+        "endpoint": run.endpoint,
+        "run": run.id,
+        "started": run.started.isoformat(),
+        "outcome": run.outcome.value if run.outcome else None,
+    }
+    if run.usage is not None:
+        counts = (run.usage.prompt_tokens, run.usage.completion_tokens, run.usage.total_tokens)
+        record["usage"] = dict(
+            zip(("prompt_tokens", "completion_tokens", "total_tokens"), counts, strict=True)
+        )
+    return record
+
+
+def _choice_to_json(choice: Choice) -> JsonObject:
+    tops: list[JsonValue] = [
+        {one.text: _finite(one.logprob) for one in choice.alternatives_of(index)} or None
+        for index in range(len(choice))
+    ]
+    logprobs: JsonObject = {
+        "tokens": choice.texts(),
+        "token_logprobs": [_finite(choice.logprob_of(index)) for index in range(len(choice))],
+        "top_logprobs": tops,
+        "text_offset": [choice.start_of(index) for index in range(len(choice))],
+    }
+    return {
+        "text": choice.text,
+        "index": choice.index,
+        "finish_reason": choice.finish_reason,
+        "logprobs": logprobs,
+        "arrived": list(choice.at),
+    }
+
+
+def _finite(logprob: float | None) -> float | None:
+    # JSON has no infinity; llama.cpp and vLLM write this number for it.
+    return -9999.0 if logprob == float("-inf") else logprob
+
+
+def _json(value: JsonValue) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def to_curl(body: JsonObject, url: str, key_variable: str = KEY_VARIABLE) -> str:
+    """The request as a curl command; the key is read from an environment variable when it runs."""
+    parts: Sequence[str] = (
+        f"curl {shlex.quote(url)}",
+        "-H 'Content-Type: application/json'",
+        f'-H "Authorization: Bearer ${_variable(key_variable)}"',
+        f"--data-raw {shlex.quote(json.dumps(body))}",
+    )
+    return " \\\n  ".join(parts) + "\n"
+
+
+def to_python(body: JsonObject, url: str, key_variable: str = KEY_VARIABLE) -> str:
+    """The request as a Python program that needs nothing but Python; the key comes from the environment."""
+    return f"""import json
+import os
+import urllib.request
+
+body = json.loads({json.dumps(json.dumps(body))})
+request = urllib.request.Request(
+    {json.dumps(url)},
+    json.dumps(body).encode(),
+    {{
+        "Content-Type": "application/json",
+        "Authorization": "Bearer " + os.environ[{json.dumps(_variable(key_variable))}],
+    }},
+)
+with urllib.request.urlopen(request) as response:
+    for line in response:
+        print(line.decode(), end="")
+"""
+
+
+def _variable(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else KEY_VARIABLE

@@ -1,0 +1,162 @@
+"""Reading what other programs wrote: a JSON Lines export, and a curl command."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import repeat
+
+from workbench.domain.choice import Alternative, Choice, Piece
+from workbench.domain.errors import BadValueError, StorageError
+from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.request import Request
+from workbench.domain.run import Outcome, Run, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class CurlCommand:
+    """What a curl command would send."""
+
+    url: str
+    request: Request
+
+
+def runs_from_json_lines(text: str) -> list[Run]:
+    """The runs of a JSON Lines export. Raises StorageError naming the line at fault."""
+    runs = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                runs.append(_run_from_json(json.loads(line)))
+            except BadValueError as error:
+                raise _bad(error.title, number) from None
+            except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+                raise _bad(f"it is no run of a completions endpoint ({error})", number) from None
+    return runs
+
+
+def _run_from_json(record: JsonValue) -> Run:
+    if not isinstance(record, Mapping):
+        raise TypeError("no object")
+    body = record.get("request", {})
+    if not isinstance(body, Mapping):
+        raise TypeError("its request is no object")
+    run = Run(Request.from_body(body), str(record.get("endpoint", "")), sent=body)
+    run.id = str(record.get("run") or run.id)
+    if started := record.get("started"):
+        moment = datetime.fromisoformat(str(started))
+        run.started = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    run.model, run.response_id = str(record.get("model") or ""), str(record.get("id") or "")
+    created = record.get("created")
+    run.created = created if isinstance(created, int) else None
+    run.outcome = Outcome(str(record.get("outcome") or Outcome.COMPLETE))
+    usage = record.get("usage")
+    if isinstance(usage, Mapping):
+        names = ("prompt_tokens", "completion_tokens", "total_tokens")
+        run.usage = Usage(*(_integer(usage.get(name)) for name in names))
+    for place, one in enumerate(_list(record.get("choices"))):
+        if not isinstance(one, Mapping):
+            raise TypeError("a choice is no object")
+        _add_choice(run.choice(_integer(one.get("index", place))), one)
+    return run
+
+
+def _add_choice(choice: Choice, record: JsonObject) -> None:
+    reason = record.get("finish_reason")
+    choice.finish_reason = None if reason is None else str(reason)
+    logprobs = record.get("logprobs")
+    told = logprobs if isinstance(logprobs, Mapping) else {}
+    tokens = [str(one) for one in _list(told.get("tokens"))]
+    if "".join(tokens) != record.get("text", ""):
+        tokens, told = [str(record.get("text", ""))], {}
+    own = _list(told.get("token_logprobs")) or repeat(None, len(tokens))
+    tops = _list(told.get("top_logprobs")) or repeat(None, len(tokens))
+    arrived = _list(record.get("arrived"))
+    times = arrived if len(arrived) == len(tokens) else [0.0] * len(tokens)
+    for token, logprob, top, at in zip(tokens, own, tops, times, strict=True):
+        others = top.items() if isinstance(top, Mapping) else ()
+        alternatives = [Alternative(word, _number(value)) for word, value in others]
+        choice.append(Piece(token, _number(logprob), alternatives), _number(at) or 0.0)
+
+
+def _list(value: JsonValue) -> list[JsonValue]:
+    return list(value) if isinstance(value, list) else []
+
+
+def _integer(value: JsonValue) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _number(value: JsonValue) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float("-inf") if value == -9999 else float(value)
+
+
+_DATA = {"-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--json"}
+_IGNORED_WITH_VALUE = {
+    "-X",
+    "--request",
+    "-H",
+    "--header",
+    "-o",
+    "--output",
+    "-m",
+    "--max-time",
+    "-u",
+    "--user",
+}
+
+
+def curl_from_text(text: str) -> CurlCommand:
+    """The request in a curl command; its headers, and so any key in them, are dropped.
+
+    Raises BadValueError where it is no such command, or where its data is in a file.
+    """
+    try:
+        words = shlex.split(text.replace("\\\r\n", " ").replace("\\\n", " "))
+    except ValueError as error:
+        raise _no_curl(f"its quotes do not close ({error})") from None
+    if not words or words.pop(0) != "curl":
+        raise _no_curl("it does not begin with curl")
+    url, data = "", ""
+    left = iter(words)
+    for word in left:
+        name, equals, value = word.partition("=")
+        if word in _DATA:
+            data += next(left, "")
+        elif name in _DATA and equals:
+            data += value
+        elif word.startswith("-d") and not word.startswith("--"):
+            data += word[2:]
+        elif word == "--url":
+            url = next(left, "")
+        elif word in _IGNORED_WITH_VALUE:
+            next(left, None)
+        elif not word.startswith("-"):
+            url = word
+    if data.startswith("@"):
+        raise _no_curl("its data is in a file")
+    try:
+        body = json.loads(data)
+    except ValueError as error:
+        raise _no_curl(f"its data is no JSON ({error})") from None
+    if not isinstance(body, dict) or not url:
+        raise _no_curl("it needs an address and a JSON object as data")
+    return CurlCommand(url, Request.from_body(body))
+
+
+def _no_curl(why: str) -> BadValueError:
+    return BadValueError(
+        f"This curl command cannot be taken over: {why}",
+        hint="It must look like: curl URL -H … -d '{\"prompt\": …}'",
+    )
+
+
+def _bad(why: str, line: int) -> StorageError:
+    return StorageError(
+        f"Line {line} cannot be imported", why, "Each line is one run as this program exports it.", line=line
+    )

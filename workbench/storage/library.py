@@ -1,0 +1,243 @@
+"""The sessions folder: listing, searching, renaming, duplicating and deleting sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import unicodedata
+import uuid
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from workbench.domain.errors import StorageError
+from workbench.domain.session import Session
+from workbench.storage.atomic import write_atomically
+from workbench.storage.folders import Folders
+from workbench.storage.session_file import not_written, parse_document
+from workbench.storage.session_store import SessionStore
+
+_INDEX_FORMAT = 1
+_TEXT = 4000
+"""Characters of prompts and answers that a listing keeps of each session for searching."""
+_TOKENS = re.compile(rb"\n\[\[runs\.tokens\]\]\n.*?(?=\n\[\[|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A session as a list shows it."""
+
+    path: str
+    title: str
+    """Empty where nobody gave it one."""
+    created: str
+    """ISO 8601, as the file says; empty where it does not."""
+    modified: float
+    """Unix seconds."""
+    size: int
+    """Bytes."""
+    runs: int = 0
+    tags: tuple[str, ...] = ()
+    text: str = ""
+    """The beginning of its prompts and answers, for search and preview."""
+    error: str = ""
+    """Why it is no session; empty where it is one."""
+    line: int | None = None
+    """The line at fault."""
+
+    def matches(self, words: str) -> bool:
+        """Whether every word is somewhere in its title, tags, prompts or answers, in any case."""
+        within = "\n".join((self.title, Path(self.path).stem, *self.tags, self.text)).casefold()
+        return all(word in within for word in words.casefold().split())
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """A deleted session, for taking the deletion back."""
+
+    path: Path
+    trash: Path
+
+
+def safe_name(title: str) -> str:
+    """A file name without its ending that any file system takes, near to a title as a person typed it."""
+    name = unicodedata.normalize("NFC", title)
+    kept = "".join("-" if one in '/\\:*?"<>|' or not one.isprintable() else one for one in name)
+    short = " ".join(kept.split()).strip(". -").encode(errors="replace")[:120].decode(errors="ignore").strip()
+    reserved = re.fullmatch(r"(?i)con|prn|aux|nul|com\d|lpt\d", short)
+    return f"{short}-" if reserved else short or "session"
+
+
+class Library:
+    """The sessions in one folder."""
+
+    def __init__(self, folders: Folders) -> None:
+        self.folder = folders.data / "sessions"
+        self._trash = folders.data / "trash"
+        self._index = folders.state / "sessions.json"
+
+    def new_path(self, title: str = "") -> Path:
+        """A path in the folder that no file has, named after a title or the time."""
+        name = safe_name(title or f"{datetime.now():%Y-%m-%d %H.%M.%S}")
+        path = self.folder / f"{name}.toml"
+        number = 1
+        while os.path.lexists(path):
+            number += 1
+            path = self.folder / f"{name} {number}.toml"
+        return path
+
+    def sessions(self) -> list[Listed]:
+        """All sessions, the one changed last first; broken ones too.
+
+        Reads only files that changed since the last call, and may be called from a thread. Raises
+        StorageError where the folder cannot be read.
+        """
+        known = self._read_index()
+        listed: dict[str, Listed] = {}
+        try:
+            entries = [one for one in os.scandir(self.folder) if one.name.endswith(".toml")]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise not_written(self.folder, error) from None
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            with suppress(OSError):
+                told = entry.stat()
+                old = known.get(entry.path)
+                is_same = old is not None and (old.modified, old.size) == (told.st_mtime, told.st_size)
+                listed[entry.path] = old if old and is_same else read_listed(Path(entry.path))
+        if listed != known:
+            self._write_index(listed.values())
+        return sorted(listed.values(), key=lambda one: one.modified, reverse=True)
+
+    def search(self, words: str) -> list[Listed]:
+        """The sessions in which every word appears. Raises StorageError."""
+        return [one for one in self.sessions() if one.matches(words)]
+
+    def _read_index(self) -> dict[str, Listed]:
+        # The index only saves time: whatever is wrong with it, it is built again.
+        try:
+            stored = json.loads(self._index.read_bytes())
+            if stored["format"] != _INDEX_FORMAT:
+                return {}
+            listed = (Listed(**{**one, "tags": tuple(one["tags"])}) for one in stored["sessions"])
+            return {one.path: one for one in listed}
+        except (OSError, ValueError, TypeError, KeyError):
+            return {}
+
+    def _write_index(self, listed: Iterable[Listed]) -> None:
+        data = {"format": _INDEX_FORMAT, "sessions": list(map(asdict, listed))}
+        with suppress(StorageError):
+            write_atomically(self._index, json.dumps(data).encode())
+
+    def rename(self, path: Path, title: str) -> None:
+        """Give a session another title. Raises StorageError."""
+        opened = SessionStore.open(path)
+        try:
+            opened.store.rename(title)
+        finally:
+            opened.store.close()
+
+    def duplicate(self, path: Path) -> Path:
+        """A copy of a session under a title of its own; answers with its path. Raises StorageError."""
+        opened = SessionStore.open(path)
+        opened.store.close()
+        if opened.error is not None:
+            raise opened.error
+        old = opened.session
+        title = f"{old.title or path.stem} (copy)"
+        copy = Session(
+            id=uuid.uuid4().hex,
+            title=title,
+            created=datetime.now(UTC),
+            tags=old.tags,
+            draft=old.draft,
+            runs=old.runs,
+            turns=old.turns,
+            template=old.template,
+            variables=old.variables,
+            other=old.other,
+        )
+        store = SessionStore.create(self.new_path(title), copy)
+        try:
+            store.save()
+        finally:
+            store.close()
+        return store.path
+
+    def delete(self, path: Path) -> Deleted:
+        """Move a session to the trash folder. Raises StorageError."""
+        trash = self._trash / f"{uuid.uuid4().hex[:8]}-{path.name[-120:]}"
+        _move(path, trash)
+        return Deleted(path, trash)
+
+    def undelete(self, deleted: Deleted) -> Path:
+        """Bring a deleted session back; under another name where its own is taken. Raises StorageError."""
+        path = deleted.path
+        if os.path.lexists(path):
+            path = self.new_path(path.stem)
+        _move(deleted.trash, path)
+        return path
+
+
+def _move(source: Path, target: Path) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source.rename(target)
+    except OSError as error:
+        raise StorageError(
+            f"{source.name} cannot be moved",
+            error.strerror or str(error),
+            "Check the folder's permissions; nothing was changed.",
+            path=str(source),
+        ) from None
+
+
+def read_listed(path: Path) -> Listed:
+    """What a list shows of a file; token columns are not read. Raises OSError."""
+    told, raw = path.stat(), path.read_bytes()
+    bare = Listed(str(path), "", "", told.st_mtime, told.st_size)
+    try:
+        try:
+            # Columns are most of the file and nothing that a list shows.
+            document = parse_document(_TOKENS.sub(b"", raw), path)
+        except StorageError:
+            # A text may hold what looks like columns; and the line at fault is that of the whole file.
+            document = parse_document(raw, path)
+    except StorageError as error:
+        text = raw[:_TEXT].decode(errors="replace")
+        return Listed(
+            bare.path, "", "", bare.modified, bare.size, text=text, error=error.message, line=error.line
+        )
+    runs = _tables(document.get("runs"))
+    tags = document.get("tags")
+    return Listed(
+        bare.path,
+        str(document.get("title", "")),
+        str(document.get("created", "")),
+        bare.modified,
+        bare.size,
+        len(runs),
+        tuple(map(str, tags)) if isinstance(tags, list) else (),
+        "\n".join(_texts(document, runs))[:_TEXT],
+    )
+
+
+def _tables(value: object) -> list[Mapping[str, object]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def _texts(document: Mapping[str, object], runs: list[Mapping[str, object]]) -> Iterable[str]:
+    draft = document.get("draft")
+    if isinstance(draft, Mapping):
+        yield str(draft.get("prompt", ""))[:_TEXT]
+    for run in reversed(runs):
+        request = run.get("request")
+        if isinstance(request, Mapping):
+            yield str(request.get("prompt", ""))[:_TEXT]
+        yield from (str(choice.get("text", ""))[:_TEXT] for choice in _tables(run.get("choices")))
