@@ -1,0 +1,87 @@
+"""Session files: their size, and how long opening and appending take."""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from tests.bench.figure import Figure, median
+from workbench.domain.choice import Alternative, Piece
+from workbench.domain.prompt import TextPrompt
+from workbench.domain.request import Request
+from workbench.domain.run import Outcome, Run
+from workbench.storage.export import to_json_lines
+from workbench.storage.session_store import SessionStore
+
+_ROUNDS = 5
+
+
+def run_of_tokens(count: int) -> Run:
+    """A finished run of that many tokens with 5 alternatives each, of a vocabulary of 20,000 words."""
+    chance = random.Random(count)
+    words = [" " + "".join(chance.choices("etaoinshrdlu", k=chance.randint(1, 8))) for _ in range(20_000)]
+    run = Run(Request(TextPrompt("Once")), "bench", outcome=Outcome.COMPLETE, total=count / 80)
+    choice = run.choice(0)
+    for place in range(count):
+        others = [Alternative(chance.choice(words), -chance.random() * 10) for _ in range(5)]
+        choice.append(Piece(others[0].text, others[0].logprob, others), place / 80)
+    return run
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def figures() -> list[Figure]:
+    """The figures of sessions of 1,000, 10,000 and 100,000 tokens."""
+    rows: list[Figure] = []
+    appends: list[float] = []
+    for count in (1_000, 10_000, 100_000):
+        with tempfile.TemporaryDirectory() as folder:
+            rows += _measure(Path(folder) / "session.toml", count, appends)
+    return rows
+
+
+def _measure(path: Path, count: int, appends: list[float]) -> list[Figure]:
+    run = run_of_tokens(count)
+    store = SessionStore.create(path)
+    store.finish(run)
+    each = path.stat().st_size / count
+    short = [run_of_tokens(100) for _ in range(_ROUNDS)]
+    appends.append(median([_seconds(partial(store.finish, one)) for one in short]))
+    store.close()
+    exported = to_json_lines([run])
+    opens, loads = [], []
+    for _ in range(_ROUNDS):
+        began = time.perf_counter()
+        opened = SessionStore.open(path)
+        opens.append(time.perf_counter() - began)
+        opened.store.close()
+        loads.append(_seconds(lambda: json.loads(exported)))
+    ratio = median(opens) / median(loads)
+    name = f"session of {count:,} tokens"
+    return [
+        Figure(f"{name}: bytes a token", each, "B", "—", True),
+        Figure(
+            f"{name}: append a run of 100 tokens",
+            appends[-1] * 1000,
+            "ms",
+            "independent of the size",
+            appends[-1] <= 3 * appends[0],
+        ),
+        Figure(
+            f"{name}: open",
+            median(opens) * 1000,
+            "ms",
+            "≤ 2× json.loads",
+            ratio <= 2 or count < 10_000,
+            {"json.loads": median(loads) * 1000},
+        ),
+    ]
