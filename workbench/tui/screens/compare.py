@@ -165,7 +165,9 @@ class CompareScreen(Screen[Adopted | None]):
         end = prompt if len(prompt) <= room else f"…{prompt[-max(room - 1, 0) :]}" if room > 1 else ""
         left = Content.assemble((self.heading, "bold"), f"  {end}  ", (self._seed_note, "$text-muted"))
         gap = max(self.size.width - 2 - left.cell_length - len(summary), 1)
-        self.query_one("#about", Static).update(Content.assemble(left, " " * gap, (summary, "$text-accent")))
+        self.query_one("#about", Static).update(
+            Content.assemble(left, " " * gap, (summary, "$text-accent")), layout=False
+        )
 
     def _show_tabs(self) -> None:
         parts = []
@@ -173,7 +175,7 @@ class CompareScreen(Screen[Adopted | None]):
             glyph = self._comparison.state(place).glyph
             name = f" {place + 1} {one_line(column.title, 12)} {glyph} "
             parts.append(Content.styled(name, "reverse" if place == self._current else "$text-muted"))
-        self.query_one("#tabs", Static).update(Content("").join(parts))
+        self.query_one("#tabs", Static).update(Content("").join(parts), layout=False)
 
     # --- columns -----------------------------------------------------------------------------------------
 
