@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -94,3 +95,12 @@ async def test_a_click_on_a_token_puts_the_cursor_there() -> None:
         cursor = app.main.output.view.cursor
         assert cursor is not None
         assert cursor[1] == 0
+
+
+async def test_keys_typed_right_behind_one_that_moves_the_focus_go_to_the_new_pane() -> None:
+    async with workbench(answering(answer(" a", " b"))) as (app, pilot, _):
+        before = app.main.prompt.text
+        app.post_message(events.Key("f4", None))
+        app.post_message(events.Key("c", "c"))
+        await until(pilot, lambda: app.main.legend.mode is not Mode.PROBABILITY)
+        assert app.main.prompt.text == before

@@ -124,14 +124,14 @@ class FrameScreen(Screen[None]):
 
     def action_focus_prompt(self) -> None:
         """Go to the prompt."""
-        self.prompt.focus()
+        self.set_focus(self.prompt)
 
     def action_focus_parameters(self) -> None:
         """Go to the parameters, and to the field at fault if there is one."""
         self.open_drawer("parameters")
         if self.output.error.field:
             self.parameters.go_to(self.output.error.field)
-        self.parameters.focus()
+        self.set_focus(self.parameters)
 
     def action_focus_output(self) -> None:
         """Go to the output."""
@@ -140,7 +140,7 @@ class FrameScreen(Screen[None]):
     @on(OutputPane.InspectAsked)
     def _go_to_inspector(self) -> None:
         self.open_drawer("inspector")
-        self.inspector.focus()
+        self.set_focus(self.inspector)
 
     def action_jump(self) -> None:
         """Show a letter on every pane and go where the one typed says."""
@@ -153,7 +153,7 @@ class FrameScreen(Screen[None]):
             case "output":
                 self.output.focus_view()
             case str():
-                self.query_one(f"#{target}").focus()
+                self.set_focus(self.query_one(f"#{target}"))
 
     # --- commands by name --------------------------------------------------------------------------------
 

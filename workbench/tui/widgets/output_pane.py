@@ -62,6 +62,18 @@ class OutputPane(Vertical):
         """The last continue is to be taken back."""
 
     @dataclass
+    class ReplayAsked(Message):
+        """A run is to be played again."""
+
+        run: Run
+
+    @dataclass
+    class RerunAsked(Message):
+        """A run is to be sent again and compared with itself."""
+
+        run: Run
+
+    @dataclass
     class InspectAsked(Message):
         """The inspector is to get the focus."""
 
@@ -163,8 +175,8 @@ class OutputPane(Vertical):
     # --- the token under the cursor ----------------------------------------------------------------------
 
     def focus_view(self) -> None:
-        """Give the transcript the focus."""
-        self.view.focus()
+        """Give the transcript the focus at once: the next key may be waiting already."""
+        self.screen.set_focus(self.view)
 
     @property
     def token(self) -> tuple[Run, Choice, int] | None:
@@ -219,6 +231,16 @@ class OutputPane(Vertical):
         """Take the last continue back."""
         self.post_message(self.UndoAsked())
 
+    def action_replay(self) -> None:
+        """Ask for the answer's run to be played again."""
+        if (answer := self._answer()) is not None:
+            self.post_message(self.ReplayAsked(answer[0]))
+
+    def action_rerun(self) -> None:
+        """Ask for the answer's run to be sent again and compared."""
+        if (answer := self._answer()) is not None:
+            self.post_message(self.RerunAsked(answer[0]))
+
     def action_inspect(self) -> None:
         """Go to the inspector."""
         if self.view.cursor is None:
@@ -255,7 +277,7 @@ class OutputPane(Vertical):
         """Ask for a text to find."""
         find = self.query_one("#find", Input)
         find.add_class("-open")
-        find.focus()
+        self.screen.set_focus(find)
 
     @on(Input.Changed, "#find")
     def _find_typed(self, event: Input.Changed) -> None:
@@ -277,5 +299,5 @@ class OutputPane(Vertical):
         if not keep:
             find.value = ""
             self.view.find("")
-        self.view.focus()
+        self.focus_view()
         return True
