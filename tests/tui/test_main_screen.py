@@ -229,3 +229,13 @@ async def test_a_theme_is_shown_while_looked_at_and_escape_brings_the_old_one_ba
         await until(pilot, lambda: app.theme != before)
         await pilot.press("escape")
         await until(pilot, lambda: app.theme == before and app.screen is app.main)
+
+
+async def test_a_branch_is_seen_as_it_comes_although_the_cursor_is_above() -> None:
+    async with workbench(answering(answer(*(f" line{number}\n" for number in range(40))))) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, partial(has_ended, app, 1))
+        await pilot.press("f4", "right", "home", "2")
+        await until(pilot, partial(has_ended, app, 2))
+        view = app.main.output.view
+        await until(pilot, lambda: view.is_following and view.scroll_offset.y >= view.max_scroll_y)

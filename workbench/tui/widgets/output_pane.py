@@ -126,6 +126,8 @@ class OutputPane(Vertical):
         self._shown = 0
         for section in sections_of(self._runs, len(self._runs) - 1):
             self.view.add_section(section)
+        # Who asks for an answer wants to see it come, wherever the cursor is.
+        self.view.scroll_to(y=self.view.max_scroll_y, animate=False, force=True)
         self._show_figures()
 
     def pull(self) -> None:
