@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 from collections.abc import Sequence
 from importlib.metadata import version
+from pathlib import Path
 
 from workbench.cli.arguments import add_endpoint_options
 from workbench.cli.commands import COMMANDS
 from workbench.domain.errors import BadValueError
+from workbench.storage.demo import load_demo
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.services import Services
 
@@ -22,7 +25,19 @@ def run(arguments: Sequence[str]) -> int:
         services = Services.open(dict(os.environ), options.endpoint or "", options.api_key_env, options.model)
     except BadValueError as problem:
         parser.error(f"{problem.title}. {problem.hint}".strip())
-    return WorkbenchApp(services).run() or 0
+    app = WorkbenchApp(services, _session(options.session, parser), load_demo() if options.demo else None)
+    # What was imported stays for good: a full collection in the middle of a stream need not look at it.
+    gc.freeze()
+    return app.run() or 0
+
+
+def _session(name: str | None, parser: argparse.ArgumentParser) -> Path | None:
+    if name is None:
+        return None
+    path = Path(name).absolute()
+    if not path.is_file():
+        parser.error(f"{name!r} is neither a session file nor a command (workbench --help lists them)")
+    return path
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -35,5 +50,11 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"workbench {version('completion-workbench')}")
+    parser.add_argument(
+        "session", nargs="?", metavar="SESSION.toml", help="a session file to open; without it the last one"
+    )
+    parser.add_argument(
+        "--demo", action="store_true", help="play a recorded run, with no engine and no network"
+    )
     add_endpoint_options(parser)
     return parser

@@ -11,11 +11,14 @@ from typing import ClassVar
 from textual import on
 from textual.app import App
 from textual.binding import BindingType
+from textual.driver import Driver
 
 from workbench.domain.errors import StorageError
+from workbench.domain.run import Run
 from workbench.storage.config import DEFAULT_THEME, State, chosen_theme, load_state, save_state
 from workbench.tui.colours import detect_depth, theme_for, token_styles
 from workbench.tui.hangup import let_go_of_terminal
+from workbench.tui.pasting import with_exact_pastes
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.screens.question import Question
 from workbench.tui.services import Services
@@ -33,7 +36,8 @@ class WorkbenchApp(App[int]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, session: Path | None = None, demo: Run | None = None) -> None:
+        """`session` is the file to open; None reopens the last one. `demo` is a run to play first."""
         # Without this Textual answers NO_COLOR by shades of grey of its own, black on black among them.
         super().__init__(ansi_color=True if "NO_COLOR" in services.environment else None)
         self.services = services
@@ -45,8 +49,10 @@ class WorkbenchApp(App[int]):
         self._load_themes()
         wanted = chosen_theme(services.config, self._state)
         self.theme = theme_for(wanted, self._depth, self.themes, DEFAULT_THEME).name
-        last = Path(self._state.session) if self._state.session else None
-        self.main = MainScreen(services, self._styles(), last if last and last.exists() else None)
+        if session is None and self._state.session and Path(self._state.session).exists():
+            session = Path(self._state.session)
+        self.main = MainScreen(services, self._styles(), session)
+        self._demo = demo
 
     def _load_themes(self) -> None:
         self.themes = load_themes(self._themes_folder)
@@ -56,9 +62,17 @@ class WorkbenchApp(App[int]):
     def _styles(self) -> TokenStyles:
         return token_styles(theme_for(self.theme, self._depth, self.themes, DEFAULT_THEME), self._depth)
 
+    def get_driver_class(self) -> type[Driver]:
+        """A driver that takes pasted escape sequences as text, never as keys."""
+        return with_exact_pastes(super().get_driver_class())
+
     def on_mount(self) -> None:
         """Open the main screen, and save everything when the terminal goes away."""
         self.push_screen(self.main)
+        if self._demo is not None:
+            from workbench.tui.screens.replay import ReplayScreen
+
+            self.push_screen(ReplayScreen(self._demo, self._styles()))
         self.theme_changed_signal.subscribe(self, lambda _: self.main.use_token_styles(self._styles()))
         self.set_interval(_LOOK_FOR_THEMES, self._reload_themes)
         self._tell_theme_problems()

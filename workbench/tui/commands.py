@@ -19,6 +19,7 @@ class Where(StrEnum):
     INSPECTOR = "inspector"
     COMPARE = "compare"
     REPLAY = "replay"
+    RERUN = "re-run"
     SESSIONS = "sessions"
 
 
@@ -224,6 +225,20 @@ COMMANDS: tuple[Command, ...] = (
     Command("-from_start", ("r",), "From start", "Play from the start.", Where.REPLAY, footer=5),
     Command(
         "-replay_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.REPLAY, footer=6
+    ),
+    Command("-stop_rerun", ("escape",), "Stop", "Stop the stream, then leave.", Where.RERUN, footer=0),
+    Command("-side", ("tab", "1", "2"), "Side", "To the other answer.", Where.RERUN, footer=1, shown="Tab"),
+    Command(
+        "-first_difference",
+        ("d", "enter"),
+        "Difference",
+        "To the first token in which the answers differ.",
+        Where.RERUN,
+        footer=2,
+    ),
+    Command("-copy_side", ("y",), "Copy", "Copy this answer's exact text.", Where.RERUN, footer=3),
+    Command(
+        "-rerun_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.RERUN, footer=4
     ),
     Command("-open", ("enter",), "Open", "Go on with the session.", Where.SESSIONS, footer=0),
     Command("-close_sessions", ("escape",), "Back", "Leave the list.", Where.SESSIONS, footer=1),

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from textual.document._document import Document, EditResult, Location, Newline
 
-from workbench.domain.display import is_control, visible
+from workbench.domain.display import is_control
 
 _JOINER = "\u200d"
 _NAMED = {"\x7f": "␡", "\x85": "␤", "\u2028": "␤", "\u2029": "␤"}
@@ -58,18 +58,29 @@ def shown(line: str) -> str:
 
 
 def _shown(line: str) -> str:
-    if line.isprintable() or visible(line) == line:
-        return line
-    return "".join(_glyph(one) if one != _JOINER and is_control(one) else one for one in line)
+    return line if line.isprintable() else line.translate(_GLYPHS)
 
 
 _shown_long = lru_cache(maxsize=4)(_shown)
 
 
-def _glyph(control: str) -> str:
-    if control in _NAMED:
-        return _NAMED[control]
-    return chr(0x2400 + ord(control)) if control < " " else _OTHER
+class _Glyphs(dict[int, str]):
+    """What every character is shown as; found out when it first comes."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = glyph = _glyph(chr(code))
+        return glyph
+
+
+_GLYPHS = _Glyphs()
+
+
+def _glyph(one: str) -> str:
+    if one in (_JOINER, "\t", "\n") or not is_control(one):
+        return one
+    if one in _NAMED:
+        return _NAMED[one]
+    return chr(0x2400 + ord(one)) if one < " " else _OTHER
 
 
 class ShownLines(ExactDocument):
@@ -79,6 +90,11 @@ class ShownLines(ExactDocument):
         super().__init__("")
         self._source = source
         self._lines = source.lines
+
+    @property
+    def source_lines(self) -> list[str]:
+        """The lines as they are; each has as many characters as when it is shown."""
+        return self._source.lines
 
     @property
     def lines(self) -> list[str]:

@@ -33,7 +33,7 @@ from workbench.domain.prompt import (
 from workbench.tui.exact_document import ExactDocument, shown
 from workbench.tui.pasting import PasteParser, with_exact_pastes
 from workbench.tui.widgets.prompt_editor import PromptEditor
-from workbench.tui.wrapping import wrap_offsets
+from workbench.tui.wrapping import tab_widths, wrap_offsets
 
 NASTY = "a\u2028b\rc\x0cd\x85e\x0bf\tg  \r\nh\x1b[31m\x00\u202e\u2029\x1c \n"
 nasty = st.text(st.sampled_from(NASTY) | st.characters(exclude_categories=()), max_size=30)
@@ -104,7 +104,8 @@ def test_a_line_is_shown_without_controls_and_with_its_columns(text: str) -> Non
 def test_lines_wrap_where_textual_wraps_them(line: str, width: int) -> None:
     sections = get_tab_widths(line, 4)
     expected = compute_wrap_offsets(line, width, 4, precomputed_tab_sections=sections)
-    assert wrap_offsets(line, width, 4, sections) == expected
+    assert wrap_offsets(line, width, 4) == expected
+    assert tab_widths(line, 4) == [cells for _, cells in sections if cells]
 
 
 # --- typing, pasting, undoing ----------------------------------------------------------------------------

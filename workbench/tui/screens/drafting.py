@@ -20,6 +20,7 @@ from workbench.domain.request import Parameters
 from workbench.domain.run import Failure
 from workbench.domain.session import Draft
 from workbench.storage.endpoints import endpoint_for
+from workbench.tui.notes import offer, probe_notes
 from workbench.tui.screens.choosing import (
     choose_endpoint,
     choose_kind,
@@ -32,7 +33,9 @@ from workbench.tui.screens.naming import Naming
 from workbench.tui.services import Services
 from workbench.tui.session_keeper import SessionKeeper
 from workbench.tui.token_styles import TokenStyles
+from workbench.tui.tokenizing import PromptCounter, token_ids
 from workbench.tui.widgets.parameter_panel import ParameterPanel
+from workbench.tui.widgets.prompt_editor import PromptEditor
 
 EXAMPLE = "The lighthouse keeper opened the door and"
 """The prompt of the very first draft."""
@@ -76,6 +79,7 @@ class DraftScreen(FrameScreen):
         self.session_path = session
         """The session's file, once there is one."""
         self._keeping: Timer | None = None
+        self._counter = PromptCounter(services, lambda count: self.prompt.set_token_count(count))
 
     @property
     def asked_model(self) -> str:
@@ -95,6 +99,8 @@ class DraftScreen(FrameScreen):
         self._keeping = self.set_interval(SAVE_SECONDS, self._keep)
         for problem in self.services.problems:
             self.notify(str(problem), title="Configuration", severity="warning", markup=False, timeout=10)
+        if words := offer(self.services):
+            self.notify(words, markup=False, timeout=10)
         if self.session_path is not None:
             self.call_after_refresh(self.open_session, self.session_path)
 
@@ -102,6 +108,7 @@ class DraftScreen(FrameScreen):
         """Write everything and let go of the session; `session_path` is where it is."""
         if self._keeping is None:
             return
+        self._counter.stop()
         self._keeping.stop()
         self._keeping = None
         self.keeper.edited(self.draft)
@@ -141,10 +148,18 @@ class DraftScreen(FrameScreen):
         self._show_session()
 
     @on(TextArea.Changed, "#prompt")
-    def _count_prompts(self) -> None:
+    @on(PromptEditor.KindChanged)
+    def count_prompt(self) -> None:
+        """Say how many prompts and tokens the draft holds."""
+        self._counter.stop()
         # Where it is no prompt, the editor's own frame says so.
         with suppress(BadValueError):
-            self.parameters.set_prompt_count(count_prompts(self.prompt.prompt))
+            prompt = self.prompt.prompt
+            self.parameters.set_prompt_count(count_prompts(prompt))
+            self._counter.count(self.endpoint, prompt)
+
+    async def _token_ids(self, text: str) -> tuple[int, ...]:
+        return await token_ids(self.services, self.endpoint, text)
 
     def attempt(self, action: Callable[[], object]) -> None:
         """Do something; where a value is not allowed, say so in the output and that nothing was sent."""
@@ -274,6 +289,10 @@ class DraftScreen(FrameScreen):
             self.model = ""
         self.endpoint = endpoint
         self.parameters.limits = endpoint.limits
+        self.parameters.tokenizer = self._token_ids if endpoint.tokenizer else None
+        self.parameters.set_notes(probe_notes(self.services.folders, endpoint.name))
+        self.prompt.set_token_count(None)
+        self.count_prompt()
         self.header.endpoint = endpoint.name
         self._show_model()
 

@@ -16,8 +16,8 @@ from workbench.domain.run import Outcome, Parent, Run
 from workbench.domain.whatif import Sampling
 from workbench.runner.branching import branch_at, continue_after
 from workbench.tui.run_controller import RunController
-from workbench.tui.screens.presetting import PresetScreen
 from workbench.tui.screens.question import Question
+from workbench.tui.screens.reviewing import ReviewScreen
 from workbench.tui.services import Services
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.inspector import Inspector
@@ -28,7 +28,7 @@ FRAMES_A_SECOND = 30
 """How often the panes look for new tokens while something streams."""
 
 
-class MainScreen(PresetScreen):
+class MainScreen(ReviewScreen):
     """Passes between the panes and the controller, which knows how a run is sent."""
 
     def __init__(self, services: Services, styles: TokenStyles, session: Path | None = None) -> None:
@@ -120,6 +120,8 @@ class MainScreen(PresetScreen):
             self._frames.pause()
         self._frame()
         self.footer.running = False
+        # The local model is there now, to be asked for its tokens.
+        self.count_prompt()
         self.legend.note = " · ".join(run.notes)
         self._show_model(run.model)
         if run.outcome is Outcome.ERROR and run.error is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 from textual.document._document_navigator import DocumentNavigator
+from textual.expand_tabs import expand_text_tabs_from_widths
 from textual.strip import Strip
 from textual.widgets import TextArea
 
@@ -37,7 +38,7 @@ class ExactTextArea(TextArea):
         except IndexError:
             return super()._render_line(y)
         line = self.document.get_line(index)
-        if len(line) < _GIANT or "\t" in line:
+        if len(line) < _GIANT:
             return super()._render_line(y)
         offsets = self.wrapped_document.get_offsets(index)
         begin = offsets[section - 1] if section else 0
@@ -62,6 +63,9 @@ class ExactTextArea(TextArea):
             place = cursor_column - begin
             if 0 <= place < len(text):
                 text.stylize(theme.cursor_style, place, place + 1)
+        if "\t" in text.plain:
+            before = self.document.get_line(index).count("\t", 0, begin)
+            text = expand_text_tabs_from_widths(text, self.wrapped_document.get_tab_widths(index)[before:])
         strip = Strip(text.render(self.app.console), cell_length=text.cell_len)
         width = self.scrollable_content_region.size.width
         return strip.extend_cell_length(width, line_style or base).apply_style(base)

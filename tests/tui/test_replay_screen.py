@@ -1,0 +1,153 @@
+"""Playing a run again, and sending it again, on the screen."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from tests.client.loopback import answering, hanging, head, in_turn
+from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
+from workbench.domain.run import Outcome
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.rerunning import Rerun
+from workbench.tui.screens.replay import ReplayScreen
+from workbench.tui.screens.rerun import RerunScreen
+
+
+async def run_once(app: WorkbenchApp, pilot: Pilot[int]) -> None:
+    """Send the draft, wait for its end, and go to the output."""
+    await pilot.press("ctrl+j")
+    await until(pilot, lambda: bool(app.main.output.runs) and not app.main.output.runs[-1].is_running)
+    await pilot.press("f4")
+
+
+async def replaying(app: WorkbenchApp, pilot: Pilot[int]) -> ReplayScreen:
+    """Play the newest run again, paused at once and begun anew."""
+    await pilot.press("p")
+    await until(pilot, lambda: isinstance(app.screen, ReplayScreen) and app.screen.focused is not None)
+    screen = app.screen
+    assert isinstance(screen, ReplayScreen)
+    return screen
+
+
+async def rerunning(app: WorkbenchApp, pilot: Pilot[int]) -> RerunScreen:
+    """Send the newest run again."""
+    await pilot.press("r")
+    await until(pilot, lambda: isinstance(app.screen, RerunScreen) and app.screen.focused is not None)
+    screen = app.screen
+    assert isinstance(screen, RerunScreen)
+    return screen
+
+
+def shown(screen: ReplayScreen | RerunScreen, id: str) -> str:
+    """The text of one row of the screen."""
+    return str(screen.query_one(f"#{id}", Static).render())
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_run_plays_again_to_the_same_text_and_nothing_is_sent(size: tuple[int, int]) -> None:
+    async with workbench(answering(answer(" went", " in", ".")), size) as (app, pilot, loopback):
+        await run_once(app, pilot)
+        screen = await replaying(app, pilot)
+        await until(pilot, lambda: screen.replay.is_over)
+        await until(pilot, lambda: "3/3 tok" in shown(screen, "about") and "end" in shown(screen, "about"))
+        (section,) = screen.view.sections
+        assert section.choice is not None
+        assert section.choice.text == " went in."
+        assert section.figures.startswith("done · stop · 3 tok")
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        assert len(loopback.requests) == 1
+
+
+async def test_one_key_pauses_and_goes_on_and_a_step_shows_one_token() -> None:
+    async with workbench(answering(answer(" a", " b", " c", " d"))) as (app, pilot, _):
+        await run_once(app, pilot)
+        recorded = app.main.output.runs[0].ordered[0]
+        slow = [when + 5 * place for place, when in enumerate(recorded.at)]
+        recorded.replace(list(recorded), slow)  # type: ignore[arg-type]
+        screen = await replaying(app, pilot)
+        await until(pilot, lambda: screen.replay.run.tokens == 1)
+        await pilot.press("space")
+        assert screen.replay.is_paused
+        await until(pilot, lambda: "paused" in shown(screen, "about"))
+        await pilot.press("s")
+        assert screen.replay.run.tokens == 2
+        await until(pilot, lambda: "2/4 tok" in shown(screen, "about"))
+        await pilot.press("enter", "s")
+        assert screen.replay.is_over
+        await pilot.press("space")
+        assert not screen.replay.is_over
+        await pilot.press("0")
+        await until(pilot, lambda: screen.replay.run.outcome is Outcome.COMPLETE)
+
+
+async def test_it_plays_faster_and_slower() -> None:
+    async with workbench(answering(answer(" a"))) as (app, pilot, _):
+        await run_once(app, pilot)
+        screen = await replaying(app, pilot)
+        await pilot.press("plus", "plus")
+        assert screen.replay.speed == 4
+        await pilot.press("minus", "minus", "minus")
+        assert screen.replay.speed == 0.5
+        assert "0.5×" in shown(screen, "about")
+
+
+async def test_the_inspector_shows_the_token_under_the_cursor() -> None:
+    async with workbench(answering(answer(" went", " in"))) as (app, pilot, _):
+        await run_once(app, pilot)
+        screen = await replaying(app, pilot)
+        await until(pilot, lambda: screen.replay.is_over)
+        await until(pilot, lambda: "in" in str(screen.inspector.render()))
+        await pilot.press("left")
+        await until(pilot, lambda: screen.view.cursor is not None)
+        await pilot.press("home")
+        await until(pilot, lambda: "went" in str(screen.inspector.render()))
+        assert "other" in str(screen.inspector.render())
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_an_answer_that_comes_again_is_identical(size: tuple[int, int]) -> None:
+    async with workbench(answering(answer(" went", " in")), size) as (app, pilot, loopback):
+        await run_once(app, pilot)
+        screen = await rerunning(app, pilot)
+        await until(pilot, lambda: "identical 2/2" in shown(screen, "about"))
+        assert json.loads(loopback.requests[0].body) == json.loads(loopback.requests[1].body)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        assert [run.parent and run.parent.kind for run in app.main.output.runs] == [None, "rerun"]
+
+
+async def test_the_first_difference_is_told_with_both_distributions() -> None:
+    handler = in_turn(answering(answer(" went", " in")), answering(answer(" went", " out")))
+    async with workbench(handler) as (app, pilot, _):
+        await run_once(app, pilot)
+        screen = await rerunning(app, pilot)
+        await until(pilot, lambda: "differs at token 2" in shown(screen, "about"))
+        await until(pilot, lambda: "' in' recorded, ' out' again" in shown(screen, "remarks"))
+        assert "apart" in shown(screen, "remarks")
+        drawn = [str(column.distribution.render()) for column in screen.query("CompareColumn").results()]  # type: ignore[attr-defined]
+        assert "in" in drawn[0] and "out" in drawn[1]
+
+
+async def test_the_answers_are_compared_while_the_new_one_streams() -> None:
+    handler = in_turn(
+        answering(answer(" a", " b", " c")), hanging(head() + logprob_event(" a") + logprob_event(" x"))
+    )
+    async with workbench(handler) as (app, pilot, _):
+        await run_once(app, pilot)
+        screen = await rerunning(app, pilot)
+        await until(pilot, lambda: "differs at token 2" in shown(screen, "about"))
+        again = app.main.comparison
+        assert isinstance(again, Rerun) and again.again.is_running
+        await pilot.press("escape")
+        await until(pilot, lambda: again.again.outcome is Outcome.STOPPED)
+        await until(pilot, partial(_is_kept, app, again.again.id))
+
+
+def _is_kept(app: WorkbenchApp, id: str) -> bool:
+    return any(run.id == id for run in app.main.output.runs) and not app.main.keeper.is_unsaved

@@ -1,0 +1,129 @@
+"""What the main screen connects: the tokenizer, probes, offered endpoints, and what a person configured."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.client.loopback import JSON, Received, answering, head
+from tests.tui.scripted import answer, until, workbench
+from workbench.domain.endpoint import LOCAL
+from workbench.domain.parameters import Range
+from workbench.domain.probe import Finding, Probe, Verdict
+from workbench.domain.prompt import PromptKind
+from workbench.storage.folders import Folders
+from workbench.storage.probes import save_probe
+from workbench.tui.app import WorkbenchApp
+
+
+async def tokenizing(received: Received, writer: asyncio.StreamWriter) -> None:
+    """Answer `/tokenize` with one token a word, and everything else with a short completion."""
+    if received.path != "/tokenize":
+        await answering(answer(" went", " in", "."))(received, writer)
+        return
+    words = str(received.json["content"]).split()
+    body = json.dumps({"tokens": [{"id": 7, "piece": one} for one in words]}).encode()
+    writer.write(head(content_type=JSON, length=len(body)) + body)
+    await writer.drain()
+
+
+def use_tokenizer(app: WorkbenchApp) -> None:
+    """Let the draft's endpoint have a tokenizer."""
+    app.main.use_endpoint(replace(app.main.endpoint, tokenizer=True))
+
+
+def prompt_frame(app: WorkbenchApp) -> str:
+    """What the prompt's frame says."""
+    return str(app.main.prompt.border_subtitle)
+
+
+def configure(text: str) -> None:
+    """Write the person's configuration."""
+    path = Path(os.environ["WORKBENCH_HOME"]) / "config" / "config.toml"
+    assert path == Folders.default(os.environ).config / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def toasts(app: WorkbenchApp) -> list[str]:
+    """What the toasts say."""
+    return [one.message for one in app._notifications]
+
+
+async def test_the_prompt_is_counted_once_its_typing_pauses() -> None:
+    async with workbench(tokenizing) as (app, pilot, loopback):
+        use_tokenizer(app)
+        for text in ("one", "one two", "one two three"):
+            app.main.prompt.load_text(text)
+            await pilot.pause()
+        await until(pilot, lambda: "3 tok" in prompt_frame(app))
+        assert [str(one.json["content"]) for one in loopback.requests] == ["one two three"]
+
+
+async def test_a_failing_tokenizer_leaves_no_count_and_no_message() -> None:
+    async with workbench(answering(b"no", 500, JSON)) as (app, pilot, loopback):
+        use_tokenizer(app)
+        await until(pilot, lambda: len(loopback.requests) == 1)
+        await pilot.pause(0.1)
+        assert "tok" not in prompt_frame(app)
+        assert toasts(app) == []
+
+
+async def test_token_ids_are_never_sent_to_the_tokenizer() -> None:
+    async with workbench(tokenizing) as (app, pilot, loopback):
+        app.main.prompt.set_kind(PromptKind.TOKENS)
+        app.main.prompt.load_text("1, 2")
+        use_tokenizer(app)
+        await pilot.pause(0.7)
+        assert loopback.requests == []
+
+
+async def test_the_local_model_is_not_started_to_count() -> None:
+    async with workbench(tokenizing) as (app, pilot, loopback):
+        app.main.use_endpoint(app.services.endpoints.endpoints[LOCAL])
+        await pilot.pause(0.7)
+        assert not app.services.local.is_running
+        assert loopback.requests == []
+
+
+async def test_a_bias_by_text_becomes_one_by_id() -> None:
+    async with workbench(tokenizing) as (app, pilot, _):
+        use_tokenizer(app)
+        app.main.parameters.go_to("logit_bias")
+        app.main.set_focus(app.main.parameters)
+        app.main.parameters.action_edit('" door"=5')
+        app.main.parameters._take()
+        await until(pilot, lambda: app.main.parameters.parameters.get("logit_bias") is not None)
+        assert app.main.parameters.parameters.get("logit_bias") == {"7": 5}
+
+
+async def test_what_a_probe_found_is_noted_and_limits_follow_the_endpoint() -> None:
+    finding = Finding("min_p", Verdict.NO_EFFECT, "same answer")
+    save_probe(Folders.default(os.environ), Probe("other", "", datetime.now(UTC), 1, (finding,)))
+    async with workbench(tokenizing) as (app, _, _):
+        limits = {"temperature": Range(0, 1)}
+        app.main.use_endpoint(replace(app.main.endpoint, name="other", limits=limits))
+        assert app.main.parameters._notes == {"min_p": "does nothing at this endpoint"}
+        assert app.main.parameters.limits == limits
+        app.main.use_endpoint(replace(app.main.endpoint, name="third", limits={}))
+        assert app.main.parameters._notes == {}
+
+
+async def test_an_endpoint_whose_key_is_set_is_offered_and_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JIEKOU_API_KEY", "secret")
+    async with workbench(tokenizing) as (app, _, loopback):
+        assert toasts(app) == ["JIEKOU_API_KEY is set: choose jiekou with Ctrl+T"]
+        assert app.main.endpoint.base_url == loopback.base_url
+
+
+async def test_nothing_is_offered_to_who_configured_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JIEKOU_API_KEY", "secret")
+    configure("confirm_above = 1000\n")
+    async with workbench(tokenizing) as (app, _, _):
+        assert toasts(app) == []

@@ -1,0 +1,41 @@
+"""What the workbench says unasked: which fields an endpoint ignores, and which endpoints could be used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from workbench.domain.endpoint import EnvironmentKey
+from workbench.storage.config import config_file
+from workbench.storage.endpoints import offered
+from workbench.storage.folders import Folders
+from workbench.storage.probes import load_probe
+from workbench.tui.commands import BY_ID
+from workbench.tui.services import Services
+
+
+def probe_notes(folders: Folders, endpoint: str) -> Mapping[str, str]:
+    """Remarks by field, from the last probe of an endpoint; none where it was never probed."""
+    probe = load_probe(folders, endpoint)
+    names = probe.without_effect if probe is not None else ()
+    return dict.fromkeys(names, "does nothing at this endpoint")
+
+
+def offer(services: Services) -> str:
+    """What to say of endpoints whose key is set, where nobody configured anything; else empty."""
+    if config_file(services.folders).exists():
+        return ""
+    for endpoint in offered(services.endpoints, services.environment):
+        if endpoint.name != services.endpoint.name and isinstance(endpoint.key, EnvironmentKey):
+            key = BY_ID["choose_endpoint"].first_key
+            return f"{endpoint.key.variable} is set: choose {endpoint.name} with {key}"
+    return ""
+
+
+def keymap(keys: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The configured keys by command, and the names among them that are no command's."""
+    known = {
+        id: ",".join(part.strip() for part in text.split(",") if part.strip())
+        for id, text in keys.items()
+        if id in BY_ID and not BY_ID[id].is_own
+    }
+    return known, tuple(id for id in keys if id not in known)

@@ -1,0 +1,106 @@
+"""A recorded run sent again: the two answers side by side, and the verdict as it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from workbench.domain.display import one_line
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.repeat import ChoiceCheck, RunCheck, check_run
+from workbench.domain.run import Parent, Run
+from workbench.runner.comparison import Column
+from workbench.tui.comparison import Comparison
+from workbench.tui.services import Services
+
+
+def again(recorded: Run) -> Run:
+    """A run of the same request, which says what it repeats."""
+    return Run(
+        recorded.request,
+        recorded.endpoint,
+        parent=Parent(recorded.id, kind="rerun"),
+        preset=recorded.preset,
+    )
+
+
+class Rerun(Comparison):
+    """Two columns: a run as it was recorded, and the same request as it is answered now."""
+
+    def __init__(
+        self, services: Services, endpoint: Endpoint, recorded: Run, on_end: Callable[[Run], None]
+    ) -> None:
+        """`on_end` is told the new run when it has ended, however it did."""
+        self.recorded, self.again = recorded, again(recorded)
+        request = recorded.request
+        columns = [Column(title, endpoint, request.model, request.parameters) for title in _TITLES]
+        super().__init__(services, columns, [recorded, self.again], on_end)
+        self._check: RunCheck | None = None
+
+    @property
+    def check(self) -> RunCheck | None:
+        """How the answers compare; None while the new one streams."""
+        if self._check is None and not self.again.is_running:
+            self._check = check_run(self.recorded, self.again)
+        return self._check
+
+    @property
+    def summary(self) -> str:
+        """The verdict as far as it is known."""
+        if (check := self.check) is None:
+            shared, divergence = self.agreement()
+            first = self.recorded.ordered[0] if self.recorded.choices else None
+            if divergence is None:
+                return f"equal so far {shared}/{0 if first is None else len(first)}"
+            return f"differs at token {divergence.position + 1}"
+        if check.error:
+            return "✗ not compared"
+        if not check.choices:
+            return "✗ no answer to compare"
+        if check.identical:
+            equal = sum(choice.equal for choice in check.choices)
+            return f"● identical {equal}/{equal}"
+        different = next(choice for choice in check.choices if not choice.identical)
+        return f"≠ differs at token {different.equal + 1}"
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """What each column is."""
+        return _TITLES[: len(self.columns)]
+
+    @property
+    def remarks(self) -> list[str]:
+        """The verdict in full, and what may explain a difference."""
+        told = list(map(one_line, self._verdict()))
+        if self.check is not None and not self.check.identical:
+            told += self._reasons()
+        return list(dict.fromkeys([*told, *(f"again: {one_line(note)}" for note in self.again.notes)]))
+
+    def _verdict(self) -> list[str]:
+        if (check := self.check) is not None:
+            several = len(check.choices) > 1
+            return [check.error] * bool(check.error) + [
+                f"choice {one.index + 1}: {one.describe()}" if several else one.describe()
+                for one in check.choices
+            ]
+        divergence = self.agreement()[1]
+        if divergence is None or len(divergence.tokens) != len(_TITLES):
+            return []
+        was, now = divergence.tokens
+        place = divergence.position
+        lengths = len(self.recorded.ordered[0]), len(self.again.ordered[0])
+        return [ChoiceCheck(0, place, *lengths, was, now).describe()]
+
+    def _reasons(self) -> list[str]:
+        parameters, reasons = self.recorded.request.parameters, []
+        if parameters.get("temperature") != 0 and parameters.get("seed") is None:
+            reasons.append("it has no seed, so it was not bound to repeat itself")
+        if self.recorded.model and self.again.model and self.recorded.model != self.again.model:
+            reasons.append(
+                f"answered by {one_line(self.again.model)}, then by {one_line(self.recorded.model)}"
+            )
+        if self.recorded.error is not None or self.again.error is not None:
+            reasons.append("one of the two did not come to its end")
+        return reasons
+
+
+_TITLES = ("recorded", "again")

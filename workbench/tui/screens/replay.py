@@ -1,0 +1,229 @@
+"""The replay screen: a recorded run plays again, at its own pace or token by token."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Static
+
+from workbench.domain.choice import Choice
+from workbench.domain.display import one_line
+from workbench.domain.reading import Mode
+from workbench.domain.run import Run
+from workbench.runner.replay import Replay
+from workbench.tui.blocks import sections_of
+from workbench.tui.commands import Where
+from workbench.tui.screens.help import help_screen
+from workbench.tui.token_styles import TokenStyles
+from workbench.tui.transcript import Section
+from workbench.tui.widgets.inspector import Inspector
+from workbench.tui.widgets.key_row import KeyRow
+from workbench.tui.widgets.token_strip import TokenStrip
+from workbench.tui.widgets.token_view import TokenView
+
+_FRAMES_A_SECOND = 30
+_SLOWEST, _FASTEST = 1 / 16, 64.0
+
+
+class ReplayScreen(Screen[None]):
+    """Plays one run with the colours and the inspector of the main screen; sends nothing."""
+
+    DEFAULT_CSS = """
+    ReplayScreen { layout: vertical; background: $background; }
+    ReplayScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
+    ReplayScreen #stage { height: 1fr; }
+    ReplayScreen .pane {
+        border: round $panel-lighten-2; border-title-color: $text-muted; border-subtitle-color: $text-muted;
+        border-title-style: bold; background: $background;
+    }
+    ReplayScreen .pane:focus { border: round $accent; border-title-color: $foreground; }
+    ReplayScreen TokenView { width: 1fr; height: 1fr; padding: 0 1; }
+    ReplayScreen Inspector { width: 38; height: 1fr; }
+    ReplayScreen TokenStrip { display: none; }
+    ReplayScreen.-narrow Inspector { display: none; }
+    ReplayScreen.-narrow TokenStrip { display: block; }
+    """
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-narrow"),
+        (100, "-medium"),
+    ]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "pause", "Pause", show=False),
+        Binding("plus,equals_sign", "faster(2)", "Faster", show=False),
+        Binding("minus", "faster(0.5)", "Slower", show=False),
+        Binding("s,enter", "step", "Step", show=False),
+        Binding("0", "all", "All", show=False),
+        Binding("r", "restart", "From the start", show=False),
+        Binding("c", "cycle_colour", "Colour", show=False),
+        Binding("w", "toggle_whitespace", "Whitespace", show=False),
+        Binding("y", "copy_answer", "Copy", show=False),
+        Binding("f1,question_mark", "help", "Help", show=False, priority=True),
+        Binding("escape", "close", "Close", show=False),
+        Binding("ctrl+c", "app.copy_or_stop", "Copy or stop", show=False, priority=True),
+        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
+    ]
+
+    view = getters.query_one(TokenView)
+    inspector = getters.query_one(Inspector)
+    strip = getters.query_one(TokenStrip)
+
+    def __init__(
+        self,
+        recorded: Run,
+        styles: TokenStyles,
+        *,
+        number: int = 1,
+        mode: Mode = Mode.PROBABILITY,
+        speed: float = 1.0,
+    ) -> None:
+        """`number` is the run's place in its session, from 1."""
+        super().__init__()
+        self._recorded = recorded
+        self._styles = styles
+        self._number = number
+        self._mode = mode
+        self._timer: Timer | None = None
+        self._shown = -1
+        self.replay = Replay(recorded, speed)
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="about")
+        with Horizontal(id="stage"):
+            yield TokenView(token_styles=self._styles, classes="pane")
+            yield Inspector(classes="pane")
+        yield TokenStrip()
+        yield KeyRow(Where.REPLAY)
+
+    def on_mount(self) -> None:
+        """Begin to play."""
+        self.inspector.can_focus = False
+        self.inspector.set_raw(self._recorded.raw_logprobs)
+        self.view.mode = self._mode
+        self._timer = self.set_interval(1 / _FRAMES_A_SECOND, self._frame)
+        self.view.focus()
+        self.action_restart()
+
+    # --- frames ------------------------------------------------------------------------------------------
+
+    def _frame(self) -> None:
+        run = self.replay.run
+        if len(run.choices) != self._shown:
+            self._shown = len(run.choices)
+            self.view.set_sections(self._sections())
+        self.view.pull()
+        if self.view.cursor is None:
+            self._show_newest()
+        self._show_about()
+        if self.replay.is_over:
+            for section in self._sections():
+                self.view.update_section(section)
+        if (self.replay.is_over or self.replay.is_paused) and self._timer is not None:
+            self._timer.pause()
+
+    def _sections(self) -> list[Section]:
+        sections = sections_of([self.replay.run], 0)
+        # The first row names the run already; only several choices need names.
+        return sections if len(sections) > 1 else [replace(one, title="") for one in sections]
+
+    def _show_about(self) -> None:
+        """Say what plays, how far it is, how fast, and whether it waits."""
+        shown, all_tokens = self.replay.progress
+        state = "● end" if self.replay.is_over else "‖ paused" if self.replay.is_paused else "▶ playing"
+        figures = f"{shown}/{all_tokens} tok · {self.replay.speed:g}× · {state}"
+        name = one_line(self._recorded.name or self._recorded.model or self._recorded.endpoint, 60)
+        left = Content.assemble(("Replay", "bold"), f"  run {self._number} · {name}")
+        gap = self.size.width - 2 - left.cell_length - len(figures)
+        self.query_one("#about", Static).update(
+            Content.assemble(left, " " * max(gap, 1), (figures, "$text-accent"))
+        )
+
+    # --- what can be done --------------------------------------------------------------------------------
+
+    def _resume_frames(self) -> None:
+        if self._timer is not None:
+            self._timer.resume()
+
+    def action_pause(self) -> None:
+        """Pause, or go on; at the end, play again."""
+        if self.replay.is_over:
+            self.action_restart()
+        elif self.replay.is_paused:
+            self.replay.resume()
+        else:
+            self.replay.pause()
+        self._resume_frames()
+
+    def action_faster(self, factor: float) -> None:
+        """Play faster or slower from now on."""
+        self.replay.speed = min(max(self.replay.speed * factor, _SLOWEST), _FASTEST)
+        self._show_about()
+
+    def action_step(self) -> None:
+        """Pause, and show one more token."""
+        self.replay.pause()
+        self.replay.step()
+        self._resume_frames()
+
+    def action_all(self) -> None:
+        """Show all that is left at once."""
+        while self.replay.step():
+            pass
+        self._resume_frames()
+
+    def action_restart(self) -> None:
+        """Play from the start, at the speed chosen."""
+        self.replay = Replay(self._recorded, self.replay.speed)
+        self._shown = -1
+        self.run_worker(self.replay.play(), exclusive=True, group="replay")
+        self._resume_frames()
+
+    def action_close(self) -> None:
+        """Leave; a replay changes nothing."""
+        self.dismiss(None)
+
+    def action_help(self) -> None:
+        """Show this screen's keys."""
+        self.app.push_screen(help_screen(Where.REPLAY))
+
+    def action_cycle_colour(self) -> None:
+        """Let the colours tell the next thing."""
+        modes = list(Mode)
+        self.view.mode = modes[(modes.index(self.view.mode) + 1) % len(modes)]
+
+    def action_toggle_whitespace(self) -> None:
+        """Show blanks, tabs and line ends, or not."""
+        self.view.whitespace = not self.view.whitespace
+
+    def action_copy_answer(self) -> None:
+        """Copy the selection, else the whole text so far."""
+        text = self.view.selected_text() or "".join(choice.text for choice in self.replay.run.ordered[:1])
+        if text:
+            self.app.copy_to_clipboard(text)
+            self.notify(f"Copied {len(text)} characters.", markup=False, timeout=2)
+
+    # --- the token under the cursor ----------------------------------------------------------------------
+
+    @on(TokenView.CursorMoved)
+    def _show_token(self, event: TokenView.CursorMoved) -> None:
+        choice = self.replay.run.choices.get(int(event.key.rpartition(":")[2]))
+        if choice is not None and event.position < len(choice):
+            self._show(choice, event.position)
+
+    def _show_newest(self) -> None:
+        begun = [choice for choice in self.replay.run.ordered if len(choice)]
+        if begun:
+            newest = max(begun, key=lambda choice: choice.at[-1])
+            self._show(newest, len(newest) - 1)
+
+    def _show(self, choice: Choice, position: int) -> None:
+        token = choice.token(position)
+        self.inspector.show(token, len(choice))
+        self.strip.show(token)

@@ -1,0 +1,72 @@
+"""What the main screen does with a run that is over: playing it again, and sending it again."""
+
+from __future__ import annotations
+
+from textual import on
+
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError
+from workbench.domain.run import Run
+from workbench.storage.endpoints import endpoint_for
+from workbench.tui.screens.presetting import PresetScreen
+from workbench.tui.screens.question import Question
+from workbench.tui.widgets.output_pane import OutputPane
+
+
+class ReviewScreen(PresetScreen):
+    """Opens the replay of a run, and its comparison with the same request sent again."""
+
+    @on(OutputPane.ReplayAsked)
+    def _replay(self, event: OutputPane.ReplayAsked) -> None:
+        # Most sessions replay nothing, so the first paint need not wait for it.
+        from workbench.tui.screens.replay import ReplayScreen
+
+        def play() -> None:
+            self._refuse_what_streams(event.run)
+            if not event.run.tokens:
+                raise BadValueError("The run holds no tokens", hint="There is nothing to play.")
+            number = self.output.runs.index(event.run) + 1
+            self.app.push_screen(
+                ReplayScreen(event.run, self._token_styles, number=number, mode=self.output.view.mode)
+            )
+
+        self.attempt(play)
+
+    @on(OutputPane.RerunAsked)
+    def _rerun(self, event: OutputPane.RerunAsked) -> None:
+        def ask() -> None:
+            if self.is_streaming:
+                raise BadValueError("Something streams already", hint="Stop it with Esc, then run it again.")
+            self._refuse_what_streams(event.run)
+            endpoint = self._endpoint_of(event.run)
+            limit, billed = self.services.config.confirm_above, event.run.request.billed_tokens
+
+            def answered(yes: bool | None) -> None:
+                if yes:
+                    self._send_again(event.run, endpoint)
+
+            if not limit or billed <= limit:
+                answered(True)
+            else:
+                cost = f"This may generate and bill up to {billed:,} tokens."
+                self.app.push_screen(Question(cost, "send", "do not send"), answered)
+
+        self.attempt(ask)
+
+    def _send_again(self, recorded: Run, endpoint: Endpoint) -> None:
+        from workbench.tui.rerunning import Rerun
+        from workbench.tui.screens.rerun import RerunScreen
+
+        rerun = Rerun(self.services, endpoint, recorded, self._compared)
+        self._compare_opened(rerun)
+        self.keeper.began(rerun.again)
+        self.app.push_screen(RerunScreen(rerun, self._token_styles))
+
+    def _endpoint_of(self, run: Run) -> Endpoint:
+        if run.endpoint == self.endpoint.name:
+            return self.endpoint
+        return endpoint_for(run.endpoint, None, self.services.endpoints)
+
+    def _refuse_what_streams(self, run: Run) -> None:
+        if run.is_running:
+            raise BadValueError("The run still streams", hint="Wait for its end, or stop it with Esc.")
