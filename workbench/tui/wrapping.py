@@ -88,7 +88,7 @@ def _wrap_narrow(line: str, width: int) -> list[int]:
 
 
 def _wrap_measured(line: str, width: int, tab_width: int) -> list[int] | None:
-    """The same for characters of different widths; None where Textual's own way with tabs is unlike others."""
+    """The same for characters of different widths; None where Textual treats a tab unlike others."""
     cells = [_CELLS[one] for one in line] if "\t" not in line else _cells_with_tabs(line, tab_width)
     ends = list(accumulate(cells, initial=0))
     offsets: list[int] = []
