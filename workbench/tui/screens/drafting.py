@@ -79,7 +79,7 @@ class DraftScreen(FrameScreen):
         self.session_path = session
         """The session's file, once there is one."""
         self._keeping: Timer | None = None
-        self._counter = PromptCounter(services, lambda count: self.prompt.set_token_count(count)  # noqa: PLW0108 - made before the prompt is)
+        self._counter = PromptCounter(services, lambda count: self.prompt.set_token_count(count))  # noqa: PLW0108 - made before the prompt is
 
     @property
     def asked_model(self) -> str:
