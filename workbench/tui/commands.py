@@ -20,7 +20,6 @@ class Where(StrEnum):
     COMPARE = "compare"
     REPLAY = "replay"
     RERUN = "re-run"
-    SESSIONS = "sessions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,18 +239,6 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "-rerun_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.RERUN, footer=4
     ),
-    Command("-open", ("enter",), "Open", "Go on with the session.", Where.SESSIONS, footer=0),
-    Command("-close_sessions", ("escape",), "Back", "Leave the list.", Where.SESSIONS, footer=1),
-    Command("-rename", ("ctrl+r",), "Rename", "Give the session another title.", Where.SESSIONS, footer=2),
-    Command("-tag", ("ctrl+t",), "Tags", "Change the session's tags.", Where.SESSIONS, footer=3),
-    Command(
-        "-duplicate", ("ctrl+d",), "Duplicate", "Copy the session into a new file.", Where.SESSIONS, footer=4
-    ),
-    Command(
-        "-delete", ("ctrl+x",), "Delete", "Put the session away; can be undone.", Where.SESSIONS, footer=5
-    ),
-    Command("-undelete", ("ctrl+z",), "Undo", "Bring back what was deleted last.", Where.SESSIONS, footer=6),
-    Command("-sessions_help", ("f1",), "Help", "The keys of this screen.", Where.SESSIONS, footer=7),
 )
 """Every command, in the order in which people meet them."""
 
