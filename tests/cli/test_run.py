@@ -181,7 +181,8 @@ async def test_bad_arguments_are_all_named_and_nothing_is_sent() -> None:
 
 async def test_a_reader_that_leaves_is_no_error_on_screen() -> None:
     async with serving(answering(event("x" * 400_000, finish_reason="stop") + DONE)) as server:
-        command = f"from workbench.cli import main; main(['run', '--prompt', 'x', '--endpoint', '{server.base_url}'])"
+        argv = ["run", "--prompt", "x", "--endpoint", server.base_url]
+        command = f"from workbench.cli import main; main({argv})"
         process = await asyncio.create_subprocess_shell(
             f'{sys.executable} -c "{command}" | head -c 10',
             stdout=asyncio.subprocess.PIPE,
