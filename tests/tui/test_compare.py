@@ -63,7 +63,7 @@ def screen_of(app: WorkbenchApp) -> CompareScreen:
 
 def columns_of(app: WorkbenchApp) -> list[CompareColumn]:
     """The columns on the screen."""
-    return [column for column in app.screen.query(CompareColumn) if column.display]
+    return list(app.screen.query(CompareColumn))
 
 
 def text_of(app: WorkbenchApp, id: str) -> str:

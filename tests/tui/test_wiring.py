@@ -99,7 +99,7 @@ async def test_a_bias_by_text_becomes_one_by_id() -> None:
         app.main.set_focus(app.main.parameters)
         app.main.parameters.action_edit('" door"=5')
         app.main.parameters._take()
-        await until(pilot, lambda: app.main.parameters.parameters.get("logit_bias") is not None)
+        await until(pilot, lambda: app.main.parameters._editing is None)
         assert app.main.parameters.parameters.get("logit_bias") == {"7": 5}
 
 

@@ -265,7 +265,7 @@ class CompareScreen(Screen[Adopted | None]):
         self._comparison.stop_all()
         self.dismiss(Adopted(self._comparison.columns[self._current]))
 
-    def action_keep(self) -> None:
+    async def action_keep(self) -> None:
         """Keep only this column on the screen; the runs of the others stay in the session."""
         if len(self._columns) == 1:
             return
@@ -274,7 +274,7 @@ class CompareScreen(Screen[Adopted | None]):
         others = [column for column in self._columns if column is not kept]
         self._columns, self._current = [kept], 0
         for column in others:
-            column.display = False
+            await column.remove()
         self._go_to(0)
 
     def action_difference(self) -> None:

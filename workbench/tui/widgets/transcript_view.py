@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from rich.style import Style
 from textual import events
 from textual.cache import LRUCache
+from textual.dom import NoScreen
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import Reactive
@@ -399,7 +400,11 @@ class TranscriptView(ScrollView, can_focus=True):
         return start, end
 
     def _selected_in(self, row: Row) -> tuple[int, int] | None:
-        selection = self.text_selection
+        try:
+            selection = self.text_selection
+        except NoScreen:
+            # A view that is being removed may be painted once more, and no longer has a screen to ask.
+            return None
         span = selection.get_span(row.section * 3 + row.block) if selection else None
         if span is None:
             return None
