@@ -79,7 +79,7 @@ class DraftScreen(FrameScreen):
         self.session_path = session
         """The session's file, once there is one."""
         self._keeping: Timer | None = None
-        self._counter = PromptCounter(services, lambda count: self.prompt.set_token_count(count))  # noqa: PLW0108 - made before the prompt is
+        self._counter = PromptCounter(services, self._show_token_count)  # noqa: PLW0108 - made before the prompt is
 
     @property
     def asked_model(self) -> str:
@@ -157,6 +157,9 @@ class DraftScreen(FrameScreen):
             prompt = self.prompt.prompt
             self.parameters.set_prompt_count(count_prompts(prompt))
             self._counter.count(self.endpoint, prompt)
+
+    def _show_token_count(self, count: int | None) -> None:
+        self.prompt.set_token_count(count)
 
     async def _token_ids(self, text: str) -> tuple[int, ...]:
         return await token_ids(self.services, self.endpoint, text)
