@@ -79,7 +79,7 @@ class DraftScreen(FrameScreen):
         self.session_path = session
         """The session's file, once there is one."""
         self._keeping: Timer | None = None
-        self._counter = PromptCounter(services, self._show_token_count)  # noqa: PLW0108 - made before the prompt is
+        self._counter = PromptCounter(services, self._show_token_count)
 
     @property
     def asked_model(self) -> str:
