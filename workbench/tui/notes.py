@@ -29,13 +29,3 @@ def offer(services: Services) -> str:
             key = BY_ID["choose_endpoint"].first_key
             return f"{endpoint.key.variable} is set: choose {endpoint.name} with {key}"
     return ""
-
-
-def keymap(keys: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The configured keys by command, and the names among them that are no command's."""
-    known = {
-        id: ",".join(part.strip() for part in text.split(",") if part.strip())
-        for id, text in keys.items()
-        if id in BY_ID and not BY_ID[id].is_own
-    }
-    return known, tuple(id for id in keys if id not in known)
