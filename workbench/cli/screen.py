@@ -6,13 +6,12 @@ import argparse
 import gc
 import os
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 from workbench.cli.arguments import add_endpoint_options
 from workbench.cli.commands import COMMANDS
 from workbench.domain.errors import BadValueError
-from workbench.storage.demo import load_demo
+from workbench.domain.run import Run
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.services import Services
 
@@ -25,7 +24,7 @@ def run(arguments: Sequence[str]) -> int:
         services = Services.open(dict(os.environ), options.endpoint or "", options.api_key_env, options.model)
     except BadValueError as problem:
         parser.error(f"{problem.title}. {problem.hint}".strip())
-    app = WorkbenchApp(services, _session(options.session, parser), load_demo() if options.demo else None)
+    app = WorkbenchApp(services, _session(options.session, parser), _demo() if options.demo else None)
     # What was imported stays for good: a full collection in the middle of a stream need not look at it.
     gc.freeze()
     return app.run() or 0
@@ -40,6 +39,24 @@ def _session(name: str | None, parser: argparse.ArgumentParser) -> Path | None:
     return path
 
 
+def _demo() -> Run:
+    # Only the demonstration needs to read a session before the first paint.
+    from workbench.storage.demo import load_demo
+
+    return load_demo()
+
+
+class _Version(argparse.Action):
+    """Prints the version; looked up only when asked for, as that reads the installed packages."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: object, values: object, option_string: object = None
+    ) -> None:
+        from importlib.metadata import version
+
+        parser.exit(message=f"workbench {version('completion-workbench')}\n")
+
+
 def _parser() -> argparse.ArgumentParser:
     commands = "\n".join(f"  {name:<10}{command.help}" for name, command in COMMANDS.items())
     parser = argparse.ArgumentParser(
@@ -49,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"workbench {version('completion-workbench')}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
     parser.add_argument(
         "session", nargs="?", metavar="SESSION.toml", help="a session file to open; without it the last one"
     )

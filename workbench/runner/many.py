@@ -7,11 +7,13 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from workbench.client.client import Client
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Outcome, Run
-from workbench.runner.execution import execute
+
+if TYPE_CHECKING:
+    from workbench.client.client import Client
 
 _MINUTE = 60.0
 
@@ -106,6 +108,9 @@ class ManyRuns:
         return self._gates[endpoint.name]
 
     async def _one(self, job: Job) -> None:
+        # The client's imports are paid for when something is sent, not when the screen opens.
+        from workbench.runner.execution import execute
+
         # A run that is stopped alone ends its own task quietly; the others' gather must not see it.
         with suppress(asyncio.CancelledError):
             async with self._gate(job.endpoint):

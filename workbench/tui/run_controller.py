@@ -9,7 +9,6 @@ from time import monotonic
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Failure, Outcome, Run
-from workbench.runner.launch import launch
 from workbench.tui.run_state import RunState, state_of
 from workbench.tui.services import Services
 
@@ -45,6 +44,9 @@ class RunController:
         self.run, self.endpoint = run, endpoint
         self._status = ""
         self._sent = monotonic()
+        # The client's imports are paid for when something is sent, not when the screen opens.
+        from workbench.runner.launch import launch
+
         self._task = asyncio.create_task(
             launch(self._services.client, self._services.local, endpoint, run, self._note_status(run))
         )
