@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual import events
 from textual.app import App, ComposeResult
 
 from workbench.domain.errors import BadValueError, WorkbenchError
@@ -88,6 +89,17 @@ async def test_digits_replace_the_value_and_enter_takes_it() -> None:
         await pilot.press(*"0.35", "enter")
         assert app.panel.parameters.get("temperature") == 0.35
         assert app.panel.has_focus
+
+
+async def test_digits_typed_faster_than_the_focus_moves_are_all_taken() -> None:
+    app = Alone()
+    async with app.run_test(size=(80, 40)) as pilot:
+        app.panel.go_to("max_tokens")
+        for key in ("1", "5", "0", "0", "enter"):
+            app.panel.post_message(events.Key(key, key if key.isdigit() else "\r"))
+        await pilot.pause()
+        await pilot.pause()
+        assert app.panel.parameters.get("max_tokens") == 1500
 
 
 async def test_what_is_being_typed_is_sent_too() -> None:

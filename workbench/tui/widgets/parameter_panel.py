@@ -202,6 +202,12 @@ class ParameterPanel(Vertical, can_focus=True):
 
     def on_key(self, event: events.Key) -> None:
         """A character that is no command begins a new value."""
+        if self._editing is not None and (event.is_printable or event.key in ("enter", "tab", "escape")):
+            # Typed behind the first character, before the focus had moved on; the editor takes them all.
+            event.stop()
+            event.prevent_default()
+            self.editor.post_message(events.Key(event.key, event.character))
+            return
         if not self.has_focus or event.character is None or not event.is_printable:
             return
         if self.field in (MODEL, EXTRA) or event.character in ":?":
