@@ -163,26 +163,30 @@ class Choice:
 
     def append(self, piece: Piece, at: float) -> None:
         """Add a token that arrived `at` seconds after the request."""
+        # Spelt out rather than divided: this runs for every token that any endpoint sends.
         text, logprob, alternatives, token_id, raw = piece
-        index = len(self._words)
-        self._words.append(self._word(text))
+        known, words = self._known, self._words
+        word = known.get(text)
+        words.append(self._word(text) if word is None else word)
         self._starts.append(self._length)
         self._length += len(text)
         self._text = None
         self._logprobs.append(nan if logprob is None else logprob)
         self._at.append(at)
         if token_id is not None or self._ids:
-            _put(self._ids, index, token_id)
+            _put(self._ids, len(words) - 1, token_id)
         if raw is not None:
-            self._raws[index] = raw
-        for other, its_logprob, its_id, its_raw in alternatives:
-            place = len(self._alternative_words)
-            self._alternative_words.append(self._word(other))
-            self._alternative_logprobs.append(nan if its_logprob is None else its_logprob)
-            if its_id is not None or self._alternative_ids:
-                _put(self._alternative_ids, place, its_id)
-            if its_raw is not None:
-                self._alternative_raws[place] = its_raw
+            self._raws[len(words) - 1] = raw
+        if alternatives:
+            others, logprobs = self._alternative_words, self._alternative_logprobs
+            for other, its_logprob, its_id, its_raw in alternatives:
+                word = known.get(other)
+                others.append(self._word(other) if word is None else word)
+                logprobs.append(nan if its_logprob is None else its_logprob)
+                if its_id is not None or self._alternative_ids:
+                    _put(self._alternative_ids, len(others) - 1, its_id)
+                if its_raw is not None:
+                    self._alternative_raws[len(others) - 1] = its_raw
         self._alternative_ends.append(len(self._alternative_words))
 
     def replace(self, pieces: Iterable[Piece], at: Sequence[float]) -> None:
