@@ -82,3 +82,33 @@ async def test_a_sweep_of_three_axes_is_refused() -> None:
     )
     assert done.status == 2
     assert "one or two different fields" in done.err
+
+
+async def test_a_sweep_into_a_session_sends_only_what_it_has_not_answered(tmp_path: Path) -> None:
+    session = tmp_path / "kept.toml"
+    common = ("sweep", "--prompt", "Once", "--session", str(session), "--yes", "--json")
+    async with serving(telling_temperature()) as server:
+        where = ("--endpoint", server.base_url)
+        first = await workbench(*common, *where, "--vary", "temperature=0,1")
+        again = await workbench(*common, *where, "--vary", "temperature=0,0.5,1")
+    assert (first.status, again.status) == (0, 0)
+    assert "2 of 3 requests are answered already" in again.err
+    assert "1 requests, at most 16 tokens" in again.err
+    assert [request.json["temperature"] for request in server.requests[2:]] == [0.5]
+    assert len({request.json["seed"] for request in server.requests}) == 1
+    runs = cast(list[JsonObject], json.loads(again.out))
+    assert [cast(list[JsonObject], run["choices"])[0]["text"] for run in runs] == ["0.0", "0.5", "1.0"]
+    assert session.read_text().count("[[runs]]") == 3
+
+
+async def test_a_comparison_into_a_session_sends_only_what_it_has_not_answered(tmp_path: Path) -> None:
+    session, prompts = tmp_path / "kept.toml", tmp_path / "prompts.txt"
+    common = ("compare", "--prompts", str(prompts), "--session", str(session), "--preset", "greedy")
+    async with serving(telling_temperature()) as server:
+        for text in ("one\n", "one\ntwo\n"):
+            prompts.write_text(text)
+            done = await workbench(*common, "--preset", "creative", "--endpoint", server.base_url)
+            assert done.status == 0
+    assert "2 of 4 requests are answered already" in done.err
+    assert [request.json["prompt"] for request in server.requests] == ["one", "one", "two", "two"]
+    assert len({request.json["seed"] for request in server.requests}) == 1

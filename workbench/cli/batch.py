@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from workbench.client.client import Client
+from workbench.domain.display import visible
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.run import Outcome, Run
 from workbench.runner.local_server import LocalServer
@@ -41,9 +42,20 @@ def execute_batch(
 ) -> bool:
     """Send all requests with a progress bar on standard error; True where Ctrl+C stopped them.
 
-    `on_end` is told each run that has ended, also of those that were stopped midway.
+    A run that has its outcome already is not sent. `on_end` is told each run that has ended, also of those
+    that were stopped midway.
     """
-    return asyncio.run(_execute(jobs, environment, arguments, on_end))
+    waiting = [job for job in jobs if job.run.is_running]
+    return bool(waiting) and asyncio.run(_execute(waiting, environment, arguments, on_end))
+
+
+def unanswered(jobs: Sequence[Job], session: str | None) -> list[Job]:
+    """The jobs that are still to be sent; says on standard error how many the session has answered."""
+    waiting = [job for job in jobs if job.run.is_running]
+    if len(waiting) < len(jobs):
+        told = f"{len(jobs) - len(waiting)} of {len(jobs)} requests are answered already in {session}"
+        print(f"workbench: {visible(told)}", file=sys.stderr)
+    return waiting
 
 
 def ignore(run: Run) -> None:

@@ -18,7 +18,7 @@ from workbench.cli.arguments import (
     read_parameters,
     read_prompt,
 )
-from workbench.cli.batch import add_batch_options, batch_status, execute_batch, ignore
+from workbench.cli.batch import add_batch_options, batch_status, execute_batch, ignore, unanswered
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.sessions import open_for_writing
 from workbench.cli.tables import SUMMARY_HEADS, print_table, summary_cells
@@ -33,6 +33,8 @@ from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 from workbench.domain.summary import summarise
 from workbench.runner.comparison import Column, overlay, plan, remarks, seeded
+from workbench.runner.many import Job
+from workbench.runner.resuming import Earlier, earlier, with_answers
 from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.storage.presets import load_presets
@@ -80,12 +82,11 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         for told in dict.fromkeys(explain(wrong, endpoint.limits) for wrong in problems):
             print(f"{parser.prog}: error: {told}", file=sys.stderr)
         return _BAD_ARGUMENTS
-    if not arguments.any_seed:
-        shared = secrets.randbelow(_MOST_SEED)
-        columns = [seeded(column, shared) for column in columns]
-    jobs = plan(prompts, columns, uuid.uuid4().hex)
-    runs = [job.run for job in jobs]
     with open_for_writing(arguments.session) as store:
+        done = store.session.runs if store is not None else ()
+        jobs = with_answers(_planned(prompts, columns, done, any_seed=arguments.any_seed), done)
+        runs = [job.run for job in jobs]
+        unanswered(jobs, arguments.session)
         on_end = store.finish if store is not None else ignore
         interrupted = execute_batch(jobs, dict(os.environ), arguments, on_end)
     if arguments.json:
@@ -93,6 +94,19 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     else:
         _print(prompts, columns, runs)
     return batch_status(runs, interrupted)
+
+
+def _planned(
+    prompts: Sequence[Prompt], columns: Sequence[Column], done: Sequence[Run], *, any_seed: bool
+) -> list[Job]:
+    """The jobs, with one seed for all columns that have none: the one drawn before, or a new one."""
+    jobs = plan(prompts, columns, uuid.uuid4().hex)
+    if any_seed:
+        return jobs
+    before = earlier(jobs, done)
+    if before is None:
+        before = Earlier(uuid.uuid4().hex, secrets.randbelow(_MOST_SEED))
+    return plan(prompts, [seeded(column, before.seed) for column in columns], before.group)
 
 
 def _prompts(arguments: argparse.Namespace) -> tuple[Prompt, ...]:

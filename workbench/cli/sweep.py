@@ -7,6 +7,8 @@ import os
 import secrets
 import sys
 import uuid
+from collections.abc import Sequence
+from dataclasses import replace
 
 from workbench.cli.arguments import (
     add_endpoint_options,
@@ -16,7 +18,7 @@ from workbench.cli.arguments import (
     read_parameters,
     read_prompt,
 )
-from workbench.cli.batch import add_batch_options, batch_status, execute_batch, ignore
+from workbench.cli.batch import add_batch_options, batch_status, execute_batch, ignore, unanswered
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.run import find_endpoint
 from workbench.cli.sessions import open_for_writing
@@ -30,6 +32,8 @@ from workbench.domain.summary import Measure, spread, summarise
 from workbench.domain.sweep import Cell, Sweep, most_cost, parse_axis
 from workbench.domain.values import format_value
 from workbench.runner.comparison import plan_sweep
+from workbench.runner.many import Job
+from workbench.runner.resuming import earlier, with_answers
 
 _BAD_ARGUMENTS = 2
 _MOST_AXES = 2
@@ -76,13 +80,11 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         for wrong in problems:
             print(f"{parser.prog}: error: {explain(wrong, endpoint.limits)}", file=sys.stderr)
         return _BAD_ARGUMENTS
-    if parameters.get("seed") is None:
-        parameters = parameters.set("seed", secrets.randbelow(_MOST_SEED))
     sweep = Sweep(Request(prompt, arguments.model or endpoint.model, parameters), axes, arguments.repeats)
-    if not _confirmed(sweep, endpoint, arguments.yes):
-        return _BAD_ARGUMENTS
-    jobs = plan_sweep(sweep, endpoint, uuid.uuid4().hex)
     with open_for_writing(arguments.session) as store:
+        sweep, jobs = _planned(sweep, endpoint, store.session.runs if store is not None else ())
+        if not _confirmed(unanswered(jobs, arguments.session), endpoint, arguments.yes):
+            return _BAD_ARGUMENTS
         on_end = store.finish if store is not None else ignore
         interrupted = execute_batch(jobs, dict(os.environ), arguments, on_end)
     runs = [job.run for job in jobs]
@@ -104,15 +106,27 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     return batch_status(runs, interrupted)
 
 
-def _confirmed(sweep: Sweep, endpoint: Endpoint, sure: bool) -> bool:
+def _planned(sweep: Sweep, endpoint: Endpoint, done: Sequence[Run]) -> tuple[Sweep, list[Job]]:
+    """The sweep with a seed, and its jobs; what was answered before keeps its run."""
+    group, request = uuid.uuid4().hex, sweep.request
+    if request.parameters.get("seed") is None:
+        before = earlier(plan_sweep(replace(sweep, repeats=1), endpoint, group), done)
+        seed = before.seed if before is not None else secrets.randbelow(_MOST_SEED)
+        group = before.group if before is not None else group
+        request = replace(request, parameters=request.parameters.set("seed", seed))
+    sweep = replace(sweep, request=request)
+    return sweep, with_answers(plan_sweep(sweep, endpoint, group), done)
+
+
+def _confirmed(jobs: Sequence[Job], endpoint: Endpoint, sure: bool) -> bool:
     """State what is sent; ask where a person can answer, and never send unasked from one."""
-    requests = [sweep.request_for(cell) for cell in sweep.cells()]
+    requests = [job.run.request for job in jobs]
     cost = most_cost(requests, 0, endpoint.prices)
-    told = f"{sweep.size} requests, at most {sum(one.billed_tokens for one in requests):,} tokens"
+    told = f"{len(requests)} requests, at most {sum(one.billed_tokens for one in requests):,} tokens"
     if cost is not None and endpoint.prices is not None:
         told += f", at most {cost:.4f} {endpoint.prices.currency} for the answers"
     print(told, file=sys.stderr)
-    if sure or not sys.stdin.isatty():
+    if sure or not requests or not sys.stdin.isatty():
         return True
     print("Send them? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
