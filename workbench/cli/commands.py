@@ -19,6 +19,11 @@ COMMANDS: Mapping[str, CliCommand] = {
     "compare": CliCommand("workbench.cli.compare", "Compare presets on one or many prompts."),
     "sweep": CliCommand("workbench.cli.sweep", "Vary one or two parameters over lists or ranges."),
     "replay": CliCommand("workbench.cli.replay", "Show a recorded run again, or send it again and compare."),
+    "sessions": CliCommand("workbench.cli.sessions_list", "List and search the sessions."),
+    "export": CliCommand(
+        "workbench.cli.export", "Write a session as Markdown, JSON Lines, HTML, SVG, text, curl or Python."
+    ),
+    "import": CliCommand("workbench.cli.import_", "Take exported runs or a curl command into a session."),
     "probe": CliCommand("workbench.cli.probe", "Find out what an endpoint honours, ignores and refuses."),
     "serve": CliCommand(
         "workbench.cli.serve", "Serve the embedded model as POST /v1/completions on loopback."

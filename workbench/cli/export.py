@@ -1,0 +1,92 @@
+"""`workbench export`: a session or a run in a form that others read, never with a key."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from workbench.cli.sessions import choose_runs, read_session
+from workbench.client.urls import normalise
+from workbench.domain.display import visible
+from workbench.domain.endpoint import Endpoint, EnvironmentKey
+from workbench.domain.json_values import JsonObject
+from workbench.domain.run import Run
+from workbench.domain.session import Session
+from workbench.storage.atomic import write_atomically
+from workbench.storage.endpoints import endpoint_for, load_endpoints
+from workbench.storage.export import KEY_VARIABLE, to_curl, to_json_lines, to_markdown, to_python, to_text
+from workbench.storage.export_pictures import to_html, to_svg
+from workbench.storage.folders import Folders
+
+_OK = 0
+_OF_SESSIONS: Mapping[str, Callable[[Session], str]] = {
+    "markdown": to_markdown,
+    "jsonl": lambda session: to_json_lines(session.runs),
+    "html": to_html,
+    "text": to_text,
+}
+_OF_REQUESTS: Mapping[str, Callable[[JsonObject, str, str], str]] = {"curl": to_curl, "python": to_python}
+_OF_ONE_RUN = ("svg", *_OF_REQUESTS)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("file", metavar="FILE", help="a session file")
+    parser.add_argument("--to", required=True, choices=(*_OF_SESSIONS, *_OF_ONE_RUN), help="the form")
+    parser.add_argument(
+        "--run", metavar="ID", help="one run, by the beginning of its id or its name (default: all)"
+    )
+    parser.add_argument("--output", metavar="F", help="write a file instead of standard output")
+    parser.add_argument(
+        "--endpoint",
+        metavar="NAME|URL",
+        help="where curl and Python send the request (default: where the run was sent)",
+    )
+
+
+def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Export; returns the exit status."""
+    session = read_session(arguments.file)
+    runs = choose_runs(session, arguments.run)
+    if arguments.to in _OF_ONE_RUN and len(runs) > 1:
+        newest = ", ".join(one.id[:8] for one in runs[-20:])
+        parser.error(f"--to {arguments.to} is for one run: name it with --run (the newest: {newest})")
+    text = _exported(session, runs, arguments)
+    if not arguments.output:
+        _print(text)
+        return _OK
+    target = Path(arguments.output)
+    if target.exists() and target.samefile(arguments.file):
+        parser.error("--output names the session itself, which would be lost")
+    write_atomically(target, text.encode("utf-8", "replace"))
+    return _OK
+
+
+def _exported(session: Session, runs: Sequence[Run], arguments: argparse.Namespace) -> str:
+    if arguments.to in _OF_SESSIONS:
+        return _OF_SESSIONS[arguments.to](replace(session, runs=list(runs)))
+    if arguments.to == "svg":
+        return to_svg(runs[0])
+    return _request(runs[0], arguments.to, arguments.endpoint)
+
+
+def _request(one: Run, form: str, named: str | None) -> str:
+    endpoints = load_endpoints(Folders.default(os.environ))
+    endpoint = endpoint_for(named or one.endpoint, None, endpoints)
+    body = one.request.body(endpoint.aliases, endpoint.drop) if named else one.sent or one.request.body()
+    url = normalise(endpoint.base_url).completions
+    return _OF_REQUESTS[form](body, url, _variable(endpoint))
+
+
+def _variable(endpoint: Endpoint) -> str:
+    return endpoint.key.variable if isinstance(endpoint.key, EnvironmentKey) else KEY_VARIABLE
+
+
+def _print(text: str) -> None:
+    shown = visible(text) if sys.stdout.isatty() else text
+    sys.stdout.buffer.write(shown.encode("utf-8", "replace"))
+    sys.stdout.buffer.flush()

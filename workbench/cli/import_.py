@@ -1,0 +1,111 @@
+"""`workbench import`: exported runs, or a curl command's request as the draft, into a session."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from workbench.cli.sessions import open_for_writing
+from workbench.client.urls import normalise
+from workbench.domain.display import visible
+from workbench.domain.errors import StorageError
+from workbench.domain.prompt import kind_of, prompt_to_editor
+from workbench.domain.session import Draft
+from workbench.storage.endpoints import endpoint_for, load_endpoints
+from workbench.storage.folders import Folders
+from workbench.storage.imports import CurlCommand, curl_from_text, runs_from_json_lines
+from workbench.storage.session_store import SessionStore
+
+_OK = 0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument(
+        "file", metavar="FILE", help="a JSON Lines export or a curl command; - is standard input"
+    )
+    parser.add_argument(
+        "--session", required=True, metavar="S", help="the session to add to, created if missing"
+    )
+
+
+def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Import; returns the exit status."""
+    text = _read(arguments.file)
+    # Everything is understood before a session is made or changed.
+    if text.lstrip().startswith("curl"):
+        draft = _draft(curl_from_text(text.strip()))
+        with open_for_writing(arguments.session) as store:
+            assert store is not None
+            _take_draft(store, draft)
+        told = "the request is the session's draft now"
+    else:
+        runs = runs_from_json_lines(text)
+        if not runs:
+            raise StorageError(f"{arguments.file} holds no runs", path=arguments.file)
+        with open_for_writing(arguments.session) as store:
+            assert store is not None
+            before = len(store.session.runs)
+            for one in runs:
+                store.finish(one)
+            added = len(store.session.runs) - before
+        told = f"{added} of {len(runs)} runs imported"
+        if added < len(runs):
+            told += "; the others were there already"
+    print(f"{visible(arguments.session)}: {told}")
+    return _OK
+
+
+def _draft(command: CurlCommand) -> Draft:
+    request = command.request
+    return Draft(
+        endpoint=_endpoint_name(command.url),
+        model=request.model,
+        prompt=prompt_to_editor(request.prompt),
+        kind=kind_of(request.prompt),
+        parameters=request.parameters,
+    )
+
+
+def _endpoint_name(url: str) -> str:
+    """The profile at an address, or its base URL; raises WorkbenchError for one that is none."""
+    wanted = normalise(url)
+    loaded = load_endpoints(Folders.default(os.environ))
+    for one in loaded.endpoints.values():
+        if one.base_url and normalise(one.base_url) == wanted:
+            return one.name
+    base = f"{wanted.base}?{wanted.query}" if wanted.query else wanted.base
+    return endpoint_for(base, None, loaded).name
+
+
+def _take_draft(store: SessionStore, draft: Draft) -> None:
+    if store.session.draft.prompt not in ("", draft.prompt):
+        raise StorageError(
+            f"{store.path.name} has a draft already",
+            "The request in the command would take its place.",
+            "Choose another session; one that is missing is created.",
+            path=str(store.path),
+        )
+    store.save_draft(draft)
+    store.save()
+
+
+def _read(name: str) -> str:
+    try:
+        return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode()
+    except OSError as error:
+        raise StorageError(
+            f"{name} cannot be read",
+            error.strerror or str(error),
+            "Check the name and the file's permissions.",
+            path=name,
+        ) from None
+    except UnicodeDecodeError as error:
+        raise StorageError(
+            f"{name} is no text",
+            f"Byte {error.start} is no UTF-8.",
+            "Give a JSON Lines export or a curl command.",
+            path=name,
+        ) from None
