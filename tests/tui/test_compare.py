@@ -209,6 +209,7 @@ async def test_adopting_takes_a_columns_parameters_to_the_panel_without_the_draw
             "presence_penalty": 0.3,
         }
         assert app.main.parameters.parameters == Parameters(expected)
+        assert app.main.draft.preset == "creative"
 
 
 async def test_keeping_one_column_leaves_it_alone_on_the_screen_and_the_other_runs_in_the_session() -> None:

@@ -14,10 +14,14 @@ import pytest
 from tests.client.loopback import JSON, Received, answering, head
 from tests.tui.scripted import answer, until, workbench
 from workbench.domain.endpoint import LOCAL
-from workbench.domain.parameters import Range
+from workbench.domain.parameters import FIRST_DRAFT, Range
 from workbench.domain.probe import Finding, Probe, Verdict
 from workbench.domain.prompt import PromptKind
+from workbench.domain.reading import Mode
+from workbench.domain.request import Parameters
+from workbench.storage.config import load_state
 from workbench.storage.folders import Folders
+from workbench.storage.presets import load_presets
 from workbench.storage.probes import save_probe
 from workbench.tui.app import WorkbenchApp
 
@@ -47,7 +51,7 @@ def configure(text: str) -> None:
     """Write the person's configuration."""
     path = Path(os.environ["WORKBENCH_HOME"]) / "config" / "config.toml"
     assert path == Folders.default(os.environ).config / "config.toml"
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
 
@@ -127,3 +131,54 @@ async def test_nothing_is_offered_to_who_configured_something(monkeypatch: pytes
     configure("confirm_above = 1000\n")
     async with workbench(tokenizing) as (app, _, _):
         assert toasts(app) == []
+
+
+async def test_the_colours_begin_as_configured_and_as_last_picked() -> None:
+    async with workbench(tokenizing) as (app, pilot, _):
+        assert app.main.output.view.mode is Mode.PROBABILITY
+        await pilot.press("f4", "c")
+        await until(pilot, lambda: load_state(app.services.folders).colour_by == "surprisal")
+    async with workbench(tokenizing) as (app, _, _):
+        assert app.main.output.view.mode is app.main.legend.mode is Mode.SURPRISAL
+    configure('colour_by = "rank"\n')
+    async with workbench(tokenizing) as (app, _, _):
+        assert app.main.output.view.mode is app.main.legend.mode is Mode.RANK
+
+
+async def test_a_new_draft_begins_with_the_configured_preset_s_parameters() -> None:
+    configure('preset = "creative"\n')
+    async with workbench(tokenizing) as (app, _, loopback):
+        assert app.main.draft.preset == "creative"
+        assert app.main.parameters.parameters.get("temperature") == 1.2
+        assert app.main.parameters.parameters.get("max_tokens") == FIRST_DRAFT["max_tokens"]
+        assert app.main.endpoint.base_url == loopback.base_url
+
+
+async def test_a_preset_that_is_not_there_is_told_with_the_nearest_one() -> None:
+    configure('preset = "creativ"\n')
+    async with workbench(tokenizing) as (app, _, _):
+        assert app.main.draft.preset == ""
+        assert toasts(app) == ["config.toml: there is no preset creativ.\nKnown: creative"]
+
+
+async def test_the_draft_keeps_its_preset_over_the_next_start() -> None:
+    async with workbench(tokenizing) as (app, pilot, _):
+        app.main.apply_preset(load_presets(app.services.folders).presets["precise"])
+        app.main.parameters.go_to("temperature")
+        app.main.set_focus(app.main.parameters)
+        await pilot.press("plus")
+        changed = app.main.parameters.parameters
+        assert app.main.draft.preset == "precise"
+    async with workbench(tokenizing) as (app, pilot, _):
+        await until(pilot, lambda: app.main.draft.preset == "precise")
+        assert app.main.parameters.parameters == changed
+        preset = app.main.preset
+        assert preset is not None
+        assert preset.difference(changed).startswith("temperature ")
+
+
+async def test_a_draft_whose_preset_was_deleted_keeps_its_name_and_its_values() -> None:
+    async with workbench(tokenizing) as (app, _, _):
+        draft = replace(app.main.draft, preset="gone", parameters=Parameters({"top_k": 3}))
+        app.main.show_draft(draft)
+        assert app.main.draft == draft

@@ -16,7 +16,7 @@ from workbench.storage.atomic import write_atomically
 from workbench.storage.folders import Folders
 from workbench.storage.tables import Table, read_table
 
-ColourBy: TypeAlias = Literal["probability", "entropy", "rank", "off"]
+ColourBy: TypeAlias = Literal["probability", "surprisal", "entropy", "rank", "off"]
 """What tokens are coloured by."""
 
 COLOUR_BY: tuple[ColourBy, ...] = get_args(ColourBy)

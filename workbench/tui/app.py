@@ -14,8 +14,16 @@ from textual.binding import BindingType
 from textual.driver import Driver
 
 from workbench.domain.errors import StorageError
+from workbench.domain.reading import Mode
 from workbench.domain.run import Run
-from workbench.storage.config import DEFAULT_THEME, State, chosen_theme, load_state, save_state
+from workbench.storage.config import (
+    DEFAULT_THEME,
+    State,
+    chosen_colour_by,
+    chosen_theme,
+    load_state,
+    save_state,
+)
 from workbench.tui.colours import detect_depth, theme_for, token_styles
 from workbench.tui.hangup import let_go_of_terminal
 from workbench.tui.pasting import with_exact_pastes
@@ -24,6 +32,7 @@ from workbench.tui.screens.question import Question
 from workbench.tui.services import Services
 from workbench.tui.themes import Themes, load_themes, theme_stamp
 from workbench.tui.token_styles import TokenStyles
+from workbench.tui.widgets.output_pane import OutputPane
 
 _LOOK_FOR_THEMES = 1.0
 """Seconds between looks at the theme files."""
@@ -51,7 +60,8 @@ class WorkbenchApp(App[int]):
         self.theme = theme_for(wanted, self._depth, self.themes, DEFAULT_THEME).name
         if session is None and self._state.session and Path(self._state.session).exists():
             session = Path(self._state.session)
-        self.main = MainScreen(services, self._styles(), session)
+        mode = Mode(chosen_colour_by(services.config, self._state))
+        self.main = MainScreen(services, self._styles(), session, mode)
         self._demo = demo
 
     def _load_themes(self) -> None:
@@ -99,6 +109,10 @@ class WorkbenchApp(App[int]):
     @on(MainScreen.ThemeChosen)
     def _remember_theme(self, event: MainScreen.ThemeChosen) -> None:
         self._remember(replace(self._state, theme=event.name))
+
+    @on(OutputPane.ModeChanged)
+    def _remember_mode(self, event: OutputPane.ModeChanged) -> None:
+        self._remember(replace(self._state, colour_by=event.mode.value))
 
     @on(MainScreen.SessionOpened)
     def _remember_session(self, event: MainScreen.SessionOpened) -> None:

@@ -141,8 +141,13 @@ class DraftScreen(FrameScreen):
                 self.notify(str(problem), title="Endpoint", severity="warning", markup=False)
         self.use_model(draft.model)
 
+    @property
+    def first_draft(self) -> Draft:
+        """What a new person finds."""
+        return Draft(prompt=EXAMPLE, parameters=Parameters(FIRST_DRAFT))
+
     def _begin_with_example(self) -> None:
-        self.show_draft(Draft(prompt=EXAMPLE, parameters=Parameters(FIRST_DRAFT)))
+        self.show_draft(self.first_draft)
         self.use_endpoint(self.endpoint)
         self.keeper.begin_with(self.draft)
         self._show_session()

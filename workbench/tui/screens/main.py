@@ -11,6 +11,7 @@ from textual.timer import Timer
 from textual.widgets import Input, TextArea
 
 from workbench.domain.prompt import Prompt
+from workbench.domain.reading import Mode
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Parent, Run
 from workbench.domain.whatif import Sampling
@@ -31,14 +32,23 @@ FRAMES_A_SECOND = 30
 class MainScreen(ReviewScreen):
     """Passes between the panes and the controller, which knows how a run is sent."""
 
-    def __init__(self, services: Services, styles: TokenStyles, session: Path | None = None) -> None:
+    def __init__(
+        self,
+        services: Services,
+        styles: TokenStyles,
+        session: Path | None = None,
+        mode: Mode = Mode.PROBABILITY,
+    ) -> None:
+        """`session` is the file to go on with, None to begin with the example; `mode` is of the colours."""
         super().__init__(services, styles, session)
+        self._first_mode = mode
         self._runs = RunController(services, self._run_ended)
         self._frames: Timer | None = None
         self._undo: list[Prompt] = []
 
     async def on_mount(self) -> None:
         """Get ready to look for tokens."""
+        self.output.view.mode = self.legend.mode = self._first_mode
         self._frames = self.set_interval(1 / FRAMES_A_SECOND, self._frame, pause=True)
 
     @property

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from difflib import get_close_matches
+
+from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError
 from workbench.domain.preset import Preset
-from workbench.domain.request import Request
+from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
+from workbench.domain.session import Draft
 from workbench.runner.comparison import Column
 from workbench.storage.endpoints import endpoint_for
+from workbench.storage.presets import load_presets
 from workbench.tui.comparison import Comparison
 from workbench.tui.screens.drafting import DraftScreen
 from workbench.tui.screens.presets import choose_preset, save_panel
@@ -20,6 +26,44 @@ class PresetScreen(DraftScreen):
     """The preset last applied; None before the first."""
     comparison: Comparison | None = None
     """The newest comparison; None before the first."""
+
+    @property
+    def draft(self) -> Draft:
+        """What editor and panel hold, with the name of the preset."""
+        return replace(super().draft, preset=self.preset.name if self.preset is not None else "")
+
+    @property
+    def first_draft(self) -> Draft:
+        """What a new person finds, under the preset that is configured to begin with."""
+        draft = super().first_draft
+        name = self.services.config.preset
+        if not name:
+            return draft
+        presets = load_presets(self.services.folders).presets
+        if (preset := presets.get(name)) is None:
+            near = get_close_matches(name, presets, 1) or sorted(presets)
+            words = f"config.toml: there is no preset {one_line(name, 40)}.\nKnown: {', '.join(near)}"
+            self.notify(words, title="Preset", severity="warning", markup=False, timeout=10)
+            return draft
+        return replace(draft, preset=name, parameters=preset.applied_to(draft.parameters))
+
+    def show_draft(self, draft: Draft) -> None:
+        """Let editor and panel hold another draft, with its changes to its preset marked."""
+        super().show_draft(draft)
+        self._show_parameters(draft.parameters, self._preset_named(draft.preset, draft.parameters))
+
+    def _preset_named(self, name: str, parameters: Parameters) -> Preset | None:
+        """A preset by name; one that is there no more keeps its name, with the parameters made of it."""
+        if not name:
+            return None
+        return load_presets(self.services.folders).presets.get(name, Preset(name, parameters))
+
+    def _show_parameters(self, parameters: Parameters, preset: Preset | None) -> None:
+        self.preset = preset
+        if preset is None:
+            self.parameters.set_parameters(parameters)
+        else:
+            self.parameters.set_parameters(parameters, preset.applied_to(parameters), preset.name)
 
     @property
     def is_comparing(self) -> bool:
@@ -56,8 +100,7 @@ class PresetScreen(DraftScreen):
                 self.use_endpoint(endpoint_for(preset.endpoint, None, self.services.endpoints))
             if preset.model:
                 self.use_model(preset.model)
-            self.preset = preset
-            self.parameters.set_parameters(parameters, parameters, preset.name)
+            self._show_parameters(parameters, preset)
 
         self.attempt(apply)
 
@@ -73,8 +116,7 @@ class PresetScreen(DraftScreen):
         self.attempt(save)
 
     def _take_saved(self, preset: Preset) -> None:
-        self.preset = preset
-        self.parameters.set_parameters(preset.parameters, preset.parameters, preset.name)
+        self._show_parameters(preset.parameters, preset)
 
     def action_compare(self) -> None:
         """Compare presets on the draft's prompt."""
@@ -114,4 +156,7 @@ class PresetScreen(DraftScreen):
             self.use_endpoint(column.endpoint)
         if column.model and column.model != self.model:
             self.use_model(column.model)
-        self.parameters.set_parameters(column.parameters, column.parameters, column.preset)
+        preset = self.preset
+        if column.preset:
+            preset = self._preset_named(column.preset, column.parameters)
+        self._show_parameters(column.parameters, preset)
