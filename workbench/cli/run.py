@@ -8,8 +8,9 @@ import os
 import signal
 import sys
 from collections.abc import Coroutine, MutableMapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 
+from workbench.chat.jinja_template import ChatRenderer
 from workbench.cli.arguments import (
     add_endpoint_options,
     add_parameter_options,
@@ -118,7 +119,8 @@ async def _complete(
             ready = await server.ensure(endpoint) if endpoint.name == LOCAL else endpoint
             template = await find_template(arguments.template, client, ready)
             asked = one.request
-            chat = await chat_request(conversation, template, asked.model, asked.parameters)
+            async with aclosing(ChatRenderer()) as renderer:
+                chat = await chat_request(renderer, conversation, template, asked.model, asked.parameters)
             one.request = chat.request
         return await _follow(one, launch(client, server, endpoint, one, _tell), store, quiet=arguments.json)
     finally:

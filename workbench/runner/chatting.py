@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from workbench.domain.errors import TemplateError
 from workbench.domain.parameters import FIELDS
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
+from workbench.domain.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ def named_template(source: str) -> BuiltinTemplate | JinjaTemplate:
 
 
 async def chat_request(
+    renderer: ChatRenderer,
     conversation: Conversation,
     template: BuiltinTemplate | JinjaTemplate,
     model: str,
@@ -67,8 +69,16 @@ async def chat_request(
     The template's stop sequences are sent unless `stop` is set; where there are more than the contract
     allows, the first ones are. Raises TemplateError.
     """
-    async with aclosing(ChatRenderer()) as renderer:
-        rendered = await renderer.render(template, conversation)
+    rendered = await renderer.render(template, conversation)
     if parameters.get("stop") is None:
         parameters = parameters.set("stop", rendered.stop[: FIELDS["stop"].most])
     return ChatRequest(Request(TextPrompt(rendered.prompt), model, parameters), rendered)
+
+
+def answer_text(run: Run, stop: Sequence[str]) -> str:
+    """What a run answered, without the stop sequence that some endpoints leave at its end."""
+    text = run.choices[0].text if 0 in run.choices else ""
+    for one in stop:
+        if one and text.endswith(one):
+            return text[: -len(one)]
+    return text

@@ -20,6 +20,8 @@ class Where(StrEnum):
     COMPARE = "compare"
     REPLAY = "replay"
     RERUN = "re-run"
+    GRID = "grid"
+    CHAT = "chat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("quit", ("ctrl+q",), "Quit", "Leave; asks only while something streams.", footer=10),
     Command("choose_endpoint", ("ctrl+t",), "Endpoint", "Choose where requests are sent.", footer=8),
     Command("compare", ("f8",), "Compare", "Presets side by side on this prompt and one seed.", footer=9),
+    Command("chat", ("f12",), "Chat", "Talk in turns, through a template that stays in the open."),
+    Command("sweep", (), "Sweep", "Vary one or two parameters over this prompt, in a grid."),
+    Command("prompt_set", (), "Prompt set", "Every prompt of a file under chosen presets, in a grid."),
     Command("choose_preset", ("ctrl+l",), "Preset", "Apply a preset; each shows what it would change."),
     Command("save_preset", (), "Save preset", "Keep the panel's parameters as a preset."),
     Command("choose_model", (), "Model", "Choose the model, from the endpoint's list or by name."),
@@ -272,6 +277,31 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "-rerun_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.RERUN, footer=4
     ),
+    Command("-stop_grid", ("escape",), "Stop", "Stop everything, then leave.", Where.GRID, footer=0),
+    Command("-open_cell", ("enter",), "Open", "The answers of this cell.", Where.GRID, footer=1),
+    Command("-measure", ("m",), "Measure", "Show and colour by the next figure.", Where.GRID, footer=2),
+    Command(
+        "-resume", ("r",), "Resume", "Send what ended without an answer, after asking.", Where.GRID, footer=3
+    ),
+    Command("-stop_cells", ("ctrl+c",), "Stop all", "Stop everything.", Where.GRID, footer=4),
+    Command("-grid_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.GRID, footer=5),
+    Command("-say", ("ctrl+j", "f5"), "Send", "Say what the composer holds.", Where.CHAT, footer=0),
+    Command("-leave_chat", ("escape",), "Stop", "Stop the answer, else leave.", Where.CHAT, footer=1),
+    Command(
+        "-prompt_preview", ("ctrl+e",), "Exact prompt", "Show what would be sent, live.", Where.CHAT, footer=2
+    ),
+    Command("-template", ("ctrl+t",), "Template", "Choose the template.", Where.CHAT, footer=3),
+    Command(
+        "-take_back",
+        ("ctrl+b",),
+        "Take back",
+        "Put the last turn back into the composer.",
+        Where.CHAT,
+        footer=4,
+    ),
+    Command("-to_turns", ("f4",), "Turns", "Go to the transcript, to look at tokens.", Where.CHAT, footer=5),
+    Command("-to_composer", ("f2",), "Composer", "Go to the composer.", Where.CHAT, footer=6),
+    Command("-chat_help", ("f1",), "Help", "The keys of this screen.", Where.CHAT, footer=7),
 )
 """Every command, in the order in which people meet them."""
 

@@ -1,0 +1,107 @@
+"""The chat screen: turns over plain completions, through a template that stays in the open."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from tests.client.loopback import JSON, Handler, Received, head
+from tests.tui.scripted import SIZES, answer, until, workbench
+from workbench.chat.rendered import Rendered, Span
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.chat import ChatScreen, shown_prompt
+
+TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>"
+
+
+def chatty(*answers: bytes) -> Handler:
+    """A server that tells its template, and answers each completion by the next body."""
+    waiting = list(answers)
+
+    async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
+        if received.path == "/props":
+            body = json.dumps({"chat_template": TEMPLATE}).encode()
+            writer.write(head(200, JSON, len(body)) + body)
+        else:
+            writer.write(head() + waiting.pop(0))
+        await writer.drain()
+
+    return handle
+
+
+def screen_of(app: WorkbenchApp) -> ChatScreen:
+    assert isinstance(app.screen, ChatScreen)
+    return app.screen
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_second_turn_holds_the_first_and_its_answer(size: tuple[int, int]) -> None:
+    async with workbench(chatty(answer("Hello", " you"), answer("Bye")), size) as (app, pilot, loopback):
+        await pilot.press("f12")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+        chat = screen_of(app)
+        for turn, said in enumerate(("Hi", "Go"), 1):
+            chat.composer.text = said
+            await pilot.press("f5")
+            await until(pilot, lambda turn=turn: len(chat.chat.exchanges) == turn)  # type: ignore[misc]
+            await until(pilot, lambda: not chat._runs.is_running)
+        prompts = [one.json["prompt"] for one in loopback.requests if one.path.endswith("completions")]
+        assert prompts == [
+            "<user>Hi<assistant>",
+            "<user>Hi<assistant>Hello you<user>Go<assistant>",
+        ]
+        assert chat.composer.text == ""
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        assert len(app.main.output.runs) == 2
+
+
+async def test_the_exact_prompt_is_shown_live() -> None:
+    async with workbench(chatty()) as (app, pilot, _):
+        await pilot.press("f12")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+        chat = screen_of(app)
+        await pilot.press("ctrl+e")
+        chat.composer.text = "Tell"
+        preview = chat.query_one("#prompt_preview")
+        await until(pilot, lambda: "<user>Tell<assistant>" in str(preview.render()))
+
+
+async def test_a_turn_taken_back_stands_in_the_composer_again() -> None:
+    async with workbench(chatty(answer("Hello"))) as (app, pilot, _):
+        await pilot.press("f12")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+        chat = screen_of(app)
+        chat.composer.text = "Hi"
+        await pilot.press("f5")
+        await until(pilot, lambda: bool(chat.chat.exchanges) and not chat._runs.is_running)
+        await pilot.press("ctrl+b")
+        assert chat.chat.exchanges == []
+        assert chat.composer.text == "Hi"
+
+
+async def test_an_endpoint_without_a_template_is_an_error_that_keeps_what_was_typed() -> None:
+    async def nothing(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(head(404, "text/plain", 9) + b"not found")
+        await writer.drain()
+
+    async with workbench(nothing) as (app, pilot, _):
+        await pilot.press("f12")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+        chat = screen_of(app)
+        chat.composer.text = "Hi"
+        await pilot.press("f5")
+        await until(pilot, lambda: chat.has_class("-failed"))
+        assert chat.composer.text == "Hi"
+        assert chat.chat.exchanges == []
+
+
+def test_special_tokens_are_marked_and_injected_ones_stand_out() -> None:
+    shown = shown_prompt(Rendered("<s>a<s>\x1b", (), (Span(0, 3), Span(4, 7, True)), ""))
+    assert shown.plain == "<s>a<s>\\e"
+    assert [str(span.style) for span in shown.spans] == [
+        "bold $text-accent",
+        "bold $text-error underline",
+    ]
