@@ -24,10 +24,18 @@ def run(arguments: Sequence[str]) -> int:
         services = Services.open(dict(os.environ), options.endpoint or "", options.api_key_env, options.model)
     except BadValueError as problem:
         parser.error(f"{problem.title}. {problem.hint}".strip())
-    app = WorkbenchApp(services, _session(options.session, parser), _demo() if options.demo else None)
-    # What was imported stays for good: a full collection in the middle of a stream need not look at it.
-    gc.freeze()
+    app = _Started(services, _session(options.session, parser), _demo() if options.demo else None)
     return app.run() or 0
+
+
+class _Started(WorkbenchApp):
+    """The workbench as the whole of a process, whose garbage it collects from the first paint on."""
+
+    def on_ready(self) -> None:
+        """Begin to collect what is dropped."""
+        # What there is now stays for good: a full collection in the middle of a stream need not look at it.
+        gc.freeze()
+        gc.enable()
 
 
 def _session(name: str | None, parser: argparse.ArgumentParser) -> Path | None:
