@@ -78,6 +78,7 @@ class WorkbenchApp(App[int]):
 
     def on_mount(self) -> None:
         """Open the main screen, and save everything when the terminal goes away."""
+        self.set_keymap(dict(self.services.commands.keymap))
         self.push_screen(self.main)
         if self._demo is not None:
             from workbench.tui.screens.replay import ReplayScreen

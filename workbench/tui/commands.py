@@ -71,6 +71,8 @@ _NAMES = {
     "left_square_bracket": "[",
     "right_square_bracket": "]",
     "slash": "/",
+    "comma": ",",
+    "full_stop": ".",
     "escape": "Esc",
     "left": "←",
     "right": "→",
@@ -325,6 +327,7 @@ def bindings_for(commands: Iterable[Command]) -> list[Binding]:
             command.title,
             tooltip=command.help,
             show=False,
+            id=command.id,
             priority=command.where is Where.ANYWHERE and key not in _PRINTABLE and key != "escape",
         )
         for command in commands

@@ -9,7 +9,6 @@ from workbench.storage.config import config_file
 from workbench.storage.endpoints import offered
 from workbench.storage.folders import Folders
 from workbench.storage.probes import load_probe
-from workbench.tui.commands import BY_ID
 from workbench.tui.services import Services
 
 
@@ -26,6 +25,6 @@ def offer(services: Services) -> str:
         return ""
     for endpoint in offered(services.endpoints, services.environment):
         if endpoint.name != services.endpoint.name and isinstance(endpoint.key, EnvironmentKey):
-            key = BY_ID["choose_endpoint"].first_key
+            key = services.commands["choose_endpoint"].first_key
             return f"{endpoint.key.variable} is set: choose {endpoint.name} with {key}"
     return ""

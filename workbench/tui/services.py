@@ -12,6 +12,7 @@ from workbench.runner.local_server import LocalServer
 from workbench.storage.config import Config, load_config
 from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
+from workbench.tui.command_table import OWN_KEYS, CommandTable, with_keys
 
 if TYPE_CHECKING:
     from workbench.client.client import Client
@@ -32,6 +33,8 @@ class Services:
     """The model to ask for; empty is the endpoint's own."""
     problems: tuple[StorageError, ...] = ()
     """What was wrong with the person's files, to be told once."""
+    commands: CommandTable = OWN_KEYS
+    """The commands with the person's keys."""
     _client: Client | None = field(default=None, init=False)
 
     @staticmethod
@@ -48,6 +51,7 @@ class Services:
         folders = Folders.default(environment)
         config = load_config(folders)
         endpoints = load_endpoints(folders)
+        commands = with_keys(config.config.keys)
         return Services(
             folders=folders,
             environment=environment,
@@ -56,7 +60,8 @@ class Services:
             endpoint=endpoint_for(endpoint or config.config.endpoint, api_key_env, endpoints),
             local=LocalServer(environment),
             model=model,
-            problems=(*config.problems, *endpoints.problems),
+            problems=(*config.problems, *endpoints.problems, *commands.problems),
+            commands=commands,
         )
 
     @property

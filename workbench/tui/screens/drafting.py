@@ -67,7 +67,7 @@ class DraftScreen(FrameScreen):
 
     def __init__(self, services: Services, styles: TokenStyles, session: Path | None) -> None:
         """`session` is the file to go on with, None to begin with the example."""
-        super().__init__(styles)
+        super().__init__(styles, services.commands)
         self.services = services
         self.endpoint = services.endpoint
         self.model = services.model

@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
+from workbench.tui.command_table import OWN_KEYS, CommandTable
 from workbench.tui.commands import BY_ID, Where, bindings_for, commands_at
 from workbench.tui.screens.help import can_be_done, help_screen, palette_screen
 from workbench.tui.screens.jump import Jump, Place
@@ -59,8 +60,9 @@ class FrameScreen(Screen[None]):
     footer = getters.query_one(Footer)
     legend = getters.query_one(Legend)
 
-    def __init__(self, styles: TokenStyles) -> None:
+    def __init__(self, styles: TokenStyles, commands: CommandTable = OWN_KEYS) -> None:
         super().__init__()
+        self._commands = commands
         self._token_styles = styles
 
     def compose(self) -> ComposeResult:
@@ -68,7 +70,7 @@ class FrameScreen(Screen[None]):
         with Horizontal(id="panes"):
             with Container(id="work"):
                 yield PromptEditor(id="prompt", classes="pane")
-                yield OutputPane(self._token_styles, id="output", classes="pane")
+                yield OutputPane(self._token_styles, self._commands, id="output", classes="pane")
             with Vertical(id="side"):
                 yield ParameterPanel(id="parameters", classes="pane")
                 yield Inspector(id="inspector", classes="pane")
@@ -76,7 +78,7 @@ class FrameScreen(Screen[None]):
         yield Legend(self._token_styles, id="legend")
         notice = f"The window is too small: {LEAST_WIDTH}x{LEAST_HEIGHT} is needed. Whatever runs goes on."
         yield Static(Content(notice), id="notice")
-        yield Footer()
+        yield Footer(self._commands)
 
     def on_resize(self, event: events.Resize) -> None:
         """Say so where there is too little room; whatever runs goes on."""
@@ -159,11 +161,11 @@ class FrameScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Show the focused pane's keys."""
-        self.app.push_screen(help_screen(self.where), self._do)
+        self.app.push_screen(help_screen(self.where, self._commands), self._do)
 
     def action_palette(self) -> None:
         """Show every command."""
-        self.app.push_screen(palette_screen(), self._do)
+        self.app.push_screen(palette_screen(self._commands), self._do)
 
     def _do(self, id: str | None) -> None:
         if id is not None and can_be_done(id):

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from workbench.tui.commands import BY_ID, COMMANDS, Command, Where
+from workbench.tui.command_table import OWN_KEYS, CommandTable
+from workbench.tui.commands import BY_ID, Command, Where
 from workbench.tui.screens.popup import Item, Picker
 
 
-def help_screen(where: Where) -> Picker:
+def help_screen(where: Where, commands: CommandTable = OWN_KEYS) -> Picker:
     """Help for a pane; choosing a command does it, where it can be done by name."""
-    ordered = [*(one for one in COMMANDS if one.where is where)] if where is not Where.ANYWHERE else []
-    ordered += [one for one in COMMANDS if one.where is Where.ANYWHERE]
-    ordered += [one for one in COMMANDS if one not in ordered]
+    ordered = [*(one for one in commands if one.where is where)] if where is not Where.ANYWHERE else []
+    ordered += [one for one in commands if one.where is Where.ANYWHERE]
+    ordered += [one for one in commands if one not in ordered]
     items = [Item(one.id, one.title, _where(one), one.key_label) for one in ordered]
     return Picker(f"Help · {where}", items, note="type to filter · Enter does it · Esc")
 
 
-def palette_screen() -> Picker:
+def palette_screen(commands: CommandTable) -> Picker:
     """Every command by name, with its key and one line of description."""
-    items = [Item(one.id, one.title, one.help, one.key_label) for one in COMMANDS if not one.is_own]
+    items = [Item(one.id, one.title, one.help, one.key_label) for one in commands if not one.is_own]
     return Picker("Commands", items, note="type to filter · Enter does it · Esc")
 
 

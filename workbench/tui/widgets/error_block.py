@@ -13,7 +13,8 @@ from textual.widgets import Static
 
 from workbench.domain.display import one_line, visible
 from workbench.domain.run import Failure
-from workbench.tui.commands import BY_ID
+from workbench.tui.command_table import OWN_KEYS, CommandTable
+from workbench.tui.commands import Command
 
 
 class ErrorBlock(Vertical):
@@ -33,17 +34,18 @@ class ErrorBlock(Vertical):
 
         id: str
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, commands: CommandTable = OWN_KEYS, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self._table = commands
         self.field = ""
         """The field at fault, where the error names one."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="what", markup=False)
         with Horizontal():
-            yield _Next("run", "Retry")
-            yield _Next("choose_endpoint", "Change endpoint")
-            yield _Next("focus_parameters", "Edit field")
+            yield _Next(self._table["run"], "Retry")
+            yield _Next(self._table["choose_endpoint"], "Change endpoint")
+            yield _Next(self._table["focus_parameters"], "Edit field")
 
     def show(self, failure: Failure, where: str, field: str = "") -> None:
         """Show a failure that happened at `where`; `field` names the parameter at fault."""
@@ -85,14 +87,14 @@ class _Next(Static):
     _Next:hover { text-style: underline; }
     """
 
-    def __init__(self, command: str, title: str) -> None:
+    def __init__(self, command: Command, title: str) -> None:
         super().__init__(markup=False)
         self._command = command
         self.rename(title)
 
     def rename(self, title: str) -> None:
         """Say it in other words."""
-        key = BY_ID[self._command].first_key
+        key = self._command.first_key
         self.update(
             Content("").join([Content.styled(key, "bold $text-accent"), Content(f" {one_line(title, 40)}")])
         )
@@ -100,4 +102,4 @@ class _Next(Static):
     def on_click(self, event: events.Click) -> None:
         """Do it."""
         event.stop()
-        self.post_message(ErrorBlock.CommandClicked(self._command))
+        self.post_message(ErrorBlock.CommandClicked(self._command.id))

@@ -12,7 +12,8 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from workbench.tui.commands import BY_ID, COMMANDS, Command, Where
+from workbench.tui.command_table import OWN_KEYS, CommandTable
+from workbench.tui.commands import Command, Where
 
 _ALWAYS = 4
 """So many of the first entries are never dropped: run or stop, help, commands."""
@@ -42,6 +43,10 @@ class Footer(Widget):
 
         id: str
 
+    def __init__(self, commands: CommandTable = OWN_KEYS) -> None:
+        super().__init__()
+        self._table = commands
+
     def _entries(self) -> list[_Entry]:
         shown: list[_Entry] = []
         at = 1
@@ -55,8 +60,10 @@ class Footer(Widget):
         return shown
 
     def _commands(self) -> list[Command]:
-        ranked = sorted((one for one in COMMANDS if one.footer is not None), key=lambda one: one.footer or 0)
-        first = BY_ID["stop" if self.running else "run"]
+        ranked = sorted(
+            (one for one in self._table if one.footer is not None), key=lambda one: one.footer or 0
+        )
+        first = self._table["stop" if self.running else "run"]
         everywhere = [one for one in ranked if one.where is Where.ANYWHERE and one.id not in ("run", "stop")]
         here = [one for one in ranked if one.where is self.where and one.where is not Where.ANYWHERE]
         return [first, *everywhere[:2], *here, *everywhere[2:]]

@@ -17,6 +17,7 @@ from workbench.domain.choice import Alternative, Choice, Token
 from workbench.domain.reading import Mode
 from workbench.domain.run import Failure, Outcome, Run
 from workbench.tui.blocks import sections_of
+from workbench.tui.command_table import OWN_KEYS, CommandTable
 from workbench.tui.commands import Where, bindings_for, commands_at
 from workbench.tui.run_state import figures_of
 from workbench.tui.token_styles import TokenStyles
@@ -91,8 +92,16 @@ class OutputPane(Vertical):
 
         mode: Mode
 
-    def __init__(self, styles: TokenStyles, *, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(
+        self,
+        styles: TokenStyles,
+        commands: CommandTable = OWN_KEYS,
+        *,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
         super().__init__(id=id, classes=classes)
+        self._commands = commands
         self._styles = styles
         self._runs: list[Run] = []
         self._shown = 0
@@ -100,7 +109,7 @@ class OutputPane(Vertical):
 
     def compose(self) -> ComposeResult:
         yield TokenView(token_styles=self._styles)
-        yield ErrorBlock()
+        yield ErrorBlock(self._commands)
         yield Input(id="find", placeholder="find", select_on_focus=False)
 
     # --- runs --------------------------------------------------------------------------------------------

@@ -1,0 +1,84 @@
+"""A person's own keys, in every face of the command table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from textual.widgets import OptionList
+
+from tests.client.loopback import answering
+from tests.tui.scripted import answer, until, workbench
+from tests.tui.test_wiring import configure, toasts
+from workbench.tui.command_table import OWN_KEYS, with_keys
+from workbench.tui.commands import COMMANDS
+from workbench.tui.screens.popup import Picker
+
+
+def test_without_wishes_the_keys_are_the_program_s() -> None:
+    assert with_keys({}) == OWN_KEYS
+    assert OWN_KEYS.commands == COMMANDS
+
+
+@pytest.mark.parametrize(
+    ("wanted", "keys"),
+    [
+        ({"run": "f6"}, {"run": ("f6",)}),
+        ({"run": "F6, Ctrl+K"}, {"run": ("f6", "ctrl+k")}),
+        ({"copy_answer": "Y"}, {"copy_answer": ("Y",)}),
+        ({"find": "&, ctrl+f"}, {"find": ("ampersand", "ctrl+f")}),
+        ({"run": "f8", "compare": "f5"}, {"run": ("f8",), "compare": ("f5",)}),
+    ],
+)
+def test_keys_replace_the_command_s_own(
+    wanted: Mapping[str, str], keys: Mapping[str, tuple[str, ...]]
+) -> None:
+    table = with_keys(wanted)
+    assert table.problems == ()
+    assert {id: table[id].keys for id in keys} == keys
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ({"runn": "f6"}, "keys.runn is no command\nDid you mean run?"),
+        ({"-token": "f6"}, "keys.-token is no command"),
+        ({"run": "strg+x"}, "strg+x is no key"),
+        ({"run": ""}, "is no key"),
+        ({"run": "x"}, "x is typed into the prompt"),
+        ({"run": "ctrl+i"}, "ctrl+i is Tab to a terminal"),
+        ({"run": "f1"}, "f1 is the key of Help"),
+        ({"copy_answer": "p"}, "p is the key of Replay"),
+        ({"run": "ctrl+k", "stop": "ctrl+k"}, "ctrl+k is the key of Stop"),
+    ],
+)
+def test_what_cannot_be_is_told_and_changes_nothing(wanted: Mapping[str, str], words: str) -> None:
+    table = with_keys(wanted)
+    assert words in str(table.problems[0])
+    assert len(table.problems) == 1
+    assert "run" not in table.keymap
+
+
+async def test_remapped_keys_work_and_show_in_footer_help_and_palette() -> None:
+    configure('[keys]\nrun = "f6"\npalette = "ctrl+k"\ncopy_answer = "Y"\n')
+    async with workbench(answering(answer(" in", "."))) as (app, pilot, loopback):
+        assert str(app.main.footer.render()).strip().startswith("F6 Run")
+        await pilot.press("f5")
+        await pilot.pause()
+        assert loopback.requests == []
+        await pilot.press("f6")
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.output.runs[-1].is_running)
+        await pilot.press("f4", "Y")
+        assert app.clipboard == " in."
+        for key, row in (("ctrl+k", "F6"), ("f1", "Y")):
+            await pilot.press(key)
+            await until(pilot, lambda: isinstance(app.screen, Picker))
+            options = app.screen.query_one(OptionList).options
+            assert any(row in str(one.prompt).split() for one in options)
+            await pilot.press("escape")
+
+
+async def test_a_command_that_is_not_there_is_told_with_the_nearest_one() -> None:
+    configure('[keys]\nrum = "f6"\n')
+    async with workbench(answering(answer(" in", "."))) as (app, _, _):
+        assert toasts(app) == ["config.toml: keys.rum is no command\nDid you mean run?"]
