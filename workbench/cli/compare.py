@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import secrets
 import sys
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,16 +30,14 @@ from workbench.domain.prompt import Prompt, TextPrompt, prompt_to_editor, single
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 from workbench.domain.summary import summarise
-from workbench.runner.comparison import Column, overlay, plan, remarks, seeded
-from workbench.runner.many import Job
-from workbench.runner.resuming import Earlier, earlier, with_answers
+from workbench.runner.comparison import Column, overlay, remarks
+from workbench.runner.resuming import compare_again
 from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.storage.presets import load_presets
 from workbench.storage.prompt_sets import read_prompts
 
 _BAD_ARGUMENTS = 2
-_MOST_SEED = 2**31
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +80,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         return _BAD_ARGUMENTS
     with open_for_writing(arguments.session) as store:
         done = store.session.runs if store is not None else ()
-        jobs = with_answers(_planned(prompts, columns, done, any_seed=arguments.any_seed), done)
+        jobs = compare_again(prompts, columns, done, any_seed=arguments.any_seed)
         runs = [job.run for job in jobs]
         unanswered(jobs, arguments.session)
         on_end = store.finish if store is not None else ignore
@@ -94,19 +90,6 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     else:
         _print(prompts, columns, runs)
     return batch_status(runs, interrupted)
-
-
-def _planned(
-    prompts: Sequence[Prompt], columns: Sequence[Column], done: Sequence[Run], *, any_seed: bool
-) -> list[Job]:
-    """The jobs, with one seed for all columns that have none: the one drawn before, or a new one."""
-    jobs = plan(prompts, columns, uuid.uuid4().hex)
-    if any_seed:
-        return jobs
-    before = earlier(jobs, done)
-    if before is None:
-        before = Earlier(uuid.uuid4().hex, secrets.randbelow(_MOST_SEED))
-    return plan(prompts, [seeded(column, before.seed) for column in columns], before.group)
 
 
 def _prompts(arguments: argparse.Namespace) -> tuple[Prompt, ...]:

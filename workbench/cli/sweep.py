@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import secrets
 import sys
-import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 
 from workbench.cli.arguments import (
     add_endpoint_options,
@@ -31,13 +28,11 @@ from workbench.domain.run import Run
 from workbench.domain.summary import Measure, spread, summarise
 from workbench.domain.sweep import Cell, Sweep, most_cost, parse_axis
 from workbench.domain.values import format_value
-from workbench.runner.comparison import plan_sweep
 from workbench.runner.many import Job
-from workbench.runner.resuming import earlier, with_answers
+from workbench.runner.resuming import sweep_again
 
 _BAD_ARGUMENTS = 2
 _MOST_AXES = 2
-_MOST_SEED = 2**31
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -82,7 +77,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         return _BAD_ARGUMENTS
     sweep = Sweep(Request(prompt, arguments.model or endpoint.model, parameters), axes, arguments.repeats)
     with open_for_writing(arguments.session) as store:
-        sweep, jobs = _planned(sweep, endpoint, store.session.runs if store is not None else ())
+        jobs = sweep_again(sweep, endpoint, store.session.runs if store is not None else ())
         if not _confirmed(unanswered(jobs, arguments.session), endpoint, arguments.yes):
             return _BAD_ARGUMENTS
         on_end = store.finish if store is not None else ignore
@@ -104,18 +99,6 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     else:
         _print(sweep, runs, endpoint, Measure(arguments.measure))
     return batch_status(runs, interrupted)
-
-
-def _planned(sweep: Sweep, endpoint: Endpoint, done: Sequence[Run]) -> tuple[Sweep, list[Job]]:
-    """The sweep with a seed, and its jobs; what was answered before keeps its run."""
-    group, request = uuid.uuid4().hex, sweep.request
-    if request.parameters.get("seed") is None:
-        before = earlier(plan_sweep(replace(sweep, repeats=1), endpoint, group), done)
-        seed = before.seed if before is not None else secrets.randbelow(_MOST_SEED)
-        group = before.group if before is not None else group
-        request = replace(request, parameters=request.parameters.set("seed", seed))
-    sweep = replace(sweep, request=request)
-    return sweep, with_answers(plan_sweep(sweep, endpoint, group), done)
 
 
 def _confirmed(jobs: Sequence[Job], endpoint: Endpoint, sure: bool) -> bool:

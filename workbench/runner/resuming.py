@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import secrets
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.prompt import Prompt
 from workbench.domain.request import Request
 from workbench.domain.run import Run
-from workbench.runner.comparison import left_over
+from workbench.domain.sweep import Sweep
+from workbench.runner.comparison import Column, left_over, plan, plan_sweep, seeded
 from workbench.runner.many import Job
+
+_MOST_SEED = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,37 @@ def with_answers(jobs: Sequence[Job], done: Sequence[Run]) -> list[Job]:
         unused.remove(answer)
         taken.append(replace(job, run=answer))
     return taken
+
+
+def sweep_again(sweep: Sweep, endpoint: Endpoint, done: Sequence[Run]) -> list[Job]:
+    """A sweep's jobs in the cells' order; what was answered before keeps its run.
+
+    Without a seed of its own it goes on with the one drawn before, else draws one.
+    """
+    group, request = uuid.uuid4().hex, sweep.request
+    if request.parameters.get("seed") is None:
+        before = earlier(plan_sweep(replace(sweep, repeats=1), endpoint, group), done) or _drawn()
+        group = before.group
+        request = replace(request, parameters=request.parameters.set("seed", before.seed))
+    return with_answers(plan_sweep(replace(sweep, request=request), endpoint, group), done)
+
+
+def compare_again(
+    prompts: Sequence[Prompt], columns: Sequence[Column], done: Sequence[Run], *, any_seed: bool = False
+) -> list[Job]:
+    """A comparison's jobs, prompt by prompt; what was answered before keeps its run.
+
+    Columns without a seed share the one drawn before, else a new one; `any_seed` lets them have none.
+    """
+    jobs = plan(prompts, columns, uuid.uuid4().hex)
+    if not any_seed:
+        before = earlier(jobs, done) or _drawn()
+        jobs = plan(prompts, [seeded(column, before.seed) for column in columns], before.group)
+    return with_answers(jobs, done)
+
+
+def _drawn() -> Earlier:
+    return Earlier(uuid.uuid4().hex, secrets.randbelow(_MOST_SEED))
 
 
 def _seed(run: Run) -> int | None:

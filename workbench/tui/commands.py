@@ -126,6 +126,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("choose_endpoint", ("ctrl+t",), "Endpoint", "Choose where requests are sent.", footer=8),
     Command("compare", ("f8",), "Compare", "Presets side by side on this prompt and one seed.", footer=9),
     Command("chat", ("f12",), "Chat", "Talk in turns, through a template that stays in the open."),
+    Command("sweep", (), "Sweep", "Vary one or two parameters over this prompt, in a grid."),
+    Command("prompt_set", (), "Prompt set", "Every prompt of a file under chosen presets, in a grid."),
     Command("choose_preset", ("ctrl+l",), "Preset", "Apply a preset; each shows what it would change."),
     Command("save_preset", (), "Save preset", "Keep the panel's parameters as a preset."),
     Command("choose_model", (), "Model", "Choose the model, from the endpoint's list or by name."),

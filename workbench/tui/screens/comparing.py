@@ -53,6 +53,19 @@ class Compared:
 
 def compare(app: App[int], draft: Compared, chosen: Sequence[str] = ()) -> None:
     """Let a person choose presets, and open the comparison of them."""
+    choose_columns(app, draft, "Compare", lambda columns: _ask_and_open(app, draft, columns), chosen)
+
+
+def choose_columns(
+    app: App[int],
+    draft: Compared,
+    title: str,
+    take: Callable[[Sequence[Column]], None],
+    chosen: Sequence[str] = (),
+    *,
+    least: int = LEAST,
+) -> None:
+    """Let a person choose the presets to send; `take` is told a column for each."""
     loaded = load_presets(draft.services.folders)
     for problem in loaded.problems:
         app.notify(str(problem), title="Preset", severity="warning", markup=False)
@@ -61,18 +74,18 @@ def compare(app: App[int], draft: Compared, chosen: Sequence[str] = ()) -> None:
     items += [Item(one.name, one.name, changes_of(one, current)) for one in loaded.presets.values()]
     first = chosen or list(loaded.presets)[:_FIRST_CHOSEN]
 
-    def take(names: Sequence[str] | None) -> None:
+    def taken(names: Sequence[str] | None) -> None:
         if names is None:
             return
         try:
             columns = [_column(name, draft) for name in names]
-            _check(columns)
+            check_columns(columns)
         except BadValueError as problem:
             app.notify(str(problem), title="Nothing was sent", severity="error", markup=False)
             return
-        _ask_and_open(app, draft, columns)
+        take(columns)
 
-    app.push_screen(SeveralPicker("Compare", items, first, least=LEAST, most=MOST), take)
+    app.push_screen(SeveralPicker(title, items, first, least=least, most=MOST), taken)
 
 
 def _column(name: str, draft: Compared) -> Column:
@@ -92,7 +105,8 @@ def _single(parameters: Parameters) -> Parameters:
     return parameters.set("n", None).set("best_of", None)
 
 
-def _check(columns: Sequence[Column]) -> None:
+def check_columns(columns: Sequence[Column]) -> None:
+    """Raises BadValueError for the first column that its endpoint would refuse."""
     for column in columns:
         if not column.endpoint.lenient:
             for problem in column.parameters.problems(column.endpoint.limits):

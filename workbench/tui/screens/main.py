@@ -17,8 +17,8 @@ from workbench.domain.run import Outcome, Parent, Run
 from workbench.domain.whatif import Sampling
 from workbench.runner.branching import branch_at, continue_after
 from workbench.tui.run_controller import RunController
+from workbench.tui.screens.batching import BatchScreen
 from workbench.tui.screens.question import Question
-from workbench.tui.screens.reviewing import ReviewScreen
 from workbench.tui.services import Services
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.inspector import Inspector
@@ -29,7 +29,7 @@ FRAMES_A_SECOND = 30
 """How often the panes look for new tokens while something streams."""
 
 
-class MainScreen(ReviewScreen):
+class MainScreen(BatchScreen):
     """Passes between the panes and the controller, which knows how a run is sent."""
 
     def __init__(

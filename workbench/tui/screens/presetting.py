@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError
@@ -17,6 +18,9 @@ from workbench.storage.presets import load_presets
 from workbench.tui.comparison import Comparison
 from workbench.tui.screens.drafting import DraftScreen
 from workbench.tui.screens.presets import choose_preset, save_panel
+
+if TYPE_CHECKING:
+    from workbench.tui.screens.comparing import Compared
 
 
 class PresetScreen(DraftScreen):
@@ -121,26 +125,29 @@ class PresetScreen(DraftScreen):
     def action_compare(self) -> None:
         """Compare presets on the draft's prompt."""
         # Most sessions compare nothing, so the first paint need not wait for it.
-        from workbench.tui.screens.comparing import Compared, compare
+        from workbench.tui.screens.comparing import compare
 
-        def begin() -> None:
-            if self.is_streaming:
-                raise BadValueError("Something streams already", hint="Stop it with Esc, then compare.")
-            request = Request(
-                self.prompt.prompt, self.model or self.endpoint.model, self.parameters.parameters
-            )
-            draft = Compared(
-                self.services,
-                self.endpoint,
-                request,
-                self._token_styles,
-                on_open=self._compare_opened,
-                on_end=self._compared,
-                on_adopt=self._adopt,
-            )
-            compare(self.app, draft)
+        self.attempt(lambda: compare(self.app, self.to_compare()))
 
-        self.attempt(begin)
+    def to_compare(self) -> Compared:
+        """The draft, and what becomes of what is sent of it.
+
+        Raises BadValueError while something streams, or where the draft cannot be sent.
+        """
+        from workbench.tui.screens.comparing import Compared
+
+        if self.is_streaming:
+            raise BadValueError("Something streams already", hint="Stop it with Esc, then compare.")
+        request = Request(self.prompt.prompt, self.model or self.endpoint.model, self.parameters.parameters)
+        return Compared(
+            self.services,
+            self.endpoint,
+            request,
+            self._token_styles,
+            on_open=self._compare_opened,
+            on_end=self._compared,
+            on_adopt=self._adopt,
+        )
 
     def _compare_opened(self, comparison: Comparison) -> None:
         self.comparison = comparison

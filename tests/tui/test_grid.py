@@ -1,0 +1,233 @@
+"""The grid screen on a scripted endpoint: sweeps, prompt sets, and going on with them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import DataTable, Input, Label, Static
+
+from tests.client.loopback import Handler, Received, head
+from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
+from workbench.domain.run import Outcome
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.bars import bar_chart
+from workbench.tui.commands import Where, commands_at
+from workbench.tui.grid import Grid
+from workbench.tui.screens.choosing_several import SeveralPicker
+from workbench.tui.screens.compare import CompareScreen
+from workbench.tui.screens.form import Form
+from workbench.tui.screens.grid import GridScreen, level_of
+from workbench.tui.screens.question import Question
+
+
+def longer_when_hotter(is_stuck: Callable[[float], bool] = lambda _: False) -> Handler:
+    """A model whose answer has a token for each tenth of the temperature, and one more."""
+
+    async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
+        temperature = received.json.get("temperature", 1)
+        assert isinstance(temperature, int | float)
+        if is_stuck(temperature):
+            writer.write(head() + logprob_event(" stuck"))
+            await writer.drain()
+            await received.gone.wait()
+            return
+        writer.write(head() + answer(*[" so"] * (round(temperature * 10) + 1)))
+        await writer.drain()
+
+    return handle
+
+
+async def fill_in(app: WorkbenchApp, pilot: Pilot[int], command: str, *texts: str) -> None:
+    """Open a form, fill its lines in, and press Enter."""
+    app.main.do(command)
+    await until(pilot, lambda: isinstance(app.screen, Form))
+    for line, text in zip(app.screen.query(Input), texts, strict=True):
+        line.value = text
+    await pilot.pause()
+    await pilot.press("enter")
+
+
+async def sweep(app: WorkbenchApp, pilot: Pilot[int], *texts: str) -> None:
+    """Sweep, with yes to the question."""
+    await fill_in(app, pilot, "sweep", *texts)
+    await until(pilot, lambda: isinstance(app.screen, Question))
+    await pilot.press("y")
+    await until(pilot, lambda: isinstance(app.screen, GridScreen))
+
+
+def grid_of(app: WorkbenchApp) -> Grid:
+    """The grid under way."""
+    assert isinstance(app.main.comparison, Grid)
+    return app.main.comparison
+
+
+def shown(app: WorkbenchApp, row: int) -> list[str]:
+    """What stands in a row of the table."""
+    return [str(cell).strip() for cell in app.screen.query_one(DataTable).get_row_at(row)]
+
+
+def told(app: WorkbenchApp, id: str) -> str:
+    """What one of the screen's lines says."""
+    return str(app.screen.query_one(f"#{id}", Static).render())
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_two_axes_make_a_table_coloured_and_plotted_by_the_chosen_figure(
+    size: tuple[int, int],
+) -> None:
+    async with workbench(longer_when_hotter(), size) as (app, pilot, loopback):
+        await sweep(app, pilot, "temperature=0:0.4:0.2", "top_p=0.5,1", "1")
+        await until(pilot, lambda: not grid_of(app).is_running)
+        await pilot.press("m", "m")
+        await until(pilot, lambda: shown(app, 2) == ["0.4", "5", "5"])
+        assert [shown(app, row) for row in (0, 1)] == [["0", "1", "1"], ["0.2", "3", "3"]]
+        assert told(app, "legend").startswith("tokens") and "1–1.8" in told(app, "legend")
+        assert "█" in told(app, "plot")
+        assert "6 ended" in told(app, "about")
+        cells = [app.screen.query_one(DataTable).get_cell_at((row, 1)) for row in range(3)]  # type: ignore[arg-type]
+        assert len({cell.style for cell in cells}) == 3
+        assert len(loopback.requests) == 6
+        assert len({run.group for run in app.main.output.runs}) == 1
+        assert len({request.json["seed"] for request in loopback.requests}) == 1
+
+
+async def test_nothing_is_sent_before_the_number_of_requests_is_agreed_to() -> None:
+    async with workbench(longer_when_hotter()) as (app, pilot, loopback):
+        await fill_in(app, pilot, "sweep", "temperature=0,0.1", "", "3")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        question = str(app.screen.query(Label).first().render())
+        assert "6 requests, which may generate and bill up to 768 tokens" in question
+        await pilot.press("n")
+        await until(pilot, lambda: app.screen is app.main)
+        assert not loopback.requests
+
+
+@pytest.mark.parametrize(
+    ("texts", "why"),
+    [
+        (("temperature=0:9:1", "", "1"), "temperature"),
+        (("warmth=1", "", "1"), "is not FIELD=VALUES"),
+        (("", "", "1"), "is not FIELD=VALUES"),
+        (("top_p=1", "top_p=0.5", "1"), "same field"),
+        (("temperature=0:1:0.01", "top_p=0.01:1:0.01", "1"), "The most is 2,000"),
+        (("top_p=1", "", "many"), "1 to 8 requests"),
+    ],
+)
+async def test_what_cannot_be_swept_is_said_in_the_form(texts: tuple[str, ...], why: str) -> None:
+    async with workbench(longer_when_hotter()) as (app, pilot, loopback):
+        await fill_in(app, pilot, "sweep", *texts)
+        await until(pilot, lambda: why in str(app.screen.query_one("#wrong", Label).render()))
+        assert isinstance(app.screen, Form)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        assert not loopback.requests
+
+
+async def test_escape_stops_then_leaves_and_the_same_sweep_goes_on_where_it_stopped() -> None:
+    hangs = True
+    async with workbench(longer_when_hotter(lambda one: hangs and one == 0.2)) as (app, pilot, loopback):
+        texts = ("temperature=0,0.1,0.2", "", "1")
+        await sweep(app, pilot, *texts)
+        await until(pilot, lambda: [run.tokens for run in grid_of(app).runs] == [1, 2, 1])
+        await until(pilot, lambda: sum(not run.is_running for run in grid_of(app).runs) == 2)
+        await pilot.press("escape")
+        await until(pilot, lambda: not grid_of(app).is_running)
+        assert isinstance(app.screen, GridScreen)
+        assert grid_of(app).runs[2].outcome is Outcome.STOPPED
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        hangs = False
+        await fill_in(app, pilot, "sweep", *texts)
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        question = str(app.screen.query(Label).first().render())
+        assert question.startswith("1 requests") and "2 of 3 are answered already" in question
+        await pilot.press("y")
+        await until(pilot, lambda: isinstance(app.screen, GridScreen))
+        await until(pilot, lambda: [run.tokens for run in grid_of(app).runs] == [1, 2, 3])
+        assert len(loopback.requests) == 4
+        assert len({run.group for run in app.main.output.runs}) == 1
+
+
+async def test_r_sends_what_was_stopped_after_asking() -> None:
+    hangs = True
+    async with workbench(longer_when_hotter(lambda _: hangs)) as (app, pilot, loopback):
+        await sweep(app, pilot, "temperature=0,0.1", "", "1")
+        await until(pilot, lambda: len(loopback.requests) == 2)
+        await until(pilot, lambda: all(run.tokens for run in grid_of(app).runs))
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: not grid_of(app).is_running)
+        hangs = False
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        await pilot.press("y")
+        await until(pilot, lambda: [run.outcome for run in grid_of(app).runs] == [Outcome.COMPLETE] * 2)
+        assert [run.tokens for run in grid_of(app).runs] == [1, 2]
+
+
+async def test_what_was_stopped_before_it_was_sent_is_not_kept() -> None:
+    async with workbench(longer_when_hotter(lambda _: True)) as (app, pilot, loopback):
+        await sweep(app, pilot, "temperature=0:1:0.1", "", "1")
+        await until(pilot, lambda: sum(run.tokens for run in grid_of(app).runs) == len(loopback.requests) > 0)
+        await pilot.press("escape")
+        await until(pilot, lambda: not grid_of(app).is_running)
+        assert len(grid_of(app).left) == 11
+        assert len(app.main.output.runs) == len(loopback.requests) < 11
+
+
+async def test_enter_opens_a_cell_and_its_parameters_can_be_adopted_without_the_drawn_seed() -> None:
+    async with workbench(longer_when_hotter()) as (app, pilot, loopback):
+        await sweep(app, pilot, "temperature=0,0.3", "", "2")
+        await until(pilot, lambda: not grid_of(app).is_running)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        assert len(app.screen.query("CompareColumn")) == 2
+        assert len(loopback.requests) == 4
+        await pilot.press("a")
+        await until(pilot, lambda: app.screen is app.main)
+        assert app.main.parameters.parameters.get("temperature") == 0.3
+        assert app.main.parameters.parameters.get("seed") is None
+        assert len(loopback.requests) == 4
+
+
+async def test_every_prompt_of_a_file_meets_every_chosen_preset(tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("one [b]\ntwo\n")
+    async with workbench(longer_when_hotter()) as (app, pilot, loopback):
+        await fill_in(app, pilot, "prompt_set", str(prompts), "")
+        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        await pilot.press("y")
+        await until(pilot, lambda: isinstance(app.screen, GridScreen))
+        await until(pilot, lambda: not grid_of(app).is_running)
+        await pilot.press("m", "m")
+        await until(pilot, lambda: shown(app, 0) == ["one [b]", "1", "3", "8", "13"])
+        assert len(loopback.requests) == 8
+
+
+async def test_a_file_that_holds_no_prompts_is_said_in_the_form(tmp_path: Path) -> None:
+    async with workbench(longer_when_hotter()) as (app, pilot, _):
+        await fill_in(app, pilot, "prompt_set", str(tmp_path / "none.txt"), "")
+        await until(pilot, lambda: "cannot be read" in str(app.screen.query_one("#wrong", Label).render()))
+
+
+def test_bars_stand_on_zero_or_on_the_least_negative_value() -> None:
+    chart = bar_chart(["a", "b", "c"], [1.0, 0.5, None], 2, 30)
+    assert [row.split() for row in chart] == [["1", "█████"], ["0", "█████", "█████"], ["a", "b", "c"]]
+    assert bar_chart(["a", "b"], [-2.0, -1.0], 1, 30)[0].split() == ["0", "▄▄▄▄▄▄▄▄▄"]
+    assert bar_chart(["a"], [None], 2, 30) == []
+
+
+def test_levels_divide_the_range_evenly() -> None:
+    assert [level_of(value, (0, 10)) for value in (0, 1.9, 2, 9.9, 10)] == [0, 0, 1, 4, 4]
+    assert level_of(3, (3, 3)) == 0
+
+
+def test_every_key_of_the_table_is_bound() -> None:
+    bindings = [*GridScreen.BINDINGS, *DataTable.BINDINGS]
+    bound = {key for binding in bindings for key in binding.key.split(",")}  # type: ignore[union-attr]
+    assert {key for command in commands_at(Where.GRID) for key in command.keys} <= bound

@@ -1,0 +1,113 @@
+"""A sweep or a prompt set under way: its cells, their runs, and what is left to send."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from workbench.domain.run import Outcome, Run
+from workbench.domain.summary import Measure, Summary, spread, summarise
+from workbench.runner.comparison import Column
+from workbench.tui.comparison import Comparison
+from workbench.tui.services import Services
+
+_ANSWERED = (Outcome.COMPLETE, Outcome.UNFINISHED)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which run stands where: row by row, and the repeats of a cell one after another."""
+
+    heading: str
+    about: str
+    """The prompt, or the file of the prompts."""
+    corner: str
+    """What the rows are."""
+    rows: tuple[str, ...]
+    across: tuple[str, ...]
+    repeats: int = 1
+
+    def places(self, row: int, column: int) -> range:
+        """The places of a cell's runs."""
+        first = (row * len(self.across) + column) * self.repeats
+        return range(first, first + self.repeats)
+
+
+class Grid(Comparison):
+    """Sends one run a place, within each endpoint's limits; runs that have ended are shown as they are."""
+
+    def __init__(
+        self,
+        services: Services,
+        layout: Layout,
+        columns: Sequence[Column],
+        runs: Sequence[Run],
+        on_end: Callable[[Run], None],
+        *,
+        notes: Sequence[str] = (),
+    ) -> None:
+        """`columns` has what each run was made with; `on_end` is told each that was sent and has ended."""
+
+        def ended(run: Run) -> None:
+            # What was stopped before it was sent is no run worth keeping.
+            if run.sent or run.choices or run.error is not None:
+                on_end(run)
+
+        super().__init__(services, columns, runs, ended, notes)
+        self.layout = layout
+        self._summaries: dict[str, list[Summary]] = {}
+
+    @property
+    def left(self) -> list[Run]:
+        """The runs that ended without an answer."""
+        return [run for run in self._runs if not run.is_running and run.outcome not in _ANSWERED]
+
+    def send_left(self) -> None:
+        """Send again what ended without an answer; call it when nothing streams."""
+        for place, run in enumerate(self._runs):
+            if run.outcome not in _ANSWERED:
+                self._runs[place] = Run(run.request, run.endpoint, preset=run.preset, group=run.group)
+        self._many = None
+        self.start()
+
+    def values(self, row: int, column: int, measure: Measure) -> list[float]:
+        """A cell's figures: one for each answer that has ended and has it."""
+        found = (
+            summary.value(measure)
+            for place in self.layout.places(row, column)
+            for summary in self._summarised(place)
+        )
+        return [value for value in found if value is not None]
+
+    def _summarised(self, place: int) -> list[Summary]:
+        run = self._runs[place]
+        if run.is_running or not run.choices:
+            return []
+        if run.id not in self._summaries:
+            prices = self._columns[place].endpoint.prices
+            self._summaries[run.id] = [summarise(run, choice, prices) for choice in run.ordered]
+        return self._summaries[run.id]
+
+    def mean(self, row: int, column: int, measure: Measure) -> float | None:
+        """A cell's figure; the mean where there are several."""
+        found = spread(self.values(row, column, measure))
+        return None if found is None else found[0]
+
+    def words(self, row: int, column: int, measure: Measure) -> str:
+        """What stands in a cell: its figure, or what its runs are doing."""
+        values = self.values(row, column, measure)
+        places = self.layout.places(row, column)
+        if (found := spread(values)) is not None and not any(self._runs[one].is_running for one in places):
+            return f"{found[0]:.3g}" + (f" ±{found[1]:.2g}" if len(values) > 1 else "")
+        busiest = next((one for one in places if self._runs[one].is_running), places[0])
+        run = self._runs[busiest]
+        if run.is_running and run.tokens:
+            return f"{self.state(busiest).glyph} {run.tokens}"
+        return self.state(busiest).glyph
+
+    def bounds(self, measure: Measure) -> tuple[float, float] | None:
+        """The least and the greatest figure of all cells; None before the first."""
+        rows, across = range(len(self.layout.rows)), range(len(self.layout.across))
+        means = [self.mean(row, column, measure) for row in rows for column in across]
+        known = [one for one in means if one is not None]
+        return (min(known), max(known)) if known else None

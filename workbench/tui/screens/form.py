@@ -1,0 +1,72 @@
+"""Asking for a few lines of text that must make sense together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ScreenResultType
+from textual.widgets import Input, Label
+
+from workbench.domain.display import one_line
+from workbench.domain.errors import WorkbenchError
+from workbench.tui.screens.popup import Popup
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line to fill in."""
+
+    label: str
+    text: str = ""
+    example: str = ""
+
+
+class Form(Popup[ScreenResultType]):
+    """Answers with what the lines are read as, or None; what cannot be read is said below them."""
+
+    DEFAULT_CSS = """
+    Form { align: center top; background: $background 40%; }
+    Form > Vertical { width: 90%; max-width: 76; height: auto; margin-top: 3; border: round $accent;
+        background: $surface; padding: 0 1; border-subtitle-color: $text-muted; }
+    Form Label { color: $text-muted; }
+    Form Input, Form Input:focus { border: none; height: 1; padding: 0 1; background: $panel; }
+    Form Input:focus { background: $boost; }
+    Form #wrong { color: $text-error; width: 100%; }
+    """
+
+    def __init__(
+        self, title: str, entries: Sequence[Entry], read: Callable[[Sequence[str]], ScreenResultType]
+    ) -> None:
+        """`read` makes the answer of the lines; it raises WorkbenchError where they cannot be read."""
+        super().__init__()
+        self._title = title
+        self._entries = entries
+        self._read = read
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Content(self._title)
+            box.border_subtitle = Content("Tab · Enter · Esc")
+            for entry in self._entries:
+                yield Label(Content(entry.label))
+                yield Input(entry.text, placeholder=entry.example, select_on_focus=False)
+            yield Label(id="wrong")
+
+    @on(Input.Changed)
+    def _clear(self) -> None:
+        self.query_one("#wrong", Label).update(Content(""))
+
+    @on(Input.Submitted)
+    def _submit(self) -> None:
+        try:
+            answer = self._read([one.value.strip() for one in self.query(Input)])
+        except WorkbenchError as problem:
+            told = " ".join(filter(None, (problem.title, problem.message, problem.hint)))
+            self.query_one("#wrong", Label).update(Content(one_line(told, 300)))
+            return
+        self.dismiss(answer)

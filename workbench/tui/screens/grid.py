@@ -1,0 +1,224 @@
+"""The grid screen: every cell of a sweep or a prompt set, coloured by a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from rich.style import Style
+from rich.text import Text
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.coordinate import Coordinate
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import DataTable, Static
+
+from workbench.domain.display import one_line
+from workbench.domain.summary import Measure
+from workbench.runner.comparison import Column
+from workbench.tui.bars import bar_chart
+from workbench.tui.commands import Where
+from workbench.tui.comparison import Comparison
+from workbench.tui.grid import Grid
+from workbench.tui.screens.compare import Adopted, CompareScreen
+from workbench.tui.screens.help import help_screen
+from workbench.tui.services import Services
+from workbench.tui.token_styles import TokenStyles
+from workbench.tui.widgets.key_row import KeyRow
+
+_LOOKS_A_SECOND = 4
+_LEVELS = 5
+_PLOT_ROWS = 5
+_LABEL = 24
+_MEASURES = list(Measure)
+
+
+class GridScreen(Screen[Column | None]):
+    """Answers with the column that a person adopts from a cell, or None where they only leave."""
+
+    DEFAULT_CSS = """
+    GridScreen { layout: vertical; background: $background; }
+    GridScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
+    GridScreen DataTable { height: 1fr; background: $background; }
+    GridScreen #plot { height: 7; padding: 0 1; color: $foreground; }
+    GridScreen #legend { height: 1; padding: 0 1; }
+    GridScreen #remarks { height: auto; max-height: 3; padding: 0 1; color: $text-warning; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "stop", "Stop or close", show=False),
+        Binding("ctrl+c", "stop_all", "Stop", show=False, priority=True),
+        Binding("m", "measure", "Measure", show=False),
+        Binding("r", "resume", "Resume", show=False),
+        Binding("f1,question_mark", "help", "Help", show=False, priority=True),
+        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
+    ]
+
+    table = getters.query_one(DataTable)
+
+    def __init__(
+        self, services: Services, grid: Grid, styles: TokenStyles, ask: Callable[[Callable[[], None]], None]
+    ) -> None:
+        """`ask` asks whether to send what is left, and calls what it is given where a person says yes."""
+        super().__init__()
+        self._services = services
+        self._grid = grid
+        self._styles = styles
+        self._ask = ask
+        self._measure = Measure.PERPLEXITY
+        self._shown: dict[tuple[int, int], tuple[str, Style]] = {}
+        self._timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="about")
+        yield DataTable(cursor_foreground_priority="renderable")
+        yield Static(id="plot")
+        yield Static(id="legend")
+        yield Static(id="remarks")
+        yield KeyRow(Where.GRID)
+
+    def on_mount(self) -> None:
+        """Send what has no answer yet, and look at the cells while something streams."""
+        layout = self._grid.layout
+        self.table.add_column(Text(one_line(layout.corner, _LABEL), style="bold"))
+        for head in layout.across:
+            self.table.add_column(Text(one_line(head, _LABEL)), width=max(min(len(head), _LABEL), 9))
+        for name in layout.rows:
+            self.table.add_row(Text(one_line(name, _LABEL)), *(Text("") for _ in layout.across))
+        self.table.fixed_columns = 1
+        self.table.cursor_coordinate = Coordinate(0, 1)
+        self.table.focus()
+        self._grid.start()
+        self._timer = self.set_interval(1 / _LOOKS_A_SECOND, self._look)
+        self.call_after_refresh(self._show)
+
+    def _look(self) -> None:
+        running = self._grid.is_running
+        self._show()
+        if not running and self._timer is not None:
+            self._timer.pause()
+
+    # --- what is to be seen ------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        self._show_cells()
+        self._show_about()
+        self._show_legend()
+        self._show_plot()
+        told = "\n".join(f"! {remark}" for remark in self._grid.remarks[:3])
+        self.query_one("#remarks", Static).update(Content(told))
+
+    def _show_cells(self) -> None:
+        bounds = self._grid.bounds(self._measure)
+        for row in range(len(self._grid.layout.rows)):
+            for column in range(len(self._grid.layout.across)):
+                words = self._grid.words(row, column, self._measure)
+                mean = self._grid.mean(row, column, self._measure)
+                style = self._styles.unknown
+                if mean is not None and bounds is not None:
+                    style = self._styles.levels[level_of(mean, bounds)]
+                if self._shown.get((row, column)) != (words, style):
+                    self._shown[row, column] = words, style
+                    self.table.update_cell_at(Coordinate(row, column + 1), Text(f" {words} ", style=style))
+
+    def _show_about(self) -> None:
+        layout, summary = self._grid.layout, self._grid.summary
+        room = max(self.size.width - len(summary) - len(layout.heading) - 6, 1)
+        left = Content.assemble((layout.heading, "bold"), f"  {one_line(layout.about, room)}")
+        gap = max(self.size.width - 2 - left.cell_length - len(summary), 1)
+        self.query_one("#about", Static).update(
+            Content.assemble(left, " " * gap, (summary, "$text-accent")), layout=False
+        )
+
+    def _show_legend(self) -> None:
+        parts: list[Text] = [Text(f"{self._measure}  ", style="bold")]
+        if (bounds := self._grid.bounds(self._measure)) is not None:
+            low, high = bounds
+            step = (high - low) / _LEVELS
+            levels = self._styles.levels if step else self._styles.levels[:1]
+            for place, style in enumerate(levels):
+                start, end = low + place * step, low + (place + 1) * step
+                parts += [
+                    Text(f" {start:.3g}–{end:.3g} " if step else f" {low:.3g} ", style=style),
+                    Text(" "),
+                ]
+        else:
+            parts.append(Text("nothing measured yet"))
+        self.query_one("#legend", Static).update(Text.assemble(*parts), layout=False)
+
+    def _show_plot(self) -> None:
+        """The figures along one axis: across the row under the cursor, or down the only column."""
+        layout = self._grid.layout
+        if len(layout.across) > 1:
+            row = self.table.cursor_row
+            labels = layout.across
+            values = [self._grid.mean(row, place, self._measure) for place in range(len(labels))]
+        else:
+            labels = layout.rows
+            values = [self._grid.mean(place, 0, self._measure) for place in range(len(labels))]
+        plain = [one_line(label, _LABEL) for label in labels]
+        chart = bar_chart(plain, values, _PLOT_ROWS, self.size.width - 2)
+        self.query_one("#plot", Static).update(Content("\n".join(chart)), layout=False)
+
+    @on(DataTable.CellHighlighted)
+    def _follow_cursor(self) -> None:
+        self._show_plot()
+
+    # --- what a person does ------------------------------------------------------------------------------
+
+    @on(DataTable.CellSelected)
+    def _open_cell(self, event: DataTable.CellSelected) -> None:
+        if event.coordinate.column == 0:
+            return
+        places = self._grid.layout.places(event.coordinate.row, event.coordinate.column - 1)
+        runs = [self._grid.runs[place] for place in places]
+        if any(run.is_running for run in runs):
+            self.notify("The cell has not ended yet.", markup=False, timeout=2)
+            return
+        columns = [self._grid.columns[place] for place in places]
+        cell = Comparison(self._services, columns, runs, lambda run: None)
+        self.app.push_screen(CompareScreen(cell, self._styles), self._cell_closed)
+
+    def _cell_closed(self, adopted: Adopted | None) -> None:
+        if adopted is not None:
+            self._grid.stop_all()
+            self.dismiss(adopted.column)
+
+    def action_stop(self) -> None:
+        """Stop everything; where nothing streams, leave."""
+        if not self._grid.stop_all():
+            self.dismiss(None)
+
+    def action_stop_all(self) -> None:
+        """Stop everything."""
+        self._grid.stop_all()
+
+    def action_measure(self) -> None:
+        """Show the next figure."""
+        place = (_MEASURES.index(self._measure) + 1) % len(_MEASURES)
+        self._measure = _MEASURES[place]
+        self._show()
+
+    def action_resume(self) -> None:
+        """Send what ended without an answer, after a question."""
+        if self._grid.is_running or not self._grid.left:
+            self.notify("Nothing is left to send.", markup=False, timeout=2)
+            return
+        self._ask(self._resume)
+
+    def _resume(self) -> None:
+        self._grid.send_left()
+        if self._timer is not None:
+            self._timer.resume()
+
+    def action_help(self) -> None:
+        """Show this screen's keys."""
+        self.app.push_screen(help_screen(Where.GRID))
+
+
+def level_of(value: float, bounds: tuple[float, float]) -> int:
+    """Which of the five levels a value has between the least and the greatest."""
+    low, high = bounds
+    return min(int((value - low) / (high - low) * _LEVELS), _LEVELS - 1) if high > low else 0
