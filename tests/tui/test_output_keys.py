@@ -12,6 +12,7 @@ from textual.widgets import Input
 
 from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
+from workbench.domain.choice import Choice
 from workbench.domain.reading import Mode
 from workbench.tui.app import WorkbenchApp
 
@@ -104,3 +105,35 @@ async def test_keys_typed_right_behind_one_that_moves_the_focus_go_to_the_new_pa
         app.post_message(events.Key("c", "c"))
         await until(pilot, lambda: app.main.legend.mode is not Mode.PROBABILITY)
         assert app.main.prompt.text == before
+
+
+async def test_a_click_on_a_bar_goes_to_its_token_where_the_window_is_tall() -> None:
+    async with answered(" a", " b", " c", " d") as (app, pilot):
+        bars = app.main.output.bars
+        assert bars.region.height == 1
+        await pilot.click(bars, offset=(2, 0))
+        await until(pilot, lambda: app.main.output.token is not None)
+        found = app.main.output.token
+        assert found is not None
+        assert found[2] == 2
+        assert app.main.focused is app.main.output.view
+        await pilot.resize_terminal(120, 39)
+        await until(pilot, lambda: bars.region.height == 0)
+
+
+async def test_the_bars_are_of_the_answer_with_the_cursor() -> None:
+    async with answered(" a", " b") as (app, pilot):
+        await pilot.press("home")
+        await pilot.press("ctrl+j")
+        output = app.main.output
+        await until(pilot, lambda: len(output.runs) == 2 and not output.runs[-1].is_running)
+        assert bars_of(app) == (output.runs[0].choices[0], 0)
+        await pilot.press("end")
+        await until(pilot, lambda: bars_of(app) == (output.runs[1].choices[0], 1))
+
+
+def bars_of(app: WorkbenchApp) -> tuple[Choice, int | None]:
+    """The choice that the bars are of, and the token they mark."""
+    bars = app.main.output.bars
+    assert bars._peaks is not None
+    return bars._peaks.choice, bars._position

@@ -48,6 +48,7 @@ class FrameScreen(Screen[None]):
         (100, "-medium"),
         (160, "-wide"),
     ]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (40, "-tall")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for(commands_at(Where.ANYWHERE))]
 
     prompt = getters.query_one("#prompt", PromptEditor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import getters, on
+from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -22,6 +22,7 @@ from workbench.tui.commands import Where, bindings_for, commands_at
 from workbench.tui.run_state import figures_of
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.error_block import ErrorBlock
+from workbench.tui.widgets.sparkline import Sparkline
 from workbench.tui.widgets.token_view import TokenView
 
 
@@ -31,6 +32,7 @@ class OutputPane(Vertical):
     DEFAULT_CSS = """
     OutputPane { padding: 0 1; }
     OutputPane TokenView { height: 1fr; max-width: 102; }
+    OutputPane Sparkline { display: none; max-width: 102; }
     OutputPane #find { display: none; height: 1; border: none; padding: 0; background: $panel; }
     OutputPane #find.-open { display: block; }
     """
@@ -40,6 +42,7 @@ class OutputPane(Vertical):
     ]
 
     view = getters.query_one(TokenView)
+    bars = getters.query_one(Sparkline)
     error = getters.query_one(ErrorBlock)
 
     @dataclass
@@ -109,6 +112,7 @@ class OutputPane(Vertical):
 
     def compose(self) -> ComposeResult:
         yield TokenView(token_styles=self._styles)
+        yield Sparkline(self._styles)
         yield ErrorBlock(self._commands)
         yield Input(id="find", placeholder="find", select_on_focus=False)
 
@@ -182,6 +186,13 @@ class OutputPane(Vertical):
 
     def _show_figures(self) -> None:
         self.border_subtitle = Content(figures_of(self._runs[-1])) if self._runs else ""
+        self._show_bars()
+
+    def _show_bars(self) -> None:
+        """Show the surprise over the whole answer that has the cursor, else over the newest."""
+        if self.bars.display:
+            found, answer = self.token, self._answer()
+            self.bars.show(answer[1] if answer else None, found[2] if found else None)
 
     # --- the token under the cursor ----------------------------------------------------------------------
 
@@ -211,7 +222,20 @@ class OutputPane(Vertical):
         event.stop()
         if (found := self._find(event.key, event.position)) is not None:
             run, choice, position = found
+            self._show_bars()
             self.post_message(self.TokenFocused(run, choice, choice.token(position)))
+
+    @on(Sparkline.Jumped)
+    def _go_to_bar(self, event: Sparkline.Jumped) -> None:
+        event.stop()
+        if (answer := self._answer()) is not None:
+            run, choice = answer
+            self.focus_view()
+            self.view.move_cursor(f"{run.id}:{choice.index}", event.position)
+
+    @on(events.Resize)
+    def _fit_bars(self) -> None:
+        self._show_bars()
 
     def take_alternative(self, place: int) -> None:
         """Ask for a branch with the alternative at a place of the inspector's list, from 0."""
@@ -272,7 +296,7 @@ class OutputPane(Vertical):
     def use_token_styles(self, styles: TokenStyles) -> None:
         """Draw with the styles of another theme."""
         self._styles = styles
-        self.view.token_styles = styles
+        self.view.token_styles = self.bars.token_styles = styles
 
     def action_cycle_colour(self) -> None:
         """Let the colours tell the next thing."""
