@@ -44,6 +44,7 @@ class WorkbenchApp(App[int]):
     TITLE = "Completion Workbench"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
+    CSS_PATH = Path(__file__).parent / "screens" / "layout.tcss"
 
     def __init__(self, services: Services, session: Path | None = None, demo: Run | None = None) -> None:
         """`session` is the file to open; None reopens the last one. `demo` is a run to play first."""
@@ -76,10 +77,13 @@ class WorkbenchApp(App[int]):
         """A driver that takes pasted escape sequences as text, never as keys."""
         return with_exact_pastes(super().get_driver_class())
 
+    def get_default_screen(self) -> MainScreen:
+        """The main screen; one above Textual's own would lay out and style that first, for nothing."""
+        return self.main
+
     def on_mount(self) -> None:
-        """Open the main screen, and save everything when the terminal goes away."""
+        """Play the demonstration, and save everything when the terminal goes away."""
         self.set_keymap(dict(self.services.commands.keymap))
-        self.push_screen(self.main)
         if self._demo is not None:
             from workbench.tui.screens.replay import ReplayScreen
 

@@ -42,7 +42,6 @@ _PANES = {
 class FrameScreen(Screen[None]):
     """Prompt, output, parameters and inspector, which a class below fills with what is done."""
 
-    CSS_PATH = "layout.tcss"
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
         (0, "-narrow"),
         (100, "-medium"),
