@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 
 import pytest
-from textual.widgets import Input, OptionList
+from textual.widgets import Input, Label, OptionList
 
 from tests.client.loopback import JSON, Received, answering, hanging, head, in_turn
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
@@ -193,6 +193,34 @@ async def test_a_letter_jumps_to_a_pane() -> None:
         await until(pilot, lambda: isinstance(app.screen, Jump))
         await pilot.press("s")
         await until(pilot, lambda: app.screen is app.main and app.main.focused is app.main.output.view)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (200, 50)])
+@pytest.mark.parametrize("field", ["model", "temperature", "stop", "seed"])
+async def test_a_letter_jumps_to_a_field(size: tuple[int, int], field: str) -> None:
+    async with workbench(answering(answer(" in")), size) as (app, pilot, _):
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: isinstance(app.screen, Jump) and bool(app.screen.query(Label)))
+        assert isinstance(app.screen, Jump)
+        letter = next(letter for letter, place in app.screen._places.items() if place.target == field)
+        await pilot.press(letter)
+        await until(pilot, lambda: app.screen is app.main and app.main.focused is app.main.parameters)
+        assert app.main.parameters.field == field
+
+
+async def test_a_jump_takes_what_is_typed_into_another_field() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        panel = app.main.parameters
+        panel.go_to("temperature")
+        app.main.set_focus(panel)
+        await pilot.press("1", ".", "5")
+        app.main._jump("seed")
+        assert (panel.field, panel.parameters.get("temperature")) == ("seed", 1.5)
+        await pilot.press("x", "9", "x")
+        app.main._jump("top_p")
+        assert panel.field == "seed"
+        assert app.main.focused is panel.editor
+        await pilot.press("escape")
 
 
 async def test_the_parameters_are_a_drawer_where_it_is_narrow() -> None:

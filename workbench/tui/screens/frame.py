@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
+from textual.geometry import Offset
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
@@ -145,17 +146,21 @@ class FrameScreen(Screen[None]):
         self.set_focus(self.inspector)
 
     def action_jump(self) -> None:
-        """Show a letter on every pane and go where the one typed says."""
+        """Show a letter on every pane and field, and go where the one typed says."""
         panes = (self.prompt, self.output, self.parameters, self.inspector)
         places = [Place(one.id or "", one.region.offset) for one in panes if one.region.area]
+        fields = self.parameters.rows_in_view
+        places += [Place(name, Offset(max(offset.x - 1, 0), offset.y)) for name, offset in fields]
         self.app.push_screen(Jump(places), self._jump)
 
     def _jump(self, target: str | None) -> None:
         match target:
             case "output":
                 self.output.focus_view()
-            case str():
+            case str() if target in _PANES:
                 self.set_focus(self.query_one(f"#{target}"))
+            case str() if self.parameters.go_to(target):
+                self.set_focus(self.parameters)
 
     # --- commands by name --------------------------------------------------------------------------------
 

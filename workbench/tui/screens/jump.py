@@ -13,7 +13,7 @@ from textual.widgets import Label
 
 from workbench.tui.screens.popup import Popup
 
-LETTERS = "asdfghjklqwertyuiopzxcvbnm"
+LETTERS = "asdfghjklqwertyuiopzxcvbnmASDFGHJKLQWERTYUIOPZXCVBNM"
 
 
 class Place(NamedTuple):

@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.geometry import Offset
 from textual.message import Message
 from textual.widgets import Static
 
@@ -141,12 +142,20 @@ class ParameterPanel(Vertical, can_focus=True):
         self._prompts = count
         self._draw()
 
-    def go_to(self, name: str) -> None:
-        """Go to a field's row by its name; one that has no row changes nothing."""
-        if name in ROWS:
-            self._close()
-            self._row = ROWS.index(name)
-            self._draw()
+    def go_to(self, name: str) -> bool:
+        """Go to a field's row by its name; False where it has none, or what is being typed is no value."""
+        if name not in ROWS or not self._finish():
+            return False
+        self._row = ROWS.index(name)
+        self._draw()
+        return True
+
+    @property
+    def rows_in_view(self) -> list[tuple[str, Offset]]:
+        """The fields to be seen, and where on the screen the row of each begins."""
+        lines, view = self.query_one("#lines").region, self.query_one("#rows").region
+        rows = [(name, Offset(lines.x, lines.y + place)) for place, name in enumerate(ROWS)]
+        return [row for row in rows if view.y <= row[1].y < view.bottom]
 
     @property
     def field(self) -> str:
