@@ -46,5 +46,19 @@ def test_the_screen_is_imported_without_http_or_the_engine() -> None:
     assert not {"httpx", "jinja2", "xllamacpp", "uvicorn"} & loaded_by("import workbench.tui.app")
 
 
+def test_the_first_paint_waits_for_no_store_and_no_screen_above() -> None:
+    later = {
+        "filelock",
+        "workbench.storage.session_store",
+        "workbench.runner.comparison",
+        "workbench.runner.many",
+        "workbench.tui.screens.compare",
+        "workbench.tui.screens.grid",
+        "workbench.tui.screens.replay",
+        "workbench.tui.screens.rerun",
+    }
+    assert not later & loaded_by("import workbench.tui.app")
+
+
 def test_asking_for_help_imports_no_screen() -> None:
     assert not {"textual", "httpx"} & loaded_by("import workbench.cli")

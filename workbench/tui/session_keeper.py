@@ -6,12 +6,15 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
-from workbench.storage.session_store import OpenedSession, SessionStore
+
+if TYPE_CHECKING:
+    from workbench.storage.session_store import OpenedSession, SessionStore
 
 
 def new_path(folder: Path, now: datetime) -> Path:
@@ -126,6 +129,9 @@ class SessionKeeper:
 
     def _made(self) -> SessionStore:
         if self._store is None:
+            # The store and its locks are a twentieth of all imports: paid for with the first save.
+            from workbench.storage.session_store import SessionStore
+
             self._store = SessionStore.create(new_path(self._folder, datetime.now()), self._session)
         return self._store
 
@@ -136,7 +142,7 @@ class SessionKeeper:
 
         Raises StorageError where the file cannot be read; the session stays then.
         """
-        opened = await asyncio.to_thread(SessionStore.open, path)
+        opened = await asyncio.to_thread(_opened, path)
         await self.close()
         self._store, self._session = opened.store, opened.session
         self.read_only = opened.read_only
@@ -171,3 +177,10 @@ class SessionKeeper:
     def _rename(self, title: str) -> bool:
         self._write()
         return self._attempt(lambda store: store.rename(title))
+
+
+def _opened(path: Path) -> OpenedSession:
+    # As with the first save: no start without a session needs the store.
+    from workbench.storage.session_store import SessionStore
+
+    return SessionStore.open(path)

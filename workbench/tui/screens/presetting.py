@@ -12,14 +12,14 @@ from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
 from workbench.domain.session import Draft
-from workbench.runner.comparison import Column
 from workbench.storage.endpoints import endpoint_for
 from workbench.storage.presets import load_presets
-from workbench.tui.comparison import Comparison
 from workbench.tui.screens.drafting import DraftScreen
 from workbench.tui.screens.presets import choose_preset, save_panel
 
 if TYPE_CHECKING:
+    from workbench.runner.comparison import Column
+    from workbench.tui.comparison import Comparison
     from workbench.tui.screens.comparing import Compared
 
 
