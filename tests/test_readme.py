@@ -32,3 +32,9 @@ def test_every_command_it_names_exists() -> None:
     named = set(re.findall(r"^    workbench (\w+)", README, re.MULTILINE))
     assert named
     assert named <= set(COMMANDS)
+
+
+def test_the_pictures_it_shows_are_there() -> None:
+    shown = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README)
+    assert shown
+    assert [path for path in shown if not (ROOT / path).read_text("utf-8").startswith("<svg ")] == []
