@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
 from tests.client.loopback import answering
@@ -14,7 +15,11 @@ from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters
 from workbench.storage.folders import Folders
 from workbench.storage.presets import load_presets
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.commands import Where, commands_at
+from workbench.tui.screens.naming import Naming
 from workbench.tui.screens.popup import Picker
+from workbench.tui.screens.preset_picker import PresetPicker
 from workbench.tui.screens.presets import changes_of
 from workbench.tui.screens.question import Question
 
@@ -76,3 +81,86 @@ async def test_a_broken_preset_file_is_told_and_the_others_are_offered() -> None
         await until(pilot, lambda: isinstance(app.screen, Picker))
         assert app.screen.query_one(OptionList).option_count == 6
         assert any("broken.toml" in one.message for one in app._notifications)
+
+
+async def open_presets(app: WorkbenchApp, pilot: Pilot[int], looked_at: str) -> None:
+    """Open the list, and look at a preset."""
+    await pilot.press("ctrl+l")
+    await until(pilot, lambda: isinstance(app.screen, PresetPicker))
+    await pilot.press(*looked_at)
+    await until(pilot, lambda: picker_of(app).looked_at == looked_at)
+
+
+def picker_of(app: WorkbenchApp) -> PresetPicker:
+    """The list of presets on top."""
+    assert isinstance(app.screen, PresetPicker)
+    return app.screen
+
+
+async def type_line(app: WorkbenchApp, pilot: Pilot[int], text: str) -> None:
+    """Answer what asks for one line."""
+    await until(pilot, lambda: isinstance(app.screen, Naming))
+    app.screen.query_one(Input).value = text
+    await pilot.pause()
+    await pilot.press("enter")
+
+
+async def test_a_shipped_preset_is_duplicated_and_the_copy_renamed_and_deleted() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        folders = Folders.default(os.environ)
+        await open_presets(app, pilot, "creative")
+        await pilot.press("ctrl+d")
+        await until(pilot, lambda: picker_of(app).looked_at == "creative 2")
+        await pilot.press("ctrl+r")
+        await type_line(app, pilot, "wild [b]")
+        await until(pilot, lambda: isinstance(app.screen, PresetPicker))
+        assert list(load_presets(folders).files) == ["wild [b]"]
+        assert picker_of(app).looked_at == "wild [b]"
+        await pilot.press("ctrl+x")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        assert list(load_presets(folders).files) == ["wild [b]"]
+        await pilot.press("y")
+        await until(pilot, lambda: not load_presets(folders).files)
+
+
+@pytest.mark.parametrize("key", ["ctrl+r", "ctrl+x"])
+async def test_the_programs_own_presets_are_left_as_they_are(key: str) -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await open_presets(app, pilot, "greedy")
+        await pilot.press(key)
+        await until(pilot, lambda: any("Duplicate it" in one.message for one in app._notifications))
+        assert isinstance(app.screen, PresetPicker)
+
+
+async def test_a_preset_is_exported_to_a_file_and_imported_under_a_free_name(tmp_path: Path) -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        file = tmp_path / "given.toml"
+        file.write_text("mine")
+        await open_presets(app, pilot, "creative")
+        await pilot.press("ctrl+s")
+        await type_line(app, pilot, str(file))
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        assert file.read_text() == "mine"
+        await pilot.press("y")
+        await until(pilot, lambda: isinstance(app.screen, PresetPicker))
+        assert 'name = "creative"' in file.read_text()
+        await pilot.press("ctrl+o")
+        await type_line(app, pilot, str(file))
+        await until(pilot, lambda: isinstance(app.screen, PresetPicker))
+        assert picker_of(app).looked_at == "creative 2"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.main)
+        assert app.main.preset is not None and app.main.preset.name == "creative 2"
+
+
+async def test_a_file_that_is_no_preset_is_told(tmp_path: Path) -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await open_presets(app, pilot, "greedy")
+        await pilot.press("ctrl+o")
+        await type_line(app, pilot, str(tmp_path / "none.toml"))
+        await until(pilot, lambda: any("none.toml" in one.message for one in app._notifications))
+
+
+def test_every_key_of_the_list_is_bound() -> None:
+    bound = {binding.key for binding in PresetPicker.BINDINGS}  # type: ignore[union-attr]
+    assert {key for command in commands_at(Where.PRESETS) for key in command.keys} == bound

@@ -21,6 +21,7 @@ class Where(StrEnum):
     REPLAY = "replay"
     RERUN = "re-run"
     GRID = "grid"
+    PRESETS = "presets"
     CHAT = "chat"
 
 
@@ -287,6 +288,11 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("-stop_cells", ("ctrl+c",), "Stop all", "Stop everything.", Where.GRID, footer=4),
     Command("-grid_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.GRID, footer=5),
+    Command("-rename_preset", ("ctrl+r",), "Rename", "Give your preset another name.", Where.PRESETS),
+    Command("-duplicate_preset", ("ctrl+d",), "Duplicate", "Copy it as one of your own.", Where.PRESETS),
+    Command("-delete_preset", ("ctrl+x",), "Delete", "Delete your preset, after asking.", Where.PRESETS),
+    Command("-import_preset", ("ctrl+o",), "Import", "Take a preset from a file.", Where.PRESETS),
+    Command("-export_preset", ("ctrl+s",), "Export", "Write the preset to a file.", Where.PRESETS),
     Command("-say", ("ctrl+j", "f5"), "Send", "Say what the composer holds.", Where.CHAT, footer=0),
     Command("-leave_chat", ("escape",), "Stop", "Stop the answer, else leave.", Where.CHAT, footer=1),
     Command(

@@ -124,6 +124,18 @@ class Picker(Popup[str]):
         self.query_one(Vertical).border_subtitle = Content(one_line(note)) if note else Content("")
         self._show(self.query_one(Input).value)
 
+    def replace_items(self, items: Iterable[Item], chosen: str) -> None:
+        """Show other items, and look at the one chosen."""
+        self._items, self._chosen = list(items), chosen
+        self.query_one(Input).value = ""
+        self._show("")
+
+    @property
+    def looked_at(self) -> str | None:
+        """The value of the item looked at; None where nothing matches."""
+        place = self.query_one(OptionList).highlighted
+        return self._shown[place].value if self._shown and place is not None else None
+
     @on(Input.Changed)
     def _filter(self, event: Input.Changed) -> None:
         self._show(event.value)

@@ -1,4 +1,4 @@
-"""Choosing a preset for the panel, and keeping the panel as one."""
+"""What a preset would change of the panel, and keeping the panel as one."""
 
 from __future__ import annotations
 
@@ -23,22 +23,6 @@ def changes_of(preset: Preset, parameters: Parameters) -> str:
     changes += ["extra differs"] * (preset.applied_to(parameters).extra != parameters.extra)
     where = [f"{preset.model} @ {preset.endpoint}".strip(" @")] if preset.model or preset.endpoint else []
     return " · ".join([*(changes or ["as the panel is"]), *where])
-
-
-def choose_preset(
-    app: App[int], folders: Folders, current: Parameters, name: str, take: Callable[[Preset], None]
-) -> None:
-    """Let a person choose the preset to apply; each shows what it would change."""
-    loaded = load_presets(folders)
-    for problem in loaded.problems:
-        app.notify(str(problem), title="Preset", severity="warning", markup=False)
-
-    def chosen(value: str | None) -> None:
-        if value is not None:
-            take(loaded.presets[value])
-
-    items = [Item(one.name, one.name, changes_of(one, current)) for one in loaded.presets.values()]
-    app.push_screen(Picker("Apply a preset", items, chosen=name), chosen)
 
 
 def save_panel(app: App[int], folders: Folders, preset: Preset, take: Callable[[Preset], None]) -> None:

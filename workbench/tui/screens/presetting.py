@@ -15,7 +15,8 @@ from workbench.domain.session import Draft
 from workbench.storage.endpoints import endpoint_for
 from workbench.storage.presets import load_presets
 from workbench.tui.screens.drafting import DraftScreen
-from workbench.tui.screens.presets import choose_preset, save_panel
+from workbench.tui.screens.preset_picker import choose_preset
+from workbench.tui.screens.presets import save_panel
 
 if TYPE_CHECKING:
     from workbench.runner.comparison import Column
