@@ -16,7 +16,7 @@ from workbench.domain.run import Outcome
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.naming import Naming
-from workbench.tui.screens.popup import Picker
+from workbench.tui.screens.sessions import SessionsScreen
 
 BROKEN = 'format = 1\nid = "x\n'
 
@@ -99,7 +99,7 @@ async def test_a_session_is_named_left_for_a_new_one_and_opened_again() -> None:
         assert not app.main.output.runs
         assert app.main.prompt.prompt == TextPrompt("")
         await pilot.press("ctrl+o")
-        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and len(app.screen.shown) == 1)
         await pilot.press("enter")
         await until(pilot, lambda: app.main.header.session == "light[house")
         await until(pilot, lambda: len(app.main.output.runs) == 1)
@@ -110,7 +110,7 @@ async def test_a_broken_session_is_shown_with_its_error_and_not_overwritten() ->
     broken = write_broken(folder)
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         await pilot.press("ctrl+o")
-        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and len(app.screen.shown) == 1)
         await pilot.press("enter")
         await until(pilot, lambda: app.main.output.error.has_class("-shown"))
         await pilot.press("f2", "z")

@@ -143,6 +143,14 @@ class Library:
         finally:
             opened.store.close()
 
+    def tag(self, path: Path, tags: tuple[str, ...]) -> None:
+        """Give a session other tags. Raises StorageError."""
+        opened = SessionStore.open(path)
+        try:
+            opened.store.tag(tags)
+        finally:
+            opened.store.close()
+
     def duplicate(self, path: Path) -> Path:
         """A copy of a session under a title of its own; answers with its path. Raises StorageError."""
         opened = SessionStore.open(path)

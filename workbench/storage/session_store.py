@@ -320,6 +320,13 @@ class SessionStore:
             self._head_changed = True
             self.save()
 
+    def tag(self, tags: tuple[str, ...]) -> None:
+        """Give the session other tags. Raises StorageError."""
+        with self._guard:
+            self.session.tags = tags
+            self._head_changed = True
+            self.save()
+
     def poll(self) -> list[Run]:
         """The runs that other windows or programs added since the last call; cheap where nothing changed.
 

@@ -20,6 +20,7 @@ class Where(StrEnum):
     COMPARE = "compare"
     REPLAY = "replay"
     RERUN = "re-run"
+    SESSIONS = "sessions"
     GRID = "grid"
     PRESETS = "presets"
     CHAT = "chat"
@@ -280,6 +281,21 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "-rerun_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.RERUN, footer=4
     ),
+    Command("-close_sessions", ("escape",), "Back", "Go back without opening.", Where.SESSIONS, footer=0),
+    Command("-open_session", ("enter",), "Open", "Go on with this session.", Where.SESSIONS, footer=1),
+    Command("-rename_session", ("ctrl+r",), "Rename", "Another title.", Where.SESSIONS, footer=2),
+    Command("-tag_session", ("ctrl+t",), "Tags", "Other tags.", Where.SESSIONS, footer=6),
+    Command("-duplicate_session", ("ctrl+d",), "Duplicate", "Copy the session.", Where.SESSIONS, footer=5),
+    Command("-delete_session", ("ctrl+x",), "Delete", "Move it to the trash.", Where.SESSIONS, footer=3),
+    Command(
+        "-undelete_session",
+        ("ctrl+z",),
+        "Undo",
+        "Bring back what was last deleted.",
+        Where.SESSIONS,
+        footer=4,
+    ),
+    Command("-sessions_help", ("f1",), "Help", "The keys of this screen.", Where.SESSIONS, footer=7),
     Command("-stop_grid", ("escape",), "Stop", "Stop everything, then leave.", Where.GRID, footer=0),
     Command("-open_cell", ("enter",), "Open", "The answers of this cell.", Where.GRID, footer=1),
     Command("-measure", ("m",), "Measure", "Show and colour by the next figure.", Where.GRID, footer=2),

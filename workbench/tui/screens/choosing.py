@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
-from datetime import datetime
-from pathlib import Path
 
 from textual.app import App
 
-from workbench.domain.display import one_line
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.prompt import PromptKind
 from workbench.storage.endpoints import endpoint_for
 from workbench.tui.screens.popup import Item, Picker
 from workbench.tui.services import Services
-
-_HEAD_BYTES = 4096
-"""Enough of a session file to find its title."""
 
 _KINDS = {
     PromptKind.TEXT: "one text, exactly as typed",
@@ -113,37 +106,3 @@ def choose_theme(app: App[int], take: Callable[[str], object]) -> None:
 
     items = [Item(name, name, "dark" if app.available_themes[name].dark else "light") for name in names]
     app.push_screen(Picker("Theme", items, chosen=before, on_look=look), chosen)
-
-
-def choose_session(
-    app: App[object], folder: Path, current: Path | None, take: Callable[[Path], object]
-) -> None:
-    """Let a person choose a session's file, the last written first."""
-    files = sorted(folder.glob("*.toml"), key=lambda path: path.stat().st_mtime, reverse=True)
-    items = [Item(str(path), title_of(path), f"{path.name} · {_when(path)}") for path in files]
-
-    def chosen(name: str | None) -> None:
-        if name is not None:
-            take(Path(name))
-
-    app.push_screen(Picker("Sessions", items, chosen=str(current or "")), chosen)
-
-
-def title_of(path: Path) -> str:
-    """A session's title from the first lines of its file; its file's name where it has none."""
-    with path.open("rb") as file:
-        head = file.read(_HEAD_BYTES).decode("utf-8", "replace")
-    for line in head.split("\n"):
-        if line.startswith("title = "):
-            try:
-                title = str(tomllib.loads(line)["title"])
-            except tomllib.TOMLDecodeError:
-                break
-            return one_line(title) or path.stem
-        if line.startswith("["):
-            break
-    return path.stem
-
-
-def _when(path: Path) -> str:
-    return f"{datetime.fromtimestamp(path.stat().st_mtime):%Y-%m-%d %H:%M}"

@@ -25,7 +25,6 @@ from workbench.tui.screens.choosing import (
     choose_endpoint,
     choose_kind,
     choose_model,
-    choose_session,
     choose_theme,
 )
 from workbench.tui.screens.frame import FrameScreen
@@ -217,8 +216,16 @@ class DraftScreen(FrameScreen):
         self.app.push_screen(Naming("Save session as", title), named)
 
     def action_sessions(self) -> None:
-        """Choose another session."""
-        choose_session(self.app, self.services.folders.data / "sessions", self.keeper.path, self._open_later)
+        """Find, open and look after sessions."""
+        # Most starts open no other session, so the first paint need not wait for it.
+        from workbench.storage.library import Library
+        from workbench.tui.screens.sessions import SessionsScreen
+
+        def chosen(path: Path | None) -> None:
+            if path is not None:
+                self._open_later(path)
+
+        self.app.push_screen(SessionsScreen(Library(self.services.folders), self.keeper.path), chosen)
 
     def _open_later(self, path: Path) -> None:
         self.run_worker(self.open_session(path), exclusive=True, group="session")

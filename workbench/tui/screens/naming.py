@@ -21,8 +21,9 @@ class Naming(Popup[str]):
     Naming Input, Naming Input:focus { border: none; height: 1; padding: 0; background: $surface; }
     """
 
-    def __init__(self, title: str, name: str) -> None:
+    def __init__(self, title: str, name: str, *, may_be_empty: bool = False) -> None:
         super().__init__()
+        self._may_be_empty = may_be_empty
         self._title = title
         self._name = name
 
@@ -34,5 +35,6 @@ class Naming(Popup[str]):
 
     @on(Input.Submitted)
     def _submit(self, event: Input.Submitted) -> None:
-        if name := event.value.strip():
+        name = event.value.strip()
+        if name or self._may_be_empty:
             self.dismiss(name)

@@ -1,0 +1,265 @@
+"""The sessions screen: sessions are found, opened, renamed, tagged, copied, deleted and brought back."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from time import thread_time
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from tests.client.loopback import answering
+from tests.domain.builders import choice_of, piece, run_of
+from tests.tui.scripted import SIZES, answer, until, workbench
+from workbench.domain.session import Session
+from workbench.storage.folders import Folders
+from workbench.storage.library import Library, Listed
+from workbench.storage.session_store import SessionStore
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.naming import Naming
+from workbench.tui.screens.sessions import SessionsScreen
+from workbench.tui.session_search import Entry, ranked
+
+
+def library() -> Library:
+    """The test's own sessions folder."""
+    return Library(Folders.default(os.environ))
+
+
+def keep(title: str, text: str = " upon") -> Path:
+    """A session of one run."""
+    store = SessionStore.create(library().new_path(title), Session(title=title))
+    store.finish(run_of(choice_of([piece(text, 0.5, other=0.1)]), prompt="Once"))
+    store.close()
+    return store.path
+
+
+def shown(screen: SessionsScreen, id: str) -> str:
+    """The text of one part of the screen."""
+    return str(screen.query_one(f"#{id}", Static).render())
+
+
+@asynccontextmanager
+async def sessions_screen(
+    count: int, size: tuple[int, int] = (120, 40)
+) -> AsyncGenerator[tuple[WorkbenchApp, Pilot[int], SessionsScreen]]:
+    """The screen, once it shows that many sessions."""
+    async with workbench(answering(answer(" in")), size) as (app, pilot, _):
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and len(app.screen.shown) == count)
+        screen = app.screen
+        assert isinstance(screen, SessionsScreen)
+        await until(pilot, lambda: (screen.looked_at is not None) is (count > 0))
+        yield app, pilot, screen
+
+
+def titles(screen: SessionsScreen) -> list[str]:
+    """The titles that the list shows."""
+    return [one.title for one in screen.shown]
+
+
+async def named(app: WorkbenchApp, pilot: Pilot[int], name: str) -> None:
+    """Answer the question for a name."""
+    await until(pilot, lambda: isinstance(app.screen, Naming))
+    app.screen.query_one(Input).value = name
+    await pilot.press("enter")
+
+
+# --- searching ---------------------------------------------------------------------------------------
+
+
+def found(words: str, *sessions: tuple[str, str]) -> list[str]:
+    """The titles found among sessions of a title and a text."""
+    entries = [Entry.of(Listed(title, title, "", 0, 0, text=text)) for title, text in sessions]
+    return [one.title for one in ranked(entries, words)]
+
+
+def test_without_words_the_order_stays() -> None:
+    assert found("", ("b", ""), ("a", "")) == ["b", "a"]
+
+
+def test_a_word_is_found_in_titles_before_texts_and_whole_before_by_letters() -> None:
+    sessions = [("x", "the LIGHT"), ("y", "a long night"), ("lantern height", ""), ("Light", "")]
+    assert found("light", *sessions) == ["Light", "x"]
+    assert found("lnt", *sessions) == ["lantern height"]
+
+
+def test_letters_must_begin_a_word_and_stay_in_it() -> None:
+    assert found("lhs", ("Lighthouse", ""), ("a lamp, his", ""), ("slothhouse", "")) == ["Lighthouse"]
+
+
+def test_every_word_must_be_found() -> None:
+    assert found("zan one", ("one", "Zanzibar"), ("two", "Zanzibar")) == ["one"]
+
+
+def test_signs_are_no_pattern() -> None:
+    assert found(".*[(^-]", ("a", "b")) == []
+    assert found("c++ [x", ("c++", "[x]")) == ["c++"]
+
+
+def test_a_text_made_to_be_slow_is_searched_at_once() -> None:
+    before = thread_time()
+    assert found("a" * 40 + "b", ("x", "a" * 4000)) == []
+    assert thread_time() - before < 0.1
+
+
+# --- the screen --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_typing_finds_a_session_and_enter_opens_it(size: tuple[int, int]) -> None:
+    keep("Light[house", " Zanzibar")
+    keep("other")
+    async with sessions_screen(2, size) as (app, pilot, screen):
+        await pilot.press(*"zanz")
+        await until(pilot, lambda: titles(screen) == ["Light[house"])
+        await until(pilot, lambda: "Once\n Zanzibar" in shown(screen, "preview"))
+        assert "1 of 2" in shown(screen, "about")
+        assert screen.query_one("#preview", Static).region.height > 0
+        await pilot.press("enter")
+        await until(pilot, lambda: app.main.header.session == "Light[house")
+        await until(pilot, lambda: len(app.main.output.runs) == 1)
+
+
+async def test_escape_goes_back_to_the_session_that_is_open() -> None:
+    keep("other")
+    async with sessions_screen(1) as (app, pilot, _):
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        assert app.main.header.session == "untitled"
+
+
+async def test_without_sessions_every_key_is_harmless() -> None:
+    async with sessions_screen(0) as (app, pilot, screen):
+        await pilot.press("down", "enter", "ctrl+r", "ctrl+t", "ctrl+d", "ctrl+x", "ctrl+z", "x")
+        await until(pilot, lambda: "0 of 0" in shown(screen, "about"))
+        assert app.screen is screen
+
+
+async def test_a_session_gets_another_title() -> None:
+    path = keep("old")
+    async with sessions_screen(1) as (app, pilot, screen):
+        await pilot.press("ctrl+r")
+        await named(app, pilot, "[new]")
+        await until(pilot, lambda: titles(screen) == ["[new]"])
+    assert SessionStore.open(path).session.title == "[new]"
+
+
+async def test_a_session_gets_tags_by_which_it_is_found_and_loses_them() -> None:
+    keep("one")
+    keep("two")
+    async with sessions_screen(2) as (app, pilot, screen):
+        tagged = screen.looked_at
+        assert tagged is not None
+        await pilot.press("ctrl+t")
+        await named(app, pilot, "good, [odd] ,, good")
+        await until(pilot, lambda: any(one.tags == ("good", "[odd]") for one in screen.shown))
+        await pilot.press(*"[odd")
+        await until(pilot, lambda: titles(screen) == [tagged.title])
+        assert "[odd]" in shown(screen, "preview")
+        await pilot.press("ctrl+t")
+        await named(app, pilot, "")
+        await until(pilot, lambda: not screen.shown)
+
+
+async def test_a_copy_is_a_session_of_its_own() -> None:
+    keep("tale")
+    async with sessions_screen(1) as (_, pilot, screen):
+        await pilot.press("ctrl+d")
+        await until(pilot, lambda: sorted(titles(screen)) == ["tale", "tale (copy)"])
+        await until(pilot, lambda: screen.looked_at is not None and screen.looked_at.title == "tale (copy)")
+
+
+async def test_a_deletion_is_taken_back() -> None:
+    path = keep("precious")
+    keep("other")
+    before = path.read_bytes()
+    async with sessions_screen(2) as (_, pilot, screen):
+        await pilot.press(*"prec")
+        await until(pilot, lambda: titles(screen) == ["precious"])
+        await pilot.press("ctrl+x")
+        await until(pilot, lambda: not screen.shown)
+        assert not path.exists()
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: titles(screen) == ["precious"])
+        assert path.read_bytes() == before
+
+
+async def test_deleting_twice_deletes_two() -> None:
+    for title in ("one", "two", "three"):
+        keep(title)
+    async with sessions_screen(3) as (_, pilot, screen):
+        await pilot.press("ctrl+x", "ctrl+x")
+        await until(pilot, lambda: len(screen.shown) == 1)
+
+
+async def test_the_session_that_is_open_is_not_deleted() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.output.runs[0].is_running)
+        await until(pilot, lambda: not app.main.keeper.is_unsaved)
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and len(app.screen.shown) == 1)
+        await pilot.press("ctrl+x")
+        await pilot.pause()
+        assert app.main.keeper.path is not None
+        assert app.main.keeper.path.exists()
+
+
+async def test_a_broken_file_is_listed_with_its_error_and_its_line() -> None:
+    path = library().new_path("broken")
+    path.parent.mkdir(parents=True)
+    path.write_text('format = 1\nid = "x\n')
+    async with sessions_screen(1) as (_, pilot, screen):
+        await until(pilot, lambda: "line 2: " in shown(screen, "preview"))
+        assert 'id = "x' in shown(screen, "preview")
+        await pilot.press("ctrl+d")
+        await until(pilot, lambda: any("broken" in one.message for one in screen.app._notifications))
+        assert len(screen.shown) == 1
+
+
+async def test_hostile_text_is_shown_and_not_obeyed() -> None:
+    keep("[red]\x1b[31m[", " [/]\x1b]0;x\x07")
+    async with sessions_screen(1) as (_, pilot, screen):
+        await until(pilot, lambda: "[/]\\e]0;x\\a" in shown(screen, "preview"))
+        assert "\x1b" not in shown(screen, "preview")
+        assert "[red]\\e[31m[" in str(screen.options.get_option_at_index(0).prompt)
+
+
+async def longest_work(stop: asyncio.Event) -> float:
+    """The longest the loop's thread computed without looking at keys, in seconds of its own time.
+
+    That is the time a key waits, without what else a busy machine does meanwhile.
+    """
+    longest, before = 0.0, thread_time()
+    while not stop.is_set():
+        await asyncio.sleep(0.01)
+        now = thread_time()
+        longest, before = max(longest, now - before), now
+    return longest
+
+
+async def test_a_thousand_sessions_block_no_key() -> None:
+    first = keep("session 0")
+    raw = first.read_text()
+    for number in range(1, 1000):
+        text = raw.replace("session 0", f"session {number}", 1)
+        first.with_name(f"session {number}.toml").write_text(text)
+    async with sessions_screen(1000) as (app, pilot, screen):
+        stop = asyncio.Event()
+        measuring = asyncio.create_task(longest_work(stop))
+        # Without what is known of them, all are read again.
+        (Path(os.environ["WORKBENCH_HOME"]) / "state" / "sessions.json").unlink()
+        await pilot.press("ctrl+r")
+        await named(app, pilot, "renamed")
+        await pilot.press("down", "pagedown")
+        await until(pilot, lambda: screen.shown[0].title == "renamed")
+        await pilot.press(*"session", "space", *"99")
+        await until(pilot, lambda: len(screen.shown) == 28)
+        stop.set()
+        assert await measuring < 0.2

@@ -1,0 +1,295 @@
+"""The sessions screen: finding, opening and looking after sessions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import ClassVar
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, VerticalScroll
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from workbench.domain.display import one_line, visible
+from workbench.domain.errors import StorageError
+from workbench.storage.library import Deleted, Library, Listed
+from workbench.tui.commands import Where
+from workbench.tui.screens.help import help_screen
+from workbench.tui.screens.naming import Naming
+from workbench.tui.session_search import Entry, ranked
+from workbench.tui.widgets.key_row import KeyRow
+
+_TITLE_CELLS = 60
+
+
+class SessionsScreen(Screen[Path]):
+    """Lists the sessions; answers with the one to open, or None."""
+
+    DEFAULT_CSS = """
+    SessionsScreen { layout: vertical; background: $background; }
+    SessionsScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
+    SessionsScreen Input, SessionsScreen Input:focus { border: none; height: 1; padding: 0 1; }
+    SessionsScreen #both { layout: horizontal; height: 1fr; }
+    SessionsScreen OptionList, SessionsScreen OptionList:focus {
+        border: round $panel-lighten-2; width: 3fr; height: 1fr; padding: 0; background: $background;
+        text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size-vertical: 1;
+    }
+    SessionsScreen OptionList > .option-list--option-highlighted {
+        background: $accent; color: $background; text-style: bold;
+    }
+    SessionsScreen VerticalScroll {
+        border: round $panel-lighten-2; width: 2fr; height: 1fr; padding: 0 1; background: $background;
+    }
+    SessionsScreen #preview { width: 1fr; height: auto; }
+    SessionsScreen.-narrow #both { layout: vertical; }
+    SessionsScreen.-narrow OptionList, SessionsScreen.-narrow VerticalScroll { width: 1fr; }
+    """
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-narrow"),
+        (100, "-medium"),
+    ]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "move(1)", "Next", show=False, priority=True),
+        Binding("up", "move(-1)", "Previous", show=False, priority=True),
+        Binding("pagedown", "move(10)", "Further", show=False, priority=True),
+        Binding("pageup", "move(-10)", "Back", show=False, priority=True),
+        Binding("ctrl+r", "rename", "Rename", show=False, priority=True),
+        Binding("ctrl+t", "tag", "Tags", show=False, priority=True),
+        Binding("ctrl+d", "duplicate", "Duplicate", show=False, priority=True),
+        Binding("ctrl+x", "delete", "Delete", show=False, priority=True),
+        Binding("ctrl+z", "undelete", "Undo", show=False, priority=True),
+        Binding("f1", "help", "Help", show=False, priority=True),
+        Binding("escape", "close", "Close", show=False, priority=True),
+        Binding("ctrl+c", "app.copy_or_stop", "Copy or stop", show=False, priority=True),
+        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
+    ]
+
+    filter = getters.query_one(Input)
+    options = getters.query_one(OptionList)
+
+    def __init__(self, library: Library, current: Path | None) -> None:
+        """`current` is the file of the session that is open, which cannot be deleted."""
+        super().__init__()
+        self._library = library
+        self._current = current
+        self._wanted = str(current or "")
+        """The path of the session to look at once the list is there."""
+        self._entries: Sequence[Entry] = ()
+        self._rows: Mapping[str, Option] = {}
+        """Rows by path, made once: a thousand of them take longer than a key may."""
+        self._deleted: list[Deleted] = []
+        self._changing = asyncio.Lock()
+        self.shown: Sequence[Listed] = ()
+        """The sessions that match, as the list shows them."""
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content("Sessions"), id="about")
+        yield Input(placeholder="type to find by title, tag, prompt or answer", select_on_focus=False)
+        with Container(id="both"):
+            yield OptionList(markup=False)
+            with VerticalScroll(can_focus=False):
+                yield Static(id="preview")
+        yield KeyRow(Where.SESSIONS)
+
+    def on_mount(self) -> None:
+        """Read the list beside the screen, which answers keys meanwhile."""
+        self.options.can_focus = False
+        self.filter.focus()
+        self._tell("reading…")
+        self._read()
+
+    # --- the list ----------------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        self.run_worker(self._read_and_show(), exclusive=True, group="read")
+
+    async def _read_and_show(self) -> None:
+        def read() -> tuple[list[Entry], dict[str, Option]]:
+            listed = self._library.sessions()
+            rows = {one.path: Option(_row(one, self._current)) for one in listed}
+            return [Entry.of(one) for one in listed], rows
+
+        try:
+            self._entries, self._rows = await asyncio.to_thread(read)
+        except StorageError as problem:
+            self._tell(one_line(str(problem)))
+            return
+        self._find()
+
+    @on(Input.Changed)
+    def _find(self) -> None:
+        """Show what matches; a search that is still under way is of no use any more."""
+        self.run_worker(self._find_and_show(self.filter.value), exclusive=True, group="find")
+
+    async def _find_and_show(self, words: str) -> None:
+        self.shown = await asyncio.to_thread(ranked, self._entries, words)
+        self.options.clear_options()
+        self.options.add_options(self._rows[one.path] for one in self.shown)
+        places = [place for place, one in enumerate(self.shown) if one.path == self._wanted]
+        if self.shown:
+            self.options.highlighted = places[0] if places else 0
+        else:
+            self._preview(None)
+        self._tell(f"{len(self.shown)} of {len(self._entries)}")
+
+    def _tell(self, words: str) -> None:
+        content = Content.assemble(("Sessions", "bold"), f"  {words}")
+        self.query_one("#about", Static).update(content)
+
+    @property
+    def looked_at(self) -> Listed | None:
+        """The session under the cursor."""
+        place = self.options.highlighted
+        return self.shown[place] if place is not None and place < len(self.shown) else None
+
+    @on(OptionList.OptionHighlighted)
+    def _look(self) -> None:
+        self._preview(self.looked_at)
+
+    def _preview(self, listed: Listed | None) -> None:
+        self.query_one("#preview", Static).update(Content("") if listed is None else _preview(listed))
+        self.query_one(VerticalScroll).scroll_home(animate=False)
+
+    # --- what can be done --------------------------------------------------------------------------------
+
+    def action_move(self, by: int) -> None:
+        """Look at another session."""
+        if self.shown:
+            place = (self.options.highlighted or 0) + by
+            self.options.highlighted = max(0, min(place, len(self.shown) - 1))
+            self._wanted = self.shown[self.options.highlighted].path
+
+    @on(OptionList.OptionSelected)
+    @on(Input.Submitted)
+    def _open(self) -> None:
+        if (listed := self.looked_at) is not None:
+            self.dismiss(Path(listed.path))
+
+    def action_close(self) -> None:
+        """Go back to the session that is open."""
+        self.dismiss(None)
+
+    def action_help(self) -> None:
+        """Show this screen's keys."""
+        self.app.push_screen(help_screen(Where.SESSIONS))
+
+    def action_rename(self) -> None:
+        """Give the session another title."""
+        if (listed := self.looked_at) is not None:
+            path = Path(listed.path)
+
+            def named(title: str | None) -> None:
+                if title is not None:
+                    self._do(lambda: self._library.rename(path, title))
+
+            self.app.push_screen(Naming("Rename", listed.title or path.stem), named)
+
+    def action_tag(self) -> None:
+        """Give the session other tags, divided by commas."""
+        if (listed := self.looked_at) is not None:
+            path = Path(listed.path)
+
+            def named(words: str | None) -> None:
+                if words is not None:
+                    tags = dict.fromkeys(filter(None, map(str.strip, words.split(","))))
+                    self._do(lambda: self._library.tag(path, tuple(tags)))
+
+            naming = Naming("Tags, divided by commas", ", ".join(listed.tags), may_be_empty=True)
+            self.app.push_screen(naming, named)
+
+    def action_duplicate(self) -> None:
+        """Copy the session, and look at the copy."""
+        if (listed := self.looked_at) is not None:
+            path = Path(listed.path)
+
+            def duplicate() -> None:
+                self._wanted = str(self._library.duplicate(path))
+
+            self._do(duplicate)
+
+    def action_delete(self) -> None:
+        """Move the session to the trash; the one that is open stays."""
+        listed = self.looked_at
+        if listed is None:
+            return
+        path = Path(listed.path)
+        if path == self._current:
+            self.notify("This session is open: begin or open another one first.", severity="warning")
+            return
+
+        def delete() -> None:
+            self._deleted.append(self._library.delete(path))
+
+        self.action_move(1 if listed is not self.shown[-1] else -1)
+        self._do(delete, f"{one_line(listed.title or path.stem, 40)} is deleted; Ctrl+Z brings it back.")
+
+    def action_undelete(self) -> None:
+        """Bring back what was deleted last."""
+        if self._deleted:
+            last = self._deleted.pop()
+
+            def undelete() -> None:
+                self._wanted = str(self._library.undelete(last))
+
+            self._do(undelete)
+
+    def _do(self, change: Callable[[], None], words: str = "") -> None:
+        """Change files beside the screen, one change after the other, and show the list anew."""
+        self.run_worker(self._change(change, words), group="change")
+
+    async def _change(self, change: Callable[[], None], words: str) -> None:
+        try:
+            async with self._changing:
+                await asyncio.to_thread(change)
+        except StorageError as problem:
+            self.notify(str(problem), title="Sessions", severity="error", markup=False, timeout=10)
+            return
+        if words:
+            self.notify(words, markup=False, timeout=5)
+        self._read()
+
+
+def _row(listed: Listed, current: Path | None) -> Content:
+    path = Path(listed.path)
+    title = one_line(listed.title or path.stem, _TITLE_CELLS)
+    mark = "● " if path == current else "  "
+    parts = [Content(mark), Content.styled(title, "bold")]
+    if listed.error:
+        parts.append(Content.styled("  is no session", "$text-error"))
+    else:
+        parts.append(Content(f"  {_runs(listed)}"))
+    parts.append(Content.styled(f"  {_when(listed)}", "$text-muted"))
+    if listed.tags:
+        parts.append(Content.styled(f"  {one_line(', '.join(listed.tags), 40)}", "$text-accent"))
+    return Content("").join(parts)
+
+
+def _preview(listed: Listed) -> Content:
+    path = Path(listed.path)
+    facts = f"{_runs(listed)} · {listed.size:,} bytes · changed {_when(listed)}"
+    parts = [
+        Content.styled(one_line(listed.title or path.stem), "bold"),
+        Content.styled(f"\n{one_line(path.name)}\n{facts}", "$text-muted"),
+    ]
+    if listed.tags:
+        parts.append(Content.styled(f"\n{one_line(', '.join(listed.tags))}", "$text-accent"))
+    if listed.error:
+        line = "" if listed.line is None else f"line {listed.line}: "
+        parts.append(Content.styled(f"\n{line}{one_line(listed.error)}", "$text-error"))
+    parts.append(Content(f"\n\n{visible(listed.text)}"))
+    return Content("").join(parts)
+
+
+def _runs(listed: Listed) -> str:
+    return "1 run" if listed.runs == 1 else f"{listed.runs} runs"
+
+
+def _when(listed: Listed) -> str:
+    return f"{datetime.fromtimestamp(listed.modified):%Y-%m-%d %H:%M}"
