@@ -48,6 +48,21 @@ async def test_a_chosen_preset_is_in_the_panel() -> None:
         assert app.main.parameters.parameters.get("max_tokens") == 128
 
 
+async def test_a_run_names_its_preset_only_while_its_parameters_are_the_preset_s() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        runs = app.main.output.runs
+        app.main.apply_preset(load_presets(app.services.folders).presets["precise"])
+        app.main.action_run()
+        await until(pilot, lambda: len(runs) == 1 and not app.main.is_streaming)
+        app.main.action_run_again()
+        await until(pilot, lambda: len(runs) == 2 and not app.main.is_streaming)
+        app.main.parameters.go_to("temperature")
+        app.main.parameters.action_step(1)
+        app.main.action_run()
+        await until(pilot, lambda: len(runs) == 3 and not app.main.is_streaming)
+        assert [run.preset for run in runs] == ["precise", "precise", ""]
+
+
 async def test_the_panel_is_kept_under_a_name_and_replaced_only_after_a_question() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         folders = Folders.default(os.environ)

@@ -106,7 +106,8 @@ class MainScreen(BatchScreen):
         self.app.push_screen(Question(cost, "send", "do not send"), answered)
 
     def _send(self, request: Request, parent: Parent | None) -> None:
-        run = Run(request, self.endpoint.name, parent=parent)
+        preset = self.preset_of(request.parameters)
+        run = Run(request, self.endpoint.name, parent=parent, preset=preset)
         self.output.begin(run)
         self._runs.start(run, self.endpoint)
         self.keeper.began(run)

@@ -57,6 +57,11 @@ class PresetScreen(DraftScreen):
         super().show_draft(draft)
         self._show_parameters(draft.parameters, self._preset_named(draft.preset, draft.parameters))
 
+    def preset_of(self, parameters: Parameters) -> str:
+        """The name of the draft's preset where parameters are what it makes of them, else empty."""
+        preset = self.preset
+        return preset.name if preset is not None and preset.applied_to(parameters) == parameters else ""
+
     def _preset_named(self, name: str, parameters: Parameters) -> Preset | None:
         """A preset by name; one that is there no more keeps its name, with the parameters made of it."""
         if not name:
