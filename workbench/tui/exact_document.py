@@ -24,6 +24,14 @@ class ExactDocument(Document):
     def __init__(self, text: str) -> None:
         self._newline: Newline = "\n"
         self._lines: list[str] = text.split("\n")
+        self._text: str | None = text
+
+    @property
+    def text(self) -> str:
+        """The whole text; joined once after a change, as every change has several readers."""
+        if self._text is None:
+            self._text = "\n".join(self._lines)
+        return self._text
 
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
         """Put a text in the place of a range; the only way in which the text changes."""
@@ -37,6 +45,7 @@ class ExactDocument(Document):
         column = len(inserted[-1])
         inserted[-1] += after
         lines[top : bottom + 1] = inserted
+        self._text = None
         return EditResult((top + len(inserted) - 1, column), replaced)
 
     def get_text_range(self, start: Location, end: Location) -> str:
@@ -95,6 +104,11 @@ class ShownLines(ExactDocument):
     def source_lines(self) -> list[str]:
         """The lines as they are; each has as many characters as when it is shown."""
         return self._source.lines
+
+    @property
+    def text(self) -> str:
+        """The whole text as shown, made anew."""
+        return "\n".join(self.lines)
 
     @property
     def lines(self) -> list[str]:

@@ -165,6 +165,15 @@ async def test_a_megabyte_is_pasted_in_little_computing_time(text: str) -> None:
         assert time.process_time() - begun < 2
 
 
+async def test_a_bracket_is_matched_where_the_text_is_short_enough_to_be_read_through() -> None:
+    app = Alone()
+    async with app.run_test():
+        app.editor.load_text("(a(b)c)")
+        assert app.editor.find_matching_bracket("(", (0, 0)) == (0, 6)
+        app.editor.load_text("(" + "\n" * 20_000 + ")")
+        assert app.editor.find_matching_bracket("(", (0, 0)) is None
+
+
 # --- pastes from the terminal ----------------------------------------------------------------------------
 
 

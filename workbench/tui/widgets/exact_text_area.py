@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.text import Text
+from textual.document._document import Location
 from textual.document._document_navigator import DocumentNavigator
 from textual.expand_tabs import expand_text_tabs_from_widths
 from textual.strip import Strip
@@ -13,6 +14,8 @@ from workbench.tui.wrapping import FastWrappedDocument
 
 _GIANT = 2000
 """Characters from which a line is drawn row by row; Textual's own way divides the whole line for each row."""
+_MATCHED = 20_000
+"""Characters up to which a bracket's match is looked for; that reads the text one by one at every move."""
 
 
 class ExactTextArea(TextArea):
@@ -27,6 +30,12 @@ class ExactTextArea(TextArea):
         self._build_highlight_map()
         self.move_cursor((0, 0))
         self._rewrap_and_refresh_virtual_size()
+
+    def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
+        """Where a bracket's match is; None where it has none, or the text is too long to look."""
+        if len(self.document.text) > _MATCHED:
+            return None
+        return super().find_matching_bracket(bracket, search_from)
 
     def get_line(self, line_index: int) -> Text:
         """A line as it is drawn; the widget's own hook for styling."""

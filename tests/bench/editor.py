@@ -1,0 +1,71 @@
+"""The prompt's editor with a megabyte in it: how long a paste and a key hold everything else up."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from textual.app import App
+from textual.events import Key, Paste
+
+from tests.bench.figure import Figure, median
+from tests.bench.view import perform
+from workbench.tui.widgets.prompt_editor import PromptEditor
+
+_ROUNDS = 5
+_TEXT = "lorem ipsum dolor sit amet, \n" * 36_000
+"""A megabyte in lines."""
+_TICK = 0.005
+_SETTLED = 0.3
+"""Seconds after a change in which what it left to be drawn is drawn."""
+
+
+async def _stall(do: Callable[[], object], done: Callable[[], bool]) -> float:
+    """Milliseconds of the longest time for which nothing else had a turn, until what was done is drawn."""
+    worst = 0.0
+
+    async def watch() -> None:
+        nonlocal worst
+        while True:
+            before = time.perf_counter()
+            await asyncio.sleep(_TICK)
+            worst = max(worst, time.perf_counter() - before - _TICK)
+
+    watching = asyncio.create_task(watch())
+    # The watch has to be asleep when what it watches begins.
+    await asyncio.sleep(_TICK)
+    do()
+    while not done():  # noqa: ASYNC110
+        await asyncio.sleep(_TICK)
+    await asyncio.sleep(_SETTLED)
+    watching.cancel()
+    return worst * 1e3
+
+
+def _measure() -> tuple[float, float]:
+    """Milliseconds that a megabyte pasted into an empty prompt, and then a key, hold all else up."""
+    editor = PromptEditor()
+    stalls: list[float] = []
+
+    async def job(app: App[None]) -> None:
+        await asyncio.sleep(_SETTLED)
+        stalls.append(
+            await _stall(lambda: app.post_message(Paste(_TEXT)), lambda: len(editor.text) == len(_TEXT))
+        )
+        stalls.append(
+            await _stall(lambda: app.post_message(Key("x", "x")), lambda: len(editor.text) > len(_TEXT))
+        )
+
+    perform(editor, job)
+    return stalls[0], stalls[1]
+
+
+def figures() -> list[Figure]:
+    """The longest stalls, medians of five new editors."""
+    pastes, keys = zip(*(_measure() for _ in range(_ROUNDS)), strict=True)
+    paste, key = median(list(pastes)), median(list(keys))
+    return [
+        Figure("longest stall, a megabyte pasted", paste, "ms", "≤ 100 ms", paste <= 100),
+        Figure("longest stall, a key in a megabyte", key, "ms", "≤ 100 ms", key <= 100),
+    ]
