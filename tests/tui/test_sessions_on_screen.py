@@ -9,7 +9,9 @@ from pathlib import Path
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from tests.client.loopback import answering, hanging, head
+from tests.cli.test_run import workbench as command_line
+from tests.client.loopback import answering, hanging, head, in_turn
+from tests.domain.builders import choice_of, run_of
 from tests.tui.scripted import answer, logprob_event, until, workbench
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.run import Outcome
@@ -116,3 +118,69 @@ async def test_a_broken_session_is_shown_with_its_error_and_not_overwritten() ->
         await pilot.press("f2", "z")
         app.main.save_now()
     assert broken.read_text() == BROKEN
+
+
+def add_run(path: Path) -> str:
+    """What another window does: add a run to a session; gives the run's id."""
+    run = run_of(choice_of([" elsewhere"]))
+    store = SessionStore.open(path).store
+    store.finish(run)
+    store.close()
+    return run.id
+
+
+async def test_what_another_window_adds_is_shown_and_kept() -> None:
+    async with workbench(answering(answer(" here"))) as (app, pilot, _):
+        await run_once(app, pilot)
+        (path,) = sessions()
+        id = add_run(path)
+        await until(pilot, lambda: [run.id for run in app.main.output.runs[1:]] == [id])
+        assert len(app.main.output.view.sections) == 2
+        await run_once(app, pilot)
+        assert len(app.main.output.runs) == 3
+    texts = [run.ordered[0].text for run in SessionStore.open(path).session.runs]
+    assert texts == [" here", " elsewhere", " here"]
+
+
+async def test_what_the_command_line_adds_is_shown() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, loopback):
+        await run_once(app, pilot)
+        (path,) = sessions()
+        done = await command_line(
+            "run", "--prompt", "Twice", "--endpoint", loopback.base_url, "--session", str(path)
+        )
+        assert (done.status, done.err) == (0, "")
+        await until(pilot, lambda: len(app.main.output.runs) == 2)
+        assert app.main.output.runs[1].request.prompt == TextPrompt("Twice")
+
+
+async def test_what_others_add_while_something_streams_is_shown_after_it() -> None:
+    handler = in_turn(answering(answer(" here")), hanging(head() + logprob_event(" went")))
+    async with workbench(handler) as (app, pilot, _):
+        await run_once(app, pilot)
+        (path,) = sessions()
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: len(app.main.output.runs) == 2 and app.main.output.runs[1].tokens == 1)
+        id = add_run(path)
+        await pilot.press("escape")
+        await until(pilot, lambda: [run.id for run in app.main.output.runs[2:]] == [id])
+
+
+async def test_a_file_that_is_deleted_meanwhile_is_written_again_and_that_is_said() -> None:
+    async with workbench(answering(answer(" here"))) as (app, pilot, _):
+        await run_once(app, pilot)
+        (path,) = sessions()
+        path.unlink()
+        await until(pilot, path.exists)
+        await until(pilot, lambda: any("deleted" in one.message for one in app._notifications))
+    assert len(SessionStore.open(path).session.runs) == 1
+
+
+async def test_another_title_given_elsewhere_is_shown() -> None:
+    async with workbench(answering(answer(" here"))) as (app, pilot, _):
+        await run_once(app, pilot)
+        (path,) = sessions()
+        store = SessionStore.open(path).store
+        store.rename("tale")
+        store.close()
+        await until(pilot, lambda: app.main.header.session == "tale")

@@ -120,12 +120,15 @@ class SessionKeeper:
         try:
             write(self._made())
         except StorageError as problem:
-            if str(problem) != self._told:
-                self._told = str(problem)
-                self._tell(problem)
+            self._report(problem)
             return False
         self._told = ""
         return True
+
+    def _report(self, problem: StorageError) -> None:
+        if str(problem) != self._told:
+            self._told = str(problem)
+            self._tell(problem)
 
     def _made(self) -> SessionStore:
         if self._store is None:
@@ -134,6 +137,27 @@ class SessionKeeper:
 
             self._store = SessionStore.create(new_path(self._folder, datetime.now()), self._session)
         return self._store
+
+    # --- what others do ----------------------------------------------------------------------------------
+
+    async def news(self) -> list[Run]:
+        """The runs that other windows and programs added to the session since the last call."""
+        store = self._store
+        if store is None:
+            return []
+        try:
+            added = await asyncio.to_thread(store.poll)
+        except StorageError as problem:
+            self._report(problem)
+            return []
+        return added if store is self._store else []
+
+    def take_notes(self) -> list[str]:
+        """What a person should know of the session's file, each told once."""
+        notes: list[str] = []
+        if self._store is not None:
+            notes, self._store.notes = self._store.notes, []
+        return notes
 
     # --- sessions ----------------------------------------------------------------------------------------
 

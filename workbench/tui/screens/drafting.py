@@ -11,6 +11,7 @@ from textual import on
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import TextArea
+from textual.worker import Worker
 
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, StorageError, WorkbenchError
@@ -41,6 +42,8 @@ EXAMPLE = "The lighthouse keeper opened the door and"
 
 SAVE_SECONDS = 1.0
 """How often what changed is written."""
+NEWS_SECONDS = 2.0
+"""How often runs are looked for that another window or program added to the session."""
 
 
 class DraftScreen(FrameScreen):
@@ -78,6 +81,7 @@ class DraftScreen(FrameScreen):
         self.session_path = session
         """The session's file, once there is one."""
         self._keeping: Timer | None = None
+        self._looking: Worker[None] | None = None
         self._counter = PromptCounter(services, self._show_token_count)
 
     @property
@@ -96,6 +100,7 @@ class DraftScreen(FrameScreen):
         self._begin_with_example()
         self.prompt.focus()
         self._keeping = self.set_interval(SAVE_SECONDS, self._keep)
+        self.set_interval(NEWS_SECONDS, self._look_for_news)
         for problem in self.services.problems:
             self.notify(str(problem), title="Configuration", severity="warning", markup=False, timeout=10)
         if words := offer(self.services):
@@ -182,6 +187,18 @@ class DraftScreen(FrameScreen):
         self.keeper.edited(self.draft)
         self.keeper.tick()
         self._show_session()
+
+    def _look_for_news(self) -> None:
+        # While something streams, its run is the last one; what others did is shown after it.
+        is_looking = self._looking is not None and not self._looking.is_finished
+        if self._keeping is not None and not is_looking and not self.is_streaming:
+            self._looking = self.run_worker(self._show_news(), group="news")
+
+    async def _show_news(self) -> None:
+        if added := await self.keeper.news():
+            self.output.add(added)
+        for note in self.keeper.take_notes():
+            self.notify(note, title="Session", markup=False)
 
     def save_now(self) -> None:
         """Write everything before returning."""

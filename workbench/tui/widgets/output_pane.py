@@ -143,6 +143,16 @@ class OutputPane(Vertical):
         self.view.scroll_to(y=self.view.max_scroll_y, animate=False, force=True)
         self._show_figures()
 
+    def add(self, runs: list[Run]) -> None:
+        """Show runs that are over below all others; who reads stays where they are."""
+        self._dim_last(False)
+        for run in runs:
+            self._runs.append(run)
+            self._shown = len(run.choices)
+            for section in sections_of(self._runs, len(self._runs) - 1):
+                self.view.add_section(section)
+        self._show_figures()
+
     def pull(self) -> None:
         """Show what the newest run has got since."""
         if not self._runs:
