@@ -20,20 +20,23 @@ def uv() -> str:
     return found
 
 
-def environment(name: str, *requirements: str) -> Path:
-    """The interpreter of an environment that holds exactly these requirements."""
+def environment(name: str, *requirements: str, anew: str = "") -> Path:
+    """The interpreter of an environment that holds exactly these requirements.
+
+    `anew` names a package that is installed each time, as its sources change under the same requirement.
+    """
     folder = _FOLDER / name
     marker = folder / "requirements"
     wanted = "\n".join(requirements)
     python = folder / "bin" / "python"
+    install = [uv(), "pip", "install", "-q", "--compile-bytecode", "--python", str(python), *requirements]
     if not (python.exists() and marker.exists() and marker.read_text() == wanted):
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([uv(), "venv", "-q", "--python", sys.executable, str(folder)], check=True)
-        subprocess.run(
-            [uv(), "pip", "install", "-q", "--compile-bytecode", "--python", str(python), *requirements],
-            check=True,
-        )
+        subprocess.run(install, check=True)
         marker.write_text(wanted)
+    if anew:
+        subprocess.run([*install, "--reinstall-package", anew], check=True)
     return python
 
 

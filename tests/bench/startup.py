@@ -63,7 +63,7 @@ def seconds_to_word(argv: Sequence[str], word: bytes, home: Path) -> float:
 
 def figures() -> list[Figure]:
     """First paint (medians, programs taking turns) and the lean install's size."""
-    lean = environment("lean", str(_ROOT))
+    lean = environment("lean", str(_ROOT), anew="completion-workbench")
     posting = environment("posting", "posting", "tree-sitter==0.25.2")
     programs: dict[str, tuple[list[str], bytes]] = {
         "workbench": ([str(lean.parent / "workbench")], b"temperature"),
