@@ -193,6 +193,19 @@ async def test_enter_opens_a_cell_and_its_parameters_can_be_adopted_without_the_
         assert len(loopback.requests) == 4
 
 
+async def test_why_cells_failed_is_said_and_seeds_of_repeats_are_not_remarked_on() -> None:
+    async def refuse(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(head(404, "application/json") + b'{"error":{"message":"no such model"}}')
+        await writer.drain()
+
+    async with workbench(refuse) as (app, pilot, _):
+        await sweep(app, pilot, "temperature=0,1", "", "2")
+        await until(pilot, lambda: not grid_of(app).is_running)
+        await until(pilot, lambda: "4 failed" in told(app, "remarks"))
+        assert "seed" not in told(app, "remarks")
+        assert len(grid_of(app).left) == 4
+
+
 async def test_every_prompt_of_a_file_meets_every_chosen_preset(tmp_path: Path) -> None:
     prompts = tmp_path / "prompts.txt"
     prompts.write_text("one [b]\ntwo\n")

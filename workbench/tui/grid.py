@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from workbench.domain.display import one_line
 from workbench.domain.run import Outcome, Run
 from workbench.domain.summary import Measure, Summary, spread, summarise
 from workbench.runner.comparison import Column
@@ -111,3 +112,11 @@ class Grid(Comparison):
         means = [self.mean(row, column, measure) for row in rows for column in across]
         known = [one for one in means if one is not None]
         return (min(known), max(known)) if known else None
+
+    @property
+    def remarks(self) -> list[str]:
+        """How the grid was made, why runs failed, and what is to be known of answers."""
+        failures = [run.error.title for run in self._runs if run.error is not None]
+        told = [*self._notes, *(f"{failures.count(one)} failed: {one}" for one in dict.fromkeys(failures))]
+        told += [note for run in self._runs for note in run.notes]
+        return list(dict.fromkeys(one_line(one) for one in told))
