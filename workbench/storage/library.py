@@ -23,7 +23,7 @@ from workbench.storage.session_store import SessionStore
 _INDEX_FORMAT = 1
 _TEXT = 4000
 """Characters of prompts and answers that a listing keeps of each session for searching."""
-_TOKENS = re.compile(rb"\n\[\[runs\.tokens\]\]\n.*?(?=\n\[\[|\Z)", re.DOTALL)
+_TOKENS = b"\n[[runs.tokens]]\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ def read_listed(path: Path) -> Listed:
     try:
         try:
             # Columns are most of the file and nothing that a list shows.
-            document = parse_document(_TOKENS.sub(b"", raw), path)
+            document = parse_document(_without_tokens(raw), path)
         except StorageError:
             # A text may hold what looks like columns; and the line at fault is that of the whole file.
             document = parse_document(raw, path)
@@ -234,6 +234,17 @@ def read_listed(path: Path) -> Listed:
         tuple(map(str, tags)) if isinstance(tags, list) else (),
         "\n".join(_texts(document, runs))[:_TEXT],
     )
+
+
+def _without_tokens(raw: bytes) -> bytes:
+    # A pattern would hold every other thread up for seconds on a long session.
+    kept, at = [], 0
+    while (start := raw.find(_TOKENS, at)) != -1:
+        kept.append(raw[at:start])
+        at = raw.find(b"\n[[", start + len(_TOKENS))
+        if at == -1:
+            return b"".join(kept)
+    return b"".join((*kept, raw[at:]))
 
 
 def _tables(value: object) -> list[Mapping[str, object]]:
