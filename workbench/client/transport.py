@@ -36,7 +36,7 @@ class Transport:
                 timeout=httpx.Timeout(
                     connect=times.connect, read=times.read, write=times.write, pool=_POOL_WAIT
                 ),
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=8),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
                 # Compressed streams arrive in lumps, as proxies gather them first.
                 headers={"User-Agent": "completion-workbench", "Accept-Encoding": "identity"},
             )
