@@ -10,6 +10,7 @@ import pytest
 from tests.client.loopback import JSON, Handler, Received, head
 from tests.tui.scripted import SIZES, answer, until, workbench
 from workbench.chat.rendered import Rendered, Span
+from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.chat import ChatScreen, shown_prompt
 
@@ -67,6 +68,37 @@ async def test_the_exact_prompt_is_shown_live() -> None:
         chat.composer.text = "Tell"
         preview = chat.query_one("#prompt_preview")
         await until(pilot, lambda: "<user>Tell<assistant>" in str(preview.render()))
+
+
+async def test_a_conversation_goes_on_where_the_session_was_left() -> None:
+    async with workbench(chatty(answer("Hello", " you"))) as (app, pilot, _):
+        await pilot.press("f12")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+        chat = screen_of(app)
+        chat.composer.text = "Hi"
+        await pilot.press("f5")
+        await until(pilot, lambda: bool(chat.chat.exchanges) and not chat._runs.is_running)
+        await until(pilot, lambda: len(app.main.keeper.session.turns) == 2)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        await until(pilot, lambda: not app.main.keeper.is_unsaved)
+        path = app.main.keeper.path
+    assert path is not None
+    opened = SessionStore.open(path)
+    opened.store.close()
+    assert [(turn.role, turn.text) for turn in opened.session.turns] == [
+        ("user", "Hi"),
+        ("assistant", "Hello you"),
+    ]
+    async with workbench(chatty(answer("Bye"))) as (app, pilot, loopback):
+        await until(pilot, lambda: len(app.main.output.runs) == 1)
+        await pilot.press("f12")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+        screen_of(app).composer.text = "Go"
+        await pilot.press("f5")
+        await until(pilot, lambda: any(one.path.endswith("completions") for one in loopback.requests))
+        assert loopback.requests[-1].json["prompt"] == "<user>Hi<assistant>Hello you<user>Go<assistant>"
+        await until(pilot, lambda: not screen_of(app)._runs.is_running)
 
 
 async def test_a_turn_taken_back_stands_in_the_composer_again() -> None:

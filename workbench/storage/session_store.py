@@ -15,7 +15,7 @@ from filelock import Timeout
 
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
-from workbench.domain.session import Draft, Session
+from workbench.domain.session import Draft, Session, Turn
 from workbench.storage.atomic import write_atomically
 from workbench.storage.journal import Journal
 from workbench.storage.known_file import Known, identity, read_from
@@ -317,6 +317,13 @@ class SessionStore:
         """Give the session another title; its file keeps its name. Raises StorageError."""
         with self._guard:
             self.session.title = title
+            self._head_changed = True
+            self.save()
+
+    def keep_turns(self, turns: tuple[Turn, ...], template: str) -> None:
+        """Keep a conversation and the name of its template. Raises StorageError."""
+        with self._guard:
+            self.session.turns, self.session.template = turns, template
             self._head_changed = True
             self.save()
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from workbench.chat.jinja_template import ChatRenderer, JinjaTemplate
 from workbench.chat.rendered import Rendered
 from workbench.chat.templates import BuiltinTemplate
-from workbench.domain.conversation import Conversation
+from workbench.domain.conversation import Conversation, Role
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.request import Request
 from workbench.domain.run import Run
+from workbench.domain.session import Session, Turn
 from workbench.runner.chatting import ChatRequest, answer_text, chat_request, find_template
 from workbench.tui.services import Services
 
@@ -45,6 +46,29 @@ class ChatSession:
         self.exchanges: list[Exchange] = []
         self._renderer = ChatRenderer()
         self._found: tuple[str, BuiltinTemplate | JinjaTemplate] | None = None
+
+    def resume(self, session: Session) -> None:
+        """Go on with the conversation that a session holds, as far as its runs are there."""
+        runs = {run.id: run for run in session.runs}
+        self.template = session.template
+        self.system = next((turn.text for turn in session.turns if turn.role == Role.SYSTEM), None)
+        said = ""
+        for turn in session.turns:
+            if turn.role == Role.USER:
+                said = turn.text
+            elif turn.role == Role.ASSISTANT and (run := runs.get(turn.run)) is not None:
+                text = run.choices[0].text if 0 in run.choices else ""
+                rest = text[len(turn.text) :] if text.startswith(turn.text) else ""
+                self.exchanges.append(Exchange(said, run, (rest,)))
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The conversation as a session keeps it; each answer names its run."""
+        turns = [] if self.system is None else [Turn(Role.SYSTEM, self.system, "system")]
+        for exchange in self.exchanges:
+            turns.append(Turn(Role.USER, exchange.said, f"said-{exchange.run.id}"))
+            turns.append(Turn(Role.ASSISTANT, exchange.answer, exchange.run.id, exchange.run.id))
+        return tuple(turns)
 
     def conversation(self, said: str) -> Conversation:
         """Everything so far, with one more thing said."""

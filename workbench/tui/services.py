@@ -31,6 +31,8 @@ class Services:
     local: LocalServer
     model: str = ""
     """The model to ask for; empty is the endpoint's own."""
+    is_endpoint_typed: bool = False
+    """Whether the endpoint was named at the start, and so beats the one of the session that is opened."""
     problems: tuple[StorageError, ...] = ()
     """What was wrong with the person's files, to be told once."""
     commands: CommandTable = OWN_KEYS
@@ -60,6 +62,7 @@ class Services:
             endpoint=endpoint_for(endpoint or config.config.endpoint, api_key_env, endpoints),
             local=LocalServer(environment),
             model=model,
+            is_endpoint_typed=bool(endpoint),
             problems=(*config.problems, *endpoints.problems, *commands.problems),
             commands=commands,
         )

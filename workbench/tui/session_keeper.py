@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
-from workbench.domain.session import Draft, Session
+from workbench.domain.session import Draft, Session, Turn
 
 if TYPE_CHECKING:
     from workbench.storage.session_store import OpenedSession, SessionStore
@@ -190,6 +190,20 @@ class SessionKeeper:
         store = self._store
         if store is not None:
             self._attempt(lambda _: store.close())
+
+    @property
+    def session(self) -> Session:
+        """The session that is open; to be read only."""
+        return self._session
+
+    async def keep_turns(self, turns: tuple[Turn, ...], template: str) -> bool:
+        """Keep the conversation with the session; whether that was possible."""
+        if self._working is not None:
+            await self._working
+        self._session.turns, self._session.template = turns, template
+        if not self._may_write:
+            return False
+        return await asyncio.to_thread(self._attempt, lambda store: store.keep_turns(turns, template))
 
     async def rename(self, title: str) -> bool:
         """Give the session a name and save it whole; whether that was possible."""

@@ -71,13 +71,18 @@ class ChatScreen(Screen[None]):
         styles: TokenStyles,
         on_begin: Callable[[Run], None],
         on_end: Callable[[Run], None],
+        on_turns: Callable[[], object],
     ) -> None:
-        """`on_begin` is told each run before it is sent, `on_end` when it has ended, however it did."""
+        """`on_begin` is told each run before it is sent, `on_end` when it has ended, however it did.
+
+        `on_turns` is told whenever the conversation has changed.
+        """
         super().__init__()
         self.chat = chat
         self._styles = styles
         self._on_begin = on_begin
         self._on_end = on_end
+        self._on_turns = on_turns
         self._runs = RunController(chat.services, self._ended)
         self._problem = ""
 
@@ -91,7 +96,8 @@ class ChatScreen(Screen[None]):
         yield KeyRow(Where.CHAT)
 
     def on_mount(self) -> None:
-        """Begin an empty conversation."""
+        """Show the conversation so far."""
+        self._show_turns()
         self.composer.border_title = Content("Say")
         self.query_one("#preview").border_title = Content("The exact prompt")
         self.composer.focus()
@@ -168,6 +174,7 @@ class ChatScreen(Screen[None]):
 
     def _ended(self, run: Run) -> None:
         self._on_end(run)
+        self._on_turns()
         if self.is_attached:
             self._show_turns()
 
@@ -187,6 +194,7 @@ class ChatScreen(Screen[None]):
         said = self.chat.take_back()
         if not self.composer.text:
             self.composer.text = said
+        self._on_turns()
         self._show_turns()
 
     def action_template(self) -> None:

@@ -106,7 +106,14 @@ class DraftScreen(FrameScreen):
         if words := offer(self.services):
             self.notify(words, markup=False, timeout=10)
         if self.session_path is not None:
-            self.call_after_refresh(self.open_session, self.session_path)
+            self.call_after_refresh(self._begin_with_session, self.session_path)
+
+    async def _begin_with_session(self, path: Path) -> None:
+        await self.open_session(path)
+        if self.services.is_endpoint_typed:
+            self.use_endpoint(self.services.endpoint)
+        if self.services.model:
+            self.use_model(self.services.model)
 
     async def aclose(self) -> None:
         """Write everything and let go of the session; `session_path` is where it is."""

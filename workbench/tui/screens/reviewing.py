@@ -85,6 +85,12 @@ class ReviewScreen(PresetScreen):
             parameters = self.parameters.parameters.set("n", None).set("best_of", None)
             draft = Request(TextPrompt(""), self.asked_model, parameters)
             chat = ChatSession(self.services, self.endpoint, draft)
-            self.app.push_screen(ChatScreen(chat, self._token_styles, self.keeper.began, self._compared))
+            chat.resume(self.keeper.session)
+
+            def keep() -> None:
+                self.run_worker(self.keeper.keep_turns(chat.turns, chat.template), group="turns")
+
+            screen = ChatScreen(chat, self._token_styles, self.keeper.began, self._compared, keep)
+            self.app.push_screen(screen)
 
         self.attempt(begin)
