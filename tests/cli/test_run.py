@@ -53,6 +53,12 @@ async def workbench(*argv: str, environment: Mapping[str, str] | None = None) ->
     return Done(process.returncode, out, err.decode())
 
 
+async def test_the_version_is_a_result() -> None:
+    done = await workbench("--version")
+    assert (done.status, done.err) == (0, "")
+    assert done.out.startswith(b"workbench 0.")
+
+
 async def test_the_text_goes_exactly_to_a_pipe_and_nothing_else_does() -> None:
     text = "a\r\n\x1b[31m\u2028 é😀\t"
     async with serving(answering(event(text, finish_reason="stop") + DONE)) as server:

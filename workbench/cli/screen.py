@@ -62,7 +62,8 @@ class _Version(argparse.Action):
     ) -> None:
         from importlib.metadata import version
 
-        parser.exit(message=f"workbench {version('completion-workbench')}\n")
+        print(f"workbench {version('completion-workbench')}")
+        parser.exit()
 
 
 def _parser() -> argparse.ArgumentParser:
