@@ -9,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.domain.builders import choice_of, piece, run_of
-from workbench.domain.choice import Alternative, Token
 from workbench.domain.figures import (
     coverage,
     distinct,
     entropy,
-    listed_logprobs,
     mean_logprob,
     perplexity,
     probability,
@@ -72,11 +70,6 @@ def test_probability_never_leaves_its_range() -> None:
     assert probability(None) is None
     assert probability(1e-9) == 1
     assert probability(-1.0) == exp(-1.0)
-
-
-def test_an_unlisted_token_counts_among_the_listed() -> None:
-    token = Token(0, 0, "a", -3.0, 0, None, None, (Alternative("b", -1.0), Alternative("c", None)))
-    assert listed_logprobs(token) == [-1.0, -3.0]
 
 
 def test_speed_leaves_the_first_tokens_wait_out() -> None:

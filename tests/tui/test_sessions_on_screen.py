@@ -15,6 +15,7 @@ from tests.domain.builders import choice_of, run_of
 from tests.tui.scripted import answer, logprob_event, until, workbench
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.run import Outcome
+from workbench.domain.session import Draft
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.naming import Naming
@@ -184,3 +185,21 @@ async def test_another_title_given_elsewhere_is_shown() -> None:
         store.rename("tale")
         store.close()
         await until(pilot, lambda: app.main.header.session == "tale")
+
+
+async def test_the_draft_of_a_second_window_becomes_a_session_of_its_own() -> None:
+    async with workbench(answering(answer("a"))) as (app, pilot, _):
+        await run_once(app, pilot)
+        path = app.main.keeper.path
+        assert path is not None
+        second = SessionStore.open(path).store
+        second.save_draft(Draft(prompt="typed in the second window"))
+        second.close()
+    async with workbench(answering(answer("a"))) as (app, pilot, _):
+        await until(pilot, lambda: app.main.keeper.path == path)
+        await until(pilot, lambda: len(sessions()) == 2)
+    (other,) = {*sessions()} - {path}
+    opened = SessionStore.open(other)
+    opened.store.close()
+    assert opened.session.draft.prompt == "typed in the second window"
+    assert opened.session.title.startswith("draft beside")

@@ -10,11 +10,9 @@ import sys
 from collections.abc import Sequence
 
 from workbench.cli.commands import COMMANDS
+from workbench.cli.exit_status import ExitStatus
 from workbench.domain.display import visible
 from workbench.domain.errors import WorkbenchError
-
-OK, FAILED, BAD_ARGUMENTS, INTERRUPTED = 0, 1, 2, 130
-"""Exit statuses: complete or unfinished; error, truncated or different; bad arguments; Ctrl+C."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,13 +31,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _open_screen(arguments)
     except WorkbenchError as error:
         print(f"workbench: {visible(str(error))}", file=sys.stderr)
-        return FAILED
+        return ExitStatus.FAILED
     except BrokenPipeError:
         # The reader is gone; point the descriptor elsewhere so that the interpreter's last flush is quiet.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+        return ExitStatus.FAILED
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return ExitStatus.INTERRUPTED
 
 
 def _open_screen(arguments: Sequence[str]) -> int:

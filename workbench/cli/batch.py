@@ -13,14 +13,13 @@ from dataclasses import replace
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from workbench.cli.exit_status import ExitStatus
 from workbench.client.client import Client
 from workbench.domain.display import visible
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.run import Outcome, Run
 from workbench.runner.local_server import LocalServer
 from workbench.runner.many import Job, ManyRuns
-
-_OK, _FAILED, _INTERRUPTED = 0, 1, 130
 
 
 def add_batch_options(parser: argparse.ArgumentParser) -> None:
@@ -65,9 +64,9 @@ def ignore(run: Run) -> None:
 def batch_status(runs: Sequence[Run], interrupted: bool) -> int:
     """The exit status: 130 stopped, 1 where a run failed, else 0."""
     if interrupted:
-        return _INTERRUPTED
+        return ExitStatus.INTERRUPTED
     failed = any(run.outcome not in (Outcome.COMPLETE, Outcome.UNFINISHED) for run in runs)
-    return _FAILED if failed else _OK
+    return ExitStatus.FAILED if failed else ExitStatus.OK
 
 
 async def _execute(

@@ -17,6 +17,7 @@ from workbench.cli.arguments import (
     read_prompt,
 )
 from workbench.cli.batch import add_batch_options, batch_status, execute_batch, ignore, unanswered
+from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.sessions import open_for_writing
 from workbench.cli.tables import SUMMARY_HEADS, print_table, summary_cells
@@ -36,8 +37,6 @@ from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoin
 from workbench.storage.folders import Folders
 from workbench.storage.presets import load_presets
 from workbench.storage.prompt_sets import read_prompts
-
-_BAD_ARGUMENTS = 2
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +60,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     try:
         prompts = _prompts(arguments)
         endpoint = endpoint_for(arguments.endpoint or LOCAL, arguments.api_key_env, endpoints)
-        presets = [_preset(name, folders) for name in arguments.preset]
+        presets = _presets(arguments.preset, folders)
         if len(presets) < 2:
             raise BadValueError("a comparison needs at least two presets", hint="Repeat --preset NAME.")
         typed, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
@@ -77,7 +76,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if problems:
         for told in dict.fromkeys(explain(wrong, endpoint.limits) for wrong in problems):
             print(f"{parser.prog}: error: {told}", file=sys.stderr)
-        return _BAD_ARGUMENTS
+        return ExitStatus.BAD_ARGUMENTS
     with open_for_writing(arguments.session) as store:
         done = store.session.runs if store is not None else ()
         jobs = compare_again(prompts, columns, done, any_seed=arguments.any_seed)
@@ -98,11 +97,12 @@ def _prompts(arguments: argparse.Namespace) -> tuple[Prompt, ...]:
     return single_prompts(read_prompt(arguments))
 
 
-def _preset(name: str, folders: Folders) -> Preset:
-    presets = load_presets(folders).presets
-    if name not in presets:
-        raise BadValueError(f"there is no preset named {name!r}", hint=f"Known: {', '.join(presets)}.")
-    return presets[name]
+def _presets(names: Sequence[str], folders: Folders) -> list[Preset]:
+    known = load_presets(folders).presets
+    for name in names:
+        if name not in known:
+            raise BadValueError(f"there is no preset named {name!r}", hint=f"Known: {', '.join(known)}.")
+    return [known[name] for name in names]
 
 
 def _column(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from workbench.cli.exit_status import ExitStatus
 from workbench.cli.sessions import choose_runs, read_session
 from workbench.client.urls import normalise
 from workbench.domain.display import visible
@@ -22,7 +23,6 @@ from workbench.storage.export import KEY_VARIABLE, to_curl, to_json_lines, to_ma
 from workbench.storage.export_pictures import to_html, to_svg
 from workbench.storage.folders import Folders
 
-_OK = 0
 _OF_SESSIONS: Mapping[str, Callable[[Session], str]] = {
     "markdown": to_markdown,
     "jsonl": lambda session: to_json_lines(session.runs),
@@ -58,12 +58,12 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     text = _exported(session, runs, arguments)
     if not arguments.output:
         _print(text)
-        return _OK
+        return ExitStatus.OK
     target = Path(arguments.output)
     if target.exists() and target.samefile(arguments.file):
         parser.error("--output names the session itself, which would be lost")
     write_atomically(target, text.encode("utf-8", "replace"))
-    return _OK
+    return ExitStatus.OK
 
 
 def _exported(session: Session, runs: Sequence[Run], arguments: argparse.Namespace) -> str:

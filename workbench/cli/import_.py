@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from workbench.cli.exit_status import ExitStatus
 from workbench.cli.sessions import open_for_writing
 from workbench.client.urls import normalise
 from workbench.domain.display import visible
@@ -17,8 +18,6 @@ from workbench.storage.endpoints import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.storage.imports import CurlCommand, curl_from_text, runs_from_json_lines
 from workbench.storage.session_store import SessionStore
-
-_OK = 0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +54,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         if added < len(runs):
             told += "; the others were there already"
     print(f"{visible(arguments.session)}: {told}")
-    return _OK
+    return ExitStatus.OK
 
 
 def _draft(command: CurlCommand) -> Draft:

@@ -10,6 +10,7 @@ from math import inf
 
 from workbench.cli.arguments import add_endpoint_options
 from workbench.cli.batch import execute_batch, ignore
+from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import Printer, print_json
 from workbench.cli.sessions import choose_runs, read_session
 from workbench.domain.choice import Token
@@ -23,8 +24,6 @@ from workbench.runner.many import Job
 from workbench.runner.replay import Replay
 from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
-
-_OK, _DIFFERENT, _INTERRUPTED = 0, 1, 130
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +69,7 @@ async def _replay(runs: Sequence[Run], speed: float) -> int:
         printer.finish()
         if recorded is not runs[-1]:
             print("\n", flush=True)
-    return _OK
+    return ExitStatus.OK
 
 
 def _check(runs: Sequence[Run], arguments: argparse.Namespace) -> int:
@@ -100,8 +99,8 @@ def _check(runs: Sequence[Run], arguments: argparse.Namespace) -> int:
             if arguments.times > 1:
                 print(f"{recorded.id[:8]}  {visible(describe_repeats(group))}")
     if interrupted:
-        return _INTERRUPTED
-    return _OK if all(check.identical for check in checks) else _DIFFERENT
+        return ExitStatus.INTERRUPTED
+    return ExitStatus.OK if all(check.identical for check in checks) else ExitStatus.FAILED
 
 
 def _endpoint(recorded: Run, arguments: argparse.Namespace, endpoints: EndpointList) -> Endpoint:

@@ -26,6 +26,7 @@ from workbench.cli.chat import (
     read_conversation,
     read_variables,
 )
+from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import Printer, print_failure, print_json, run_to_json
 from workbench.cli.sessions import open_for_writing
 from workbench.client.client import Client
@@ -43,8 +44,6 @@ from workbench.runner.local_server import LocalServer
 from workbench.storage.endpoints import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.storage.session_store import SessionStore
-
-_OK, _FAILED, _BAD_ARGUMENTS, _INTERRUPTED = 0, 1, 2, 130
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +71,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.print_usage(sys.stderr)
         for wrong in problems:
             print(f"{parser.prog}: error: {explain(wrong, endpoint.limits)}", file=sys.stderr)
-        return _BAD_ARGUMENTS
+        return ExitStatus.BAD_ARGUMENTS
     request = Request(prompt, arguments.model or endpoint.model, parameters)
     one = Run(request, endpoint.name)
     with open_for_writing(arguments.session) as store:
@@ -84,8 +83,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if one.error is not None:
         print_failure(one.error)
     if interrupted:
-        return _INTERRUPTED
-    return _OK if one.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED) else _FAILED
+        return ExitStatus.INTERRUPTED
+    return ExitStatus.OK if one.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED) else ExitStatus.FAILED
 
 
 def _read_input(arguments: argparse.Namespace) -> tuple[Conversation | None, Prompt]:

@@ -8,13 +8,12 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json
 from workbench.domain.display import one_line, visible
 from workbench.domain.json_values import JsonValue
 from workbench.storage.folders import Folders
 from workbench.storage.library import Library, Listed
-
-_OK = 0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +39,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     else:
         which = "no session matches" if arguments.search else "no sessions yet"
         print(f"workbench: {which} in {visible(str(library.folder))}", file=sys.stderr)
-    return _OK
+    return ExitStatus.OK
 
 
 def _row(one: Listed) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from workbench.cli.arguments import (
     read_prompt,
 )
 from workbench.cli.batch import add_batch_options, batch_status, execute_batch, ignore, unanswered
+from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.run import find_endpoint
 from workbench.cli.sessions import open_for_writing
@@ -31,7 +32,6 @@ from workbench.domain.values import format_value
 from workbench.runner.many import Job
 from workbench.runner.resuming import sweep_again
 
-_BAD_ARGUMENTS = 2
 _MOST_AXES = 2
 
 
@@ -74,12 +74,12 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if problems:
         for wrong in problems:
             print(f"{parser.prog}: error: {explain(wrong, endpoint.limits)}", file=sys.stderr)
-        return _BAD_ARGUMENTS
+        return ExitStatus.BAD_ARGUMENTS
     sweep = Sweep(Request(prompt, arguments.model or endpoint.model, parameters), axes, arguments.repeats)
     with open_for_writing(arguments.session) as store:
         jobs = sweep_again(sweep, endpoint, store.session.runs if store is not None else ())
         if not _confirmed(unanswered(jobs, arguments.session), endpoint, arguments.yes):
-            return _BAD_ARGUMENTS
+            return ExitStatus.BAD_ARGUMENTS
         on_end = store.finish if store is not None else ignore
         interrupted = execute_batch(jobs, dict(os.environ), arguments, on_end)
     runs = [job.run for job in jobs]

@@ -8,7 +8,7 @@ from math import exp
 
 from workbench.domain.choice import Choice, Token
 from workbench.domain.parameters import PARAMETERS
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Parameters
 from workbench.domain.values import format_value
 
 
@@ -80,8 +80,3 @@ def distinguishing(parameters: Sequence[Parameters]) -> tuple[tuple[str, ...], .
 def in_table_order(names: set[str]) -> list[str]:
     """Field names in the parameter table's order."""
     return [field.name for field in PARAMETERS if field.name in names]
-
-
-def same_question(requests: Sequence[Request]) -> bool:
-    """Whether all requests have one prompt."""
-    return all(request.prompt == requests[0].prompt for request in requests[1:])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import exp, fsum, isnan, log
 
-from workbench.domain.choice import Choice, Token
+from workbench.domain.choice import Choice
 from workbench.domain.run import Run
 
 
@@ -60,14 +60,6 @@ def entropy(alternatives: Iterable[float]) -> float | None:
     else:
         shares = [share / total for share in shares]
     return max(-fsum(share * log(share) for share in shares if share > 0), 0.0)
-
-
-def listed_logprobs(token: Token) -> list[float]:
-    """The logprobs of a token's alternatives, with its own where the endpoint did not list it."""
-    listed = [one.logprob for one in token.alternatives if one.logprob is not None]
-    if not token.is_listed and token.logprob is not None:
-        listed.append(token.logprob)
-    return listed
 
 
 def completion_logprobs(choice: Choice) -> Sequence[float]:

@@ -10,3 +10,12 @@ JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping
 
 JsonObject: TypeAlias = Mapping[str, JsonValue]
 """A JSON object."""
+
+
+def holds_null(value: JsonValue) -> bool:
+    """Whether there is a null anywhere in a value; TOML has none."""
+    if isinstance(value, Mapping):
+        return any(map(holds_null, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(holds_null, value))
+    return value is None

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import tomli_w
 
 from workbench.domain.errors import BadValueError, StorageError
-from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.json_values import JsonObject, JsonValue, holds_null
 from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters
 from workbench.storage.atomic import write_atomically
@@ -125,7 +125,7 @@ def write_preset(preset: Preset) -> bytes:
         if text:
             table[name] = text
     extra = dict(preset.parameters.extra)
-    if extra and _holds_null(extra):
+    if extra and holds_null(extra):
         table["extra"] = json.dumps(extra, ensure_ascii=False)
     if parameters := preset.parameters.to_json():
         table["parameters"] = parameters
@@ -265,11 +265,3 @@ def _free_file(folders: Folders, name: str) -> Path:
     while path.exists():
         path, number = folder / f"{stem}-{number}.toml", number + 1
     return path
-
-
-def _holds_null(value: JsonValue) -> bool:
-    if isinstance(value, Mapping):
-        return any(map(_holds_null, value.values()))
-    if isinstance(value, (list, tuple)):
-        return any(map(_holds_null, value))
-    return value is None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from workbench.domain.choice import Choice
 from workbench.domain.errors import BadValueError
-from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.json_values import JsonObject, JsonValue, holds_null
 from workbench.domain.prompt import Prompt, TextPrompt, prompt_from_json, prompt_to_json
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Failure, Outcome, Parent, Run, Usage
@@ -236,7 +236,7 @@ def _outcome(word: str) -> Outcome | None:
 
 def plain_table(table: JsonObject) -> tuple[dict[str, JsonValue], dict[str, str]]:
     """A JSON object as TOML can hold it, and apart from it, as JSON text, the keys that hold a null."""
-    plain = {key: value for key, value in table.items() if not _holds_null(value)}
+    plain = {key: value for key, value in table.items() if not holds_null(value)}
     rest = {key: json.dumps(_plain(value)) for key, value in table.items() if key not in plain}
     return plain, rest
 
@@ -250,14 +250,6 @@ def json_table(table: Mapping[str, object], as_json: Mapping[str, object] | None
         except ValueError as error:
             raise BadField(f"{key} is no JSON: {error}") from None
     return joined
-
-
-def _holds_null(value: JsonValue) -> bool:
-    if isinstance(value, Mapping):
-        return any(map(_holds_null, value.values()))
-    if isinstance(value, (list, tuple)):
-        return any(map(_holds_null, value))
-    return value is None
 
 
 def _plain(value: JsonValue) -> JsonValue:

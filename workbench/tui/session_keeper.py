@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -166,7 +167,7 @@ class SessionKeeper:
 
         Raises StorageError where the file cannot be read; the session stays then.
         """
-        opened = await asyncio.to_thread(_opened, path)
+        opened = await asyncio.to_thread(_opened, path, self._folder)
         await self.close()
         self._store, self._session = opened.store, opened.session
         self.read_only = opened.read_only
@@ -217,8 +218,22 @@ class SessionKeeper:
         return self._attempt(lambda store: store.rename(title))
 
 
-def _opened(path: Path) -> OpenedSession:
+def _opened(path: Path, folder: Path) -> OpenedSession:
     # As with the first save: no start without a session needs the store.
     from workbench.storage.session_store import SessionStore
 
-    return SessionStore.open(path)
+    opened = SessionStore.open(path)
+    if not opened.spare_drafts:
+        return opened
+    # What was typed in a second window is a session of its own from now on, so that neither draft is lost.
+    title = f"draft beside {opened.session.title or path.stem}"
+    try:
+        for draft in opened.spare_drafts:
+            spare = SessionStore.create(new_path(folder, datetime.now()), Session(title=title, draft=draft))
+            spare.save()
+            spare.close()
+    except StorageError as problem:
+        # They stay where they are, for the next start.
+        return replace(opened, notes=(*opened.notes, str(problem)))
+    opened.store.forget_spare_drafts()
+    return replace(opened, notes=(*opened.notes, f"kept as the session {title!r}"))

@@ -18,6 +18,7 @@ from textual.widgets import Static
 from workbench.domain.display import one_line
 from workbench.domain.prompt import prompt_to_editor
 from workbench.runner.comparison import Column
+from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
 from workbench.tui.comparison import Comparison
 from workbench.tui.screens.help import help_screen
@@ -102,6 +103,7 @@ class CompareScreen(Screen[Adopted | None]):
         self._shown = ""
 
     def compose(self) -> ComposeResult:
+        begin_at_size(self, self.app.size)
         yield Static(id="about")
         yield Static(id="tabs")
         pairs = zip(self._comparison.columns, self._comparison.runs, strict=True)

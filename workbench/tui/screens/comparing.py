@@ -12,6 +12,7 @@ from textual.app import App
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
+from workbench.domain.preset import Preset
 from workbench.domain.prompt import single_prompts
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
@@ -78,7 +79,7 @@ def choose_columns(
         if names is None:
             return
         try:
-            columns = [_column(name, draft) for name in names]
+            columns = [_column(loaded.presets.get(name), draft) for name in names]
             check_columns(columns)
         except BadValueError as problem:
             app.notify(str(problem), title="Nothing was sent", severity="error", markup=False)
@@ -88,12 +89,12 @@ def choose_columns(
     app.push_screen(SeveralPicker(title, items, first, least=least, most=MOST), taken)
 
 
-def _column(name: str, draft: Compared) -> Column:
+def _column(preset: Preset | None, draft: Compared) -> Column:
+    """The column of a preset, or of the panel as it is."""
     model = draft.request.model
-    if name == _DRAFT:
+    if preset is None:
         return Column("draft", draft.endpoint, model, _single(draft.request.parameters))
-    preset = load_presets(draft.services.folders).presets[name]
-    parameters = _single(preset.applied_to(draft.request.parameters))
+    name, parameters = preset.name, _single(preset.applied_to(draft.request.parameters))
     if not preset.endpoint or preset.endpoint == draft.endpoint.name:
         return Column(name, draft.endpoint, preset.model or model, parameters, name)
     endpoint = endpoint_for(preset.endpoint, None, draft.services.endpoints)

@@ -14,6 +14,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
+from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.command_table import OWN_KEYS, CommandTable
 from workbench.tui.commands import BY_ID, Where, bindings_for, commands_at
 from workbench.tui.screens.help import can_be_done, help_screen, palette_screen
@@ -67,6 +68,7 @@ class FrameScreen(Screen[None]):
         self._token_styles = styles
 
     def compose(self) -> ComposeResult:
+        begin_at_size(self, self.app.size)
         yield Header()
         with Horizontal(id="panes"):
             with Container(id="work"):

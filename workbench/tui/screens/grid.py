@@ -20,6 +20,7 @@ from workbench.domain.display import one_line
 from workbench.domain.summary import Measure
 from workbench.runner.comparison import Column
 from workbench.tui.bars import bar_chart
+from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
 from workbench.tui.comparison import Comparison
 from workbench.tui.grid import Grid
@@ -72,6 +73,7 @@ class GridScreen(Screen[Column | None]):
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
+        begin_at_size(self, self.app.size)
         yield Static(id="about")
         yield DataTable(cursor_foreground_priority="renderable")
         yield Static(id="plot")

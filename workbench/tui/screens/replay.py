@@ -20,6 +20,7 @@ from workbench.domain.reading import Mode
 from workbench.domain.run import Run
 from workbench.runner.replay import Replay
 from workbench.tui.blocks import sections_of
+from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
 from workbench.tui.screens.help import help_screen
 from workbench.tui.token_styles import TokenStyles
@@ -95,6 +96,7 @@ class ReplayScreen(Screen[None]):
         self.replay = Replay(recorded, speed)
 
     def compose(self) -> ComposeResult:
+        begin_at_size(self, self.app.size)
         yield Static(id="about")
         with Horizontal(id="stage"):
             yield TokenView(token_styles=self._styles, classes="pane")

@@ -20,6 +20,7 @@ from textual.widgets.option_list import Option
 from workbench.domain.display import one_line, visible
 from workbench.domain.errors import StorageError
 from workbench.storage.library import Deleted, Library, Listed
+from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
 from workbench.tui.screens.help import help_screen
 from workbench.tui.screens.naming import Naming
@@ -90,6 +91,7 @@ class SessionsScreen(Screen[Path]):
         """The sessions that match, as the list shows them."""
 
     def compose(self) -> ComposeResult:
+        begin_at_size(self, self.app.size)
         yield Static(Content("Sessions"), id="about")
         yield Input(placeholder="type to find by title, tag, prompt or answer", select_on_focus=False)
         with Container(id="both"):

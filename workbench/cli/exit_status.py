@@ -1,0 +1,18 @@
+"""What a command tells the shell that started it."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitStatus(IntEnum):
+    """Exit statuses of all commands."""
+
+    OK = 0
+    """Done; an answer that is complete or unfinished; a check that found nothing different."""
+    FAILED = 1
+    """An error, a truncated answer, or a check that found a difference."""
+    BAD_ARGUMENTS = 2
+    """Bad arguments, each named on standard error."""
+    INTERRUPTED = 130
+    """Stopped by Ctrl+C; what came is kept."""
