@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widgets import Static, TextArea
 
 from workbench.chat.rendered import Rendered
@@ -84,7 +85,7 @@ class ChatScreen(Screen[None]):
         self._on_end = on_end
         self._on_turns = on_turns
         self._runs = RunController(chat.services, self._ended)
-        self._problem = ""
+        self._frames: Timer | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(id="about")
@@ -101,7 +102,8 @@ class ChatScreen(Screen[None]):
         self.composer.border_title = Content("Say")
         self.query_one("#preview").border_title = Content("The exact prompt")
         self.composer.focus()
-        self.set_interval(1 / _FRAMES_A_SECOND, self._frame)
+        self._frames = self.set_interval(1 / _FRAMES_A_SECOND, self._frame, pause=True)
+        self._show_about()
 
     async def on_unmount(self) -> None:
         """Stop what streams, and end the process that renders."""
@@ -112,6 +114,10 @@ class ChatScreen(Screen[None]):
 
     def _frame(self) -> None:
         self.view.pull()
+        self._show_about()
+
+    def on_resize(self) -> None:
+        """Spread the first row over the new width."""
         self._show_about()
 
     def _show_about(self) -> None:
@@ -147,7 +153,6 @@ class ChatScreen(Screen[None]):
         ]
 
     def _tell(self, problem: str) -> None:
-        self._problem = problem
         self.set_class(bool(problem), "-failed")
         self.query_one("#problem", Static).update(Content(visible(problem)))
 
@@ -171,12 +176,17 @@ class ChatScreen(Screen[None]):
         self.composer.text = ""
         self._runs.start(exchange.run, self.chat.endpoint)
         self._show_turns()
+        if self._frames is not None:
+            self._frames.resume()
 
     def _ended(self, run: Run) -> None:
         self._on_end(run)
         self._on_turns()
+        if self._frames is not None:
+            self._frames.pause()
         if self.is_attached:
             self._show_turns()
+            self._frame()
 
     def action_stop(self) -> None:
         """Stop the answer, then close the preview, then leave; what came is kept."""
@@ -205,6 +215,7 @@ class ChatScreen(Screen[None]):
         def take(name: str | None) -> None:
             if name is not None:
                 self.chat.use_template("" if name == _OWN_TEMPLATE else name)
+                self._show_about()
                 self._preview_again()
 
         self.app.push_screen(Picker("Template", items), take)
