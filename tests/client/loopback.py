@@ -136,7 +136,8 @@ async def serving(handler: Handler) -> AsyncGenerator[Loopback]:
             leaving = asyncio.create_task(_watch(reader, received))
             tasks.add(leaving)
             await handler(received, writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            # The client left, or the server is being ended: the streams' own callback takes neither quietly.
             pass
         finally:
             writer.close()

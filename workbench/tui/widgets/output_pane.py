@@ -25,6 +25,9 @@ from workbench.tui.widgets.error_block import ErrorBlock
 from workbench.tui.widgets.sparkline import Sparkline
 from workbench.tui.widgets.token_view import TokenView
 
+FIGURES_EVERY = 8
+"""How many looks for new tokens go by from one showing of the figures to the next."""
+
 
 class OutputPane(Vertical):
     """Shows runs as they grow; tells what a person wants done with a token or an answer."""
@@ -108,6 +111,8 @@ class OutputPane(Vertical):
         self._styles = styles
         self._runs: list[Run] = []
         self._shown = 0
+        self._pulls = 0
+        self._is_stale = False
         self.border_title = "Output"
 
     def compose(self) -> ComposeResult:
@@ -161,7 +166,10 @@ class OutputPane(Vertical):
         if len(run.choices) != self._shown:
             self._shown = len(run.choices)
             self._show_choices(run)
-        if self.view.pull():
+        self._is_stale |= self.view.pull()
+        self._pulls += 1
+        # Figures stand in the frame, and another frame draws the whole pane again.
+        if self._is_stale and self._pulls % FIGURES_EVERY == 0:
             self._show_figures()
 
     def end(self, run: Run) -> None:
@@ -195,6 +203,7 @@ class OutputPane(Vertical):
                 return
 
     def _show_figures(self) -> None:
+        self._is_stale = False
         self.border_subtitle = Content(figures_of(self._runs[-1])) if self._runs else ""
         self._show_bars()
 
