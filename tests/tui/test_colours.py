@@ -132,6 +132,12 @@ def test_the_screens_own_colours_can_be_read_on_background_and_panel(theme: Work
 
 
 @every_theme
+def test_a_frame_without_the_focus_can_be_seen(theme: WorkbenchTheme) -> None:
+    colours = theme.theme.to_color_system().generate()
+    assert contrast(Color.parse(colours["border-blurred"]), Color.parse(colours["background"])) >= 1.7
+
+
+@every_theme
 def test_what_is_sure_lies_on_the_themes_own_background(theme: WorkbenchTheme) -> None:
     assert token_styles(theme, ColourDepth.TRUE).levels[0].bgcolor is None
     assert level_colours(theme)[0] == theme.background

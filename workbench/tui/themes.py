@@ -24,6 +24,8 @@ _ANSI_VARIABLES = {"ansi-background": "ansi_default", "ansi-foreground": "ansi_d
 """What Textual's own stylesheets ask of such a theme, and fail without."""
 _OPTIONAL_COLOURS = ("secondary", "warning", "error", "success", "accent", "surface", "panel", "boost")
 _MAY_BE_CLEAR = frozenset({"boost"})
+_FRAME_SHARE = 0.35
+"""How much of the foreground is in a frame without the focus."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ def read_theme(path: Path) -> WorkbenchTheme:
         foreground=required["foreground"],
         dark=dark,
         luminosity_spread=spread,
-        variables={**(_ANSI_VARIABLES if is_ansi else {}), **variables},
+        variables={**(_ANSI_VARIABLES if is_ansi else _frame(required)), **variables},
         ansi=is_ansi,
         secondary=optional["secondary"],
         warning=optional["warning"],
@@ -207,6 +209,12 @@ def _tokens(table: Table, is_ansi: bool) -> tuple[Color | None, tuple[Color, ...
         inner.complain("levels", "must be different colours")
     inner.close()
     return (Color.parse(hue) if hue and not table.problems else None), tuple(levels)
+
+
+def _frame(colours: Mapping[str, str | None]) -> dict[str, str]:
+    """A frame that can be seen on the background, for a theme that names none; Textual's own hardly can."""
+    background, foreground = (Color.parse(colours[name] or "") for name in ("background", "foreground"))
+    return {"border-blurred": background.blend(foreground, _FRAME_SHARE).hex}
 
 
 def _variables(table: Table, is_ansi: bool) -> dict[str, str]:

@@ -47,7 +47,7 @@ class ChatScreen(Screen[None]):
     ChatScreen.-previewing #preview { display: block; }
     ChatScreen #problem { height: auto; display: none; padding: 0 1; color: $text-error; }
     ChatScreen.-failed #problem { display: block; }
-    ChatScreen #composer { height: 5; border: round $panel-lighten-2; }
+    ChatScreen #composer { height: 5; border: round $border-blurred; }
     ChatScreen #composer:focus { border: round $accent; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [

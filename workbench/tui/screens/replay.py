@@ -42,7 +42,7 @@ class ReplayScreen(Screen[None]):
     ReplayScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     ReplayScreen #stage { height: 1fr; }
     ReplayScreen .pane {
-        border: round $panel-lighten-2; border-title-color: $text-muted; border-subtitle-color: $text-muted;
+        border: round $border-blurred; border-title-color: $text-muted; border-subtitle-color: $text-muted;
         border-title-style: bold; background: $background;
     }
     ReplayScreen .pane:focus { border: round $accent; border-title-color: $foreground; }

@@ -39,14 +39,14 @@ class SessionsScreen(Screen[Path]):
     SessionsScreen Input, SessionsScreen Input:focus { border: none; height: 1; padding: 0 1; }
     SessionsScreen #both { layout: horizontal; height: 1fr; }
     SessionsScreen OptionList, SessionsScreen OptionList:focus {
-        border: round $panel-lighten-2; width: 3fr; height: 1fr; padding: 0; background: $background;
+        border: round $border-blurred; width: 3fr; height: 1fr; padding: 0; background: $background;
         text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size-vertical: 1;
     }
     SessionsScreen OptionList > .option-list--option-highlighted {
         background: $accent; color: $background; text-style: bold;
     }
     SessionsScreen VerticalScroll {
-        border: round $panel-lighten-2; width: 2fr; height: 1fr; padding: 0 1; background: $background;
+        border: round $border-blurred; width: 2fr; height: 1fr; padding: 0 1; background: $background;
     }
     SessionsScreen #preview { width: 1fr; height: auto; }
     SessionsScreen.-narrow #both { layout: vertical; }

@@ -30,7 +30,7 @@ class CompareColumn(Container):
 
     DEFAULT_CSS = """
     CompareColumn {
-        border: round $panel-lighten-2; border-title-color: $text-muted; border-subtitle-color: $text-muted;
+        border: round $border-blurred; border-title-color: $text-muted; border-subtitle-color: $text-muted;
         border-title-style: bold; padding: 0 1; background: $background; layout: vertical;
     }
     CompareColumn:focus-within { border: round $accent; border-title-color: $foreground; }
