@@ -123,6 +123,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("save", ("ctrl+s",), "Save", "Name the session and save it.", footer=12),
     Command("sessions", ("ctrl+o",), "Sessions", "Open another session.", footer=13),
     Command("new", ("ctrl+n",), "New", "Begin a new session; this one stays saved.", footer=11),
+    Command("undo", ("ctrl+z", "u"), "Undo", "Take back the last change, whichever pane it was made in."),
+    Command("redo", ("ctrl+y", "U"), "Redo", "Make again what was taken back last."),
     Command("edit_prompt", ("f9",), "Editor", "Edit the prompt in $EDITOR.", footer=14),
     Command("quit", ("ctrl+q",), "Quit", "Leave; asks only while something streams.", footer=10),
     Command("choose_endpoint", ("ctrl+t",), "Endpoint", "Choose where requests are sent.", footer=8),
@@ -198,7 +200,6 @@ COMMANDS: tuple[Command, ...] = (
         "The answer joins the prompt and runs on; u takes it back.",
         Where.OUTPUT,
     ),
-    Command("undo_continue", ("u",), "Undo", "Take the last continue back out of the prompt.", Where.OUTPUT),
     Command(
         "cycle_colour", ("c",), "Colour", "Colour by probability, entropy, rank, or not at all.", Where.OUTPUT
     ),
@@ -338,8 +339,9 @@ def commands_at(where: Where) -> Iterator[Command]:
     return (command for command in COMMANDS if command.where is where)
 
 
-# A printable key must reach a text field that has the focus; all others win over the field's own.
-_PRINTABLE = frozenset({"question_mark", "colon"})
+# A printable key must reach a text field that has the focus, and so must those of its own undo; all others
+# win over the field's own.
+_OF_FIELDS = frozenset({"question_mark", "colon", "escape", "ctrl+z", "ctrl+y", "u", "U"})
 
 
 def bindings_for(commands: Iterable[Command]) -> list[Binding]:
@@ -352,7 +354,7 @@ def bindings_for(commands: Iterable[Command]) -> list[Binding]:
             tooltip=command.help,
             show=False,
             id=command.id,
-            priority=command.where is Where.ANYWHERE and key not in _PRINTABLE and key != "escape",
+            priority=command.where is Where.ANYWHERE and key not in _OF_FIELDS,
         )
         for command in commands
         if not command.is_own

@@ -13,6 +13,7 @@ from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session, Turn
+from workbench.tui.changes import Changes
 
 if TYPE_CHECKING:
     from workbench.storage.session_store import OpenedSession, SessionStore
@@ -41,6 +42,10 @@ class SessionKeeper:
         self._ended: list[Run] = []
         self._told = ""
         self.read_only = False
+        self.changes = Changes()
+        """What a person did to the session and may take back; forgotten when another one is opened."""
+        self.noted = Draft()
+        """The draft as the newest of the changes left it."""
 
     @property
     def path(self) -> Path | None:
@@ -62,7 +67,7 @@ class SessionKeeper:
 
     def begin_with(self, draft: Draft) -> None:
         """Take a draft as what the session holds already."""
-        self._session.draft = draft
+        self._session.draft = self.noted = draft
         self._draft = None
 
     def edited(self, draft: Draft) -> None:
@@ -186,6 +191,7 @@ class SessionKeeper:
         await asyncio.to_thread(self._close)
         self._store, self._session = None, Session()
         self._draft, self._streaming, self._ended, self.read_only = None, None, [], False
+        self.changes.clear()
 
     def _close(self) -> None:
         store = self._store

@@ -114,6 +114,8 @@ class DraftScreen(FrameScreen):
             self.use_endpoint(self.services.endpoint)
         if self.services.model:
             self.use_model(self.services.model)
+        # What was typed at the start is no change that could be taken back.
+        self.keeper.noted = self.draft
 
     async def aclose(self) -> None:
         """Write everything and let go of the session; `session_path` is where it is."""

@@ -44,7 +44,6 @@ class MainScreen(BatchScreen):
         self._first_mode = mode
         self._runs = RunController(services, self._run_ended)
         self._frames: Timer | None = None
-        self._undo: list[Prompt] = []
 
     async def on_mount(self) -> None:
         """Get ready to look for tokens."""
@@ -106,6 +105,7 @@ class MainScreen(BatchScreen):
         self.app.push_screen(Question(cost, "send", "do not send"), answered)
 
     def _send(self, request: Request, parent: Parent | None) -> None:
+        self.note_draft()
         preset = self.preset_of(request.parameters)
         run = Run(request, self.endpoint.name, parent=parent, preset=preset)
         self.output.begin(run)
@@ -166,17 +166,11 @@ class MainScreen(BatchScreen):
     def _continue(self, event: OutputPane.Continued) -> None:
         def join_and_send() -> None:
             branch = continue_after(event.run, event.choice)
-            before = self.prompt.prompt
             self._run_branch(*branch)
-            self._undo.append(before)
-            self.prompt.set_prompt(branch.prompt)
+            with self.changing("the answer that joined the prompt"):
+                self.prompt.set_prompt(branch.prompt)
 
         self.attempt(join_and_send)
-
-    @on(OutputPane.UndoAsked)
-    def _undo_continue(self) -> None:
-        if self._undo:
-            self.prompt.set_prompt(self._undo.pop())
 
     # --- copying ---------------------------------------------------------------------------------------
 

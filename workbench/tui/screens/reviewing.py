@@ -10,12 +10,12 @@ from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.storage.endpoints import endpoint_for
-from workbench.tui.screens.presetting import PresetScreen
 from workbench.tui.screens.question import Question
+from workbench.tui.screens.undoing import UndoScreen
 from workbench.tui.widgets.output_pane import OutputPane
 
 
-class ReviewScreen(PresetScreen):
+class ReviewScreen(UndoScreen):
     """Opens the replay of a run, and its comparison with the same request sent again."""
 
     @on(OutputPane.ReplayAsked)

@@ -65,10 +65,6 @@ class OutputPane(Vertical):
         choice: Choice
 
     @dataclass
-    class UndoAsked(Message):
-        """The last continue is to be taken back."""
-
-    @dataclass
     class ReplayAsked(Message):
         """A run is to be played again."""
 
@@ -280,10 +276,6 @@ class OutputPane(Vertical):
         """Let the answer join the prompt and run on."""
         if (answer := self._answer()) is not None:
             self.post_message(self.Continued(*answer))
-
-    def action_undo_continue(self) -> None:
-        """Take the last continue back."""
-        self.post_message(self.UndoAsked())
 
     def action_replay(self) -> None:
         """Ask for the answer's run to be played again."""

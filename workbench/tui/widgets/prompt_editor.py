@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from textual import on
+from textual.actions import SkipAction
 from textual.app import SuspendNotSupported
 from textual.content import Content
 from textual.message import Message
@@ -70,6 +71,11 @@ class PromptEditor(ExactTextArea):
         self._use_kind(kind_of(prompt))
         self._replace_all(prompt_to_editor(prompt))
 
+    def put_back(self, kind: PromptKind, text: str) -> None:
+        """Show a text as it stood here before, of the kind that it was."""
+        self._use_kind(kind)
+        self._replace_all(text)
+
     def set_kind(self, kind: PromptKind) -> None:
         """Read the text as another kind of prompt; the text of one prompt of texts is written anew."""
         if kind is self._kind:
@@ -103,6 +109,18 @@ class PromptEditor(ExactTextArea):
         self.replace(text, self.document.start, self.document.end, maintain_selection_offset=False)
         self.history.checkpoint()
         self.move_cursor(self.document.end)
+
+    def action_undo(self) -> None:
+        """Take back what was typed; where nothing was, the key is the session's."""
+        if not self.history.undo_stack:
+            raise SkipAction
+        self.undo()
+
+    def action_redo(self) -> None:
+        """Type again what was taken back; where nothing was, the key is the session's."""
+        if not self.history.redo_stack:
+            raise SkipAction
+        self.redo()
 
     # --- what the frame says -----------------------------------------------------------------------------
 

@@ -1,0 +1,119 @@
+"""What was done to the session is taken back and made again, whichever pane it was done in."""
+
+from __future__ import annotations
+
+from tests.client.loopback import answering
+from tests.tui.scripted import answer, until, workbench
+from workbench.domain.prompt import PromptKind
+from workbench.domain.request import Parameters
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.changes import Change
+from workbench.tui.screens.popup import Picker
+
+ONE = answering(answer(" went", " in"))
+
+
+def toasts(app: WorkbenchApp) -> list[str]:
+    """What the toasts said."""
+    return [one.message for one in app._notifications]
+
+
+async def test_parameters_and_prompt_are_taken_back_from_any_pane_in_the_order_they_were_made() -> None:
+    async with workbench(ONE) as (app, pilot, _):
+        main = app.main
+        prompt, parameters = main.prompt.text, main.parameters.parameters
+        await pilot.press("end", *"!?", "f3")
+        main.parameters.go_to("temperature")
+        await pilot.press("plus")
+        stepped = main.parameters.parameters
+        assert (main.prompt.text, stepped != parameters) == (f"{prompt}!?", True)
+        await pilot.press("f4", "u")
+        await until(pilot, lambda: main.parameters.parameters == parameters)
+        assert main.prompt.text == f"{prompt}!?"
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: main.prompt.text == prompt)
+        await pilot.press("u")
+        await until(pilot, lambda: "There is nothing to take back." in toasts(app))
+        await pilot.press("ctrl+y", "U")
+        await until(pilot, lambda: main.parameters.parameters == stepped)
+        assert main.prompt.text == f"{prompt}!?"
+        assert "Taken back: temperature unset → 1" in toasts(app)
+        assert "Made again: the prompt" in toasts(app)
+
+
+async def test_the_editor_undoes_its_own_typing_and_then_what_was_done_elsewhere() -> None:
+    async with workbench(ONE) as (app, pilot, _):
+        main = app.main
+        prompt, parameters = main.prompt.text, main.parameters.parameters
+        await pilot.press("f3")
+        main.parameters.go_to("temperature")
+        await pilot.press("plus", "f2", "end", "x", "ctrl+z")
+        await until(pilot, lambda: main.prompt.text == prompt)
+        assert main.parameters.parameters != parameters
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: main.parameters.parameters == parameters)
+
+
+async def test_what_the_editor_took_back_is_not_taken_back_twice() -> None:
+    async with workbench(ONE) as (app, pilot, _):
+        main = app.main
+        prompt = main.prompt.text
+        await pilot.press("f4")
+        main.keeper.changes.record(Change("the first", lambda: None, lambda: None))
+        await pilot.press("f2", "end", "x", "f4")
+        await until(pilot, lambda: len(main.keeper.changes.done) == 2)
+        await pilot.press("f2", "ctrl+z", "f4", "u")
+        await until(pilot, lambda: "Taken back: the first" in toasts(app))
+        assert main.prompt.text == prompt
+
+
+async def test_letters_are_typed_in_a_text_and_undo_nothing() -> None:
+    async with workbench(ONE) as (app, pilot, _):
+        prompt = app.main.prompt.text
+        await pilot.press("end", "u", "U")
+        assert app.main.prompt.text == f"{prompt}uU"
+
+
+async def test_a_kind_and_a_model_chosen_in_popups_are_taken_back() -> None:
+    async with workbench(ONE) as (app, pilot, _):
+        main = app.main
+        main.do("choose_kind")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press(*"texts", "enter")
+        await until(pilot, lambda: main.prompt.kind is PromptKind.TEXTS)
+        await until(pilot, lambda: len(main.keeper.changes.done) == 1)
+        main.use_model("another")
+        main.do("undo")
+        await until(pilot, lambda: main.model == "")
+        assert main.prompt.kind is PromptKind.TEXTS
+        main.do("undo")
+        await until(pilot, lambda: main.prompt.kind is PromptKind.TEXT)
+
+
+async def test_a_preset_is_taken_back_with_its_name() -> None:
+    async with workbench(ONE) as (app, pilot, _):
+        main = app.main
+        before = main.draft
+        await pilot.press("ctrl+l")
+        await until(pilot, lambda: app.screen is not main)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: main.draft.preset != "" and app.screen is main)
+        applied = main.draft
+        await pilot.press("f4", "u")
+        await until(pilot, lambda: main.draft == before)
+        await pilot.press("U")
+        await until(pilot, lambda: main.draft == applied)
+        assert main.preset is not None
+
+
+async def test_another_session_has_nothing_to_take_back() -> None:
+    async with workbench(ONE) as (app, pilot, _):
+        main = app.main
+        await pilot.press("end", "x", "f4")
+        await until(pilot, lambda: bool(main.keeper.changes.done))
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: main.prompt.text == "")
+        main.do("undo")
+        await until(pilot, lambda: "There is nothing to take back." in toasts(app))
+        assert main.prompt.text == ""
+        assert main.parameters.parameters != Parameters()
