@@ -7,9 +7,11 @@ import json
 from pathlib import Path
 from typing import cast
 
-from tests.cli.test_run import workbench
+from tests.cli.test_run import start, workbench
 from tests.client.loopback import DONE, Handler, Received, event, head, serving
 from workbench.domain.json_values import JsonObject
+from workbench.domain.run import Outcome
+from workbench.storage.session_store import SessionStore
 
 
 def telling_temperature() -> Handler:
@@ -112,3 +114,35 @@ async def test_a_comparison_into_a_session_sends_only_what_it_has_not_answered(t
     assert "2 of 4 requests are answered already" in done.err
     assert [request.json["prompt"] for request in server.requests] == ["one", "one", "two", "two"]
     assert len({request.json["seed"] for request in server.requests}) == 1
+
+
+async def test_a_killed_sweep_keeps_what_was_answered_and_the_tokens_of_what_streamed(tmp_path: Path) -> None:
+    session = tmp_path / "killed.toml"
+
+    async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
+        text = str(received.json["temperature"])
+        is_last = text == "2.0"
+        writer.write(
+            head() + event(text, finish_reason=None if is_last else "stop") + (b"" if is_last else DONE)
+        )
+        await writer.drain()
+        if is_last:
+            await received.gone.wait()
+
+    def journals() -> bytes:
+        return b"".join(one.read_bytes() for one in tmp_path.glob(".*.run"))
+
+    async with serving(handle) as server:
+        process = await start(
+            *("sweep", "--prompt", "Once", "--vary", "temperature=0,1,2", "--yes"),
+            *("--endpoint", server.base_url, "--session", str(session)),
+        )
+        async with asyncio.timeout(30):
+            while b'"2.0"' not in journals():  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+            process.kill()
+            await process.communicate()
+    opened = SessionStore.open(session)
+    opened.store.close()
+    told = {run.ordered[0].text: run.outcome for run in opened.session.runs}
+    assert told == {"0.0": Outcome.COMPLETE, "1.0": Outcome.COMPLETE, "2.0": Outcome.TRUNCATED}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
@@ -15,6 +17,7 @@ from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
 from workbench.domain.parameters import ParameterValue
 from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome
+from workbench.storage.session_store import SessionStore
 from workbench.tui.alternative_rows import Row
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands import Where, commands_at
@@ -274,6 +277,20 @@ async def test_a_column_that_fails_says_why_and_the_others_go_on() -> None:
         assert outcomes == [Outcome.COMPLETE, Outcome.COMPLETE, Outcome.ERROR, Outcome.COMPLETE]
         await until(pilot, lambda: "no [b]such" in columns_of(app)[2].view.sections[0].figures)
         assert "\x1b" not in columns_of(app)[2].view.sections[0].figures
+
+
+async def test_what_streams_in_every_column_survives_a_kill(tmp_path: Path) -> None:
+    async with workbench(stuck(), (120, 40)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: all(column.run.tokens == 1 for column in columns_of(app)))
+        app.main.keeper.tick()
+        assert app.main.keeper.path is not None
+        # What a kill at this moment would leave behind.
+        left = shutil.copytree(app.main.keeper.path.parent, tmp_path / "left")
+        opened = SessionStore.open(left / app.main.keeper.path.name)
+        opened.store.close()
+        assert [run.ordered[0].text for run in opened.session.runs] == [" went"] * 4
+        assert {run.preset for run in opened.session.runs} == {one.column.preset for one in columns_of(app)}
 
 
 def test_rows_that_do_not_fit_join_the_rest_so_that_all_is_still_all() -> None:

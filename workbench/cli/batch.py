@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -18,8 +18,10 @@ from workbench.client.client import Client
 from workbench.domain.display import visible
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.run import Outcome, Run
+from workbench.runner.keeping import KeptRuns
 from workbench.runner.local_server import LocalServer
 from workbench.runner.many import Job, ManyRuns
+from workbench.storage.session_store import SessionStore
 
 
 def add_batch_options(parser: argparse.ArgumentParser) -> None:
@@ -37,15 +39,15 @@ def execute_batch(
     jobs: Sequence[Job],
     environment: MutableMapping[str, str],
     arguments: argparse.Namespace,
-    on_end: Callable[[Run], None],
+    store: SessionStore | None = None,
 ) -> bool:
     """Send all requests with a progress bar on standard error; True where Ctrl+C stopped them.
 
-    A run that has its outcome already is not sent. `on_end` is told each run that has ended, also of those
-    that were stopped midway.
+    A run that has its outcome already is not sent. `store` keeps every run that was sent, while it streams
+    and when it has ended, also where it was stopped midway.
     """
     waiting = [job for job in jobs if job.run.is_running]
-    return bool(waiting) and asyncio.run(_execute(waiting, environment, arguments, on_end))
+    return bool(waiting) and asyncio.run(_execute(waiting, environment, arguments, store))
 
 
 def unanswered(jobs: Sequence[Job], session: str | None) -> list[Job]:
@@ -55,10 +57,6 @@ def unanswered(jobs: Sequence[Job], session: str | None) -> list[Job]:
         told = f"{len(jobs) - len(waiting)} of {len(jobs)} requests are answered already in {session}"
         print(f"workbench: {visible(told)}", file=sys.stderr)
     return waiting
-
-
-def ignore(run: Run) -> None:
-    """For `on_end`, where nothing is kept."""
 
 
 def batch_status(runs: Sequence[Run], interrupted: bool) -> int:
@@ -73,8 +71,9 @@ async def _execute(
     jobs: Sequence[Job],
     environment: MutableMapping[str, str],
     arguments: argparse.Namespace,
-    on_end: Callable[[Run], None],
+    store: SessionStore | None,
 ) -> bool:
+    kept = KeptRuns(store) if store is not None else None
     server, client = LocalServer(environment), Client(environment)
     console = Console(file=sys.stderr, markup=False, emoji=False, highlight=False)
     columns = (TextColumn("requests"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -85,14 +84,26 @@ async def _execute(
 
             def ended(run: Run) -> None:
                 progress.advance(bar)
-                on_end(run)
+                if kept is not None:
+                    kept.ended(run)
 
-            many = ManyRuns(client, ready, concurrency=arguments.concurrency, on_end=ended)
+            many = ManyRuns(
+                client,
+                ready,
+                concurrency=arguments.concurrency,
+                on_begin=kept.began if kept is not None else None,
+                on_end=ended,
+            )
             task = asyncio.create_task(many.execute())
+            watching = asyncio.create_task(kept.watch()) if kept is not None else None
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-            with suppress(asyncio.CancelledError):
-                await task
+            try:
+                with suppress(asyncio.CancelledError):
+                    await task
+            finally:
+                if watching is not None:
+                    watching.cancel()
             return task.cancelled()
     finally:
         await client.aclose()

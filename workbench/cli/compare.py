@@ -16,7 +16,7 @@ from workbench.cli.arguments import (
     read_parameters,
     read_prompt,
 )
-from workbench.cli.batch import add_batch_options, batch_status, execute_batch, ignore, unanswered
+from workbench.cli.batch import add_batch_options, batch_status, execute_batch, unanswered
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.sessions import open_for_writing
@@ -82,8 +82,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         jobs = compare_again(prompts, columns, done, any_seed=arguments.any_seed)
         runs = [job.run for job in jobs]
         unanswered(jobs, arguments.session)
-        on_end = store.finish if store is not None else ignore
-        interrupted = execute_batch(jobs, dict(os.environ), arguments, on_end)
+        interrupted = execute_batch(jobs, dict(os.environ), arguments, store)
     if arguments.json:
         print_json([_to_json(run) for run in runs])
     else:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import inf
 
 from workbench.cli.arguments import add_endpoint_options
-from workbench.cli.batch import execute_batch, ignore
+from workbench.cli.batch import execute_batch
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import Printer, print_json
 from workbench.cli.sessions import choose_runs, read_session
@@ -86,7 +86,7 @@ def _check(runs: Sequence[Run], arguments: argparse.Namespace) -> int:
         for recorded in runs
         for _ in range(arguments.times)
     ]
-    interrupted = execute_batch(jobs, dict(os.environ), arguments, ignore)
+    interrupted = execute_batch(jobs, dict(os.environ), arguments)
     again = [job.run for job in jobs]
     groups = [again[i * arguments.times : (i + 1) * arguments.times] for i in range(len(runs))]
     checks = [check_run(recorded, one) for recorded, group in zip(runs, groups, strict=True) for one in group]

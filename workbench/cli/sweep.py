@@ -15,7 +15,7 @@ from workbench.cli.arguments import (
     read_parameters,
     read_prompt,
 )
-from workbench.cli.batch import add_batch_options, batch_status, execute_batch, ignore, unanswered
+from workbench.cli.batch import add_batch_options, batch_status, execute_batch, unanswered
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.run import find_endpoint
@@ -80,8 +80,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         jobs = sweep_again(sweep, endpoint, store.session.runs if store is not None else ())
         if not _confirmed(unanswered(jobs, arguments.session), endpoint, arguments.yes):
             return ExitStatus.BAD_ARGUMENTS
-        on_end = store.finish if store is not None else ignore
-        interrupted = execute_batch(jobs, dict(os.environ), arguments, on_end)
+        interrupted = execute_batch(jobs, dict(os.environ), arguments, store)
     runs = [job.run for job in jobs]
     if arguments.json:
         print_json(

@@ -67,12 +67,17 @@ class ManyRuns:
         jobs: Iterable[Job],
         *,
         concurrency: int | None = None,
+        on_begin: Callable[[Run], None] | None = None,
         on_end: Callable[[Run], None] | None = None,
     ) -> None:
-        """`concurrency` replaces the endpoints' own; `on_end` is told each run that has ended."""
+        """`concurrency` replaces the endpoints' own.
+
+        `on_begin` is told each run when its turn to be sent has come, `on_end` when it has ended.
+        """
         self._client = client
         self.jobs = tuple(jobs)
         self._concurrency = concurrency
+        self._on_begin = on_begin
         self._on_end = on_end
         self._gates: dict[str, Gate] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -115,6 +120,8 @@ class ManyRuns:
         with suppress(asyncio.CancelledError):
             async with self._gate(job.endpoint):
                 self._queued.discard(job.run.id)
+                if self._on_begin is not None:
+                    self._on_begin(job.run)
                 await execute(self._client, job.endpoint, job.run)
         self._queued.discard(job.run.id)
         job.run.outcome = job.run.outcome or Outcome.STOPPED

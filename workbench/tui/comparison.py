@@ -31,14 +31,18 @@ class Comparison:
         runs: Sequence[Run],
         on_end: Callable[[Run], None],
         notes: Sequence[str] = (),
+        *,
+        on_begin: Callable[[Run], None] | None = None,
     ) -> None:
         """`runs` has each column's run; `on_end` is told each one that has ended, however it did.
 
-        `notes` is what a person should know of how the columns were made.
+        `notes` is what a person should know of how the columns were made; `on_begin` is told each run when
+        its turn to be sent has come.
         """
         self._services = services
         self._columns = list(columns)
         self._runs = list(runs)
+        self._on_begin = on_begin
         self._on_end = on_end
         self._notes = list(notes)
         self._sent: dict[str, float] = {}
@@ -105,7 +109,10 @@ class Comparison:
             if run.is_running and (job := await self._ready(column, run)) is not None:
                 jobs.append(job)
         self._many = ManyRuns(
-            self._services.client, [job for job in jobs if job.run.is_running], on_end=self._on_end
+            self._services.client,
+            [job for job in jobs if job.run.is_running],
+            on_begin=self._on_begin,
+            on_end=self._on_end,
         )
         await self._many.execute()
         await self._look_for_death()

@@ -46,15 +46,23 @@ class Grid(Comparison):
         on_end: Callable[[Run], None],
         *,
         notes: Sequence[str] = (),
+        on_begin: Callable[[Run], None] | None = None,
     ) -> None:
         """`columns` has what each run was made with; `on_end` is told each that was sent and has ended."""
 
+        begun: set[str] = set()
+
+        def began(run: Run) -> None:
+            begun.add(run.id)
+            if on_begin is not None:
+                on_begin(run)
+
         def ended(run: Run) -> None:
-            # What was stopped before it was sent is no run worth keeping.
-            if run.sent or run.choices or run.error is not None:
+            # What was stopped before its turn came is no run worth keeping.
+            if run.id in begun or run.error is not None:
                 on_end(run)
 
-        super().__init__(services, columns, runs, ended, notes)
+        super().__init__(services, columns, runs, ended, notes, on_begin=began)
         self.layout = layout
         self._summaries: dict[str, list[Summary]] = {}
 

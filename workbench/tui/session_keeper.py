@@ -37,7 +37,7 @@ class SessionKeeper:
         self._store: SessionStore | None = None
         self._session = Session()
         self._draft: Draft | None = None
-        self._streaming: Run | None = None
+        self._streaming: dict[str, Run] = {}
         self._working: asyncio.Task[None] | None = None
         self._ended: list[Run] = []
         self._told = ""
@@ -76,28 +76,28 @@ class SessionKeeper:
 
     def began(self, run: Run) -> None:
         """Keep a run that streams, within a second at any time."""
-        self._streaming = run
+        self._streaming[run.id] = run
 
     def ended(self, run: Run) -> None:
         """Keep a run that is over, at once."""
-        if run is self._streaming:
-            self._streaming = None
+        self._streaming.pop(run.id, None)
         self._ended.append(run)
         self._start()
 
     def tick(self) -> None:
         """Write what changed; call it once a second."""
-        run = self._streaming
-        if run is not None and self._may_write:
-            # Here and not in a thread, as its columns grow on this one.
-            self._attempt(lambda store: store.progress(run))
+        self._keep_streaming()
         self._start()
+
+    def _keep_streaming(self) -> None:
+        if self._may_write:
+            for run in self._streaming.values():
+                # Here and not in a thread, as its columns grow on this one.
+                self._attempt(lambda store, run=run: store.progress(run))  # type: ignore[misc]
 
     def save_now(self) -> None:
         """Write everything before returning: the process may end any moment."""
-        run = self._streaming
-        if run is not None and self._may_write:
-            self._attempt(lambda store: store.progress(run))
+        self._keep_streaming()
         if self._may_write and self.is_unsaved:
             self._write()
 
@@ -190,7 +190,7 @@ class SessionKeeper:
         await self.settle()
         await asyncio.to_thread(self._close)
         self._store, self._session = None, Session()
-        self._draft, self._streaming, self._ended, self.read_only = None, None, [], False
+        self._draft, self._streaming, self._ended, self.read_only = None, {}, [], False
         self.changes.clear()
 
     def _close(self) -> None:

@@ -46,6 +46,8 @@ class Compared:
     styles: TokenStyles
     on_open: Callable[[Comparison], None]
     """Told of the comparison before anything is sent."""
+    on_begin: Callable[[Run], None]
+    """Told each run when its turn to be sent has come."""
     on_end: Callable[[Run], None]
     """Told each run that has ended, however it did."""
     on_adopt: Callable[[Column], None]
@@ -137,7 +139,7 @@ def _open(app: App[int], draft: Compared, columns: Sequence[Column]) -> None:
     jobs = plan(prompts[:1], seeded, uuid.uuid4().hex)
     notes = _notes(draft.request, columns, seed, len(prompts))
     runs = [job.run for job in jobs]
-    comparison = Comparison(draft.services, columns, runs, draft.on_end, notes)
+    comparison = Comparison(draft.services, columns, runs, draft.on_end, notes, on_begin=draft.on_begin)
 
     def closed(adopted: Adopted | None) -> None:
         comparison.stop_all()

@@ -175,7 +175,7 @@ def _ask_and_open(
     notes: Sequence[str] = (),
 ) -> None:
     runs = [job.run for job in jobs]
-    grid = Grid(draft.services, layout, columns, runs, draft.on_end, notes=notes)
+    grid = Grid(draft.services, layout, columns, runs, draft.on_end, notes=notes, on_begin=draft.on_begin)
     endpoints = {job.endpoint.name: job.endpoint for job in jobs}
 
     def ask(wanted: Sequence[Run], send: Callable[[], None]) -> None:

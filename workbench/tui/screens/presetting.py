@@ -151,6 +151,7 @@ class PresetScreen(DraftScreen):
             request,
             self._token_styles,
             on_open=self._compare_opened,
+            on_begin=self.keeper.began,
             on_end=self._compared,
             on_adopt=self._adopt,
         )
