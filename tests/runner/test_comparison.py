@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 from tests.domain.builders import choice_of, run_of
 from workbench.domain.endpoint import Endpoint
+from workbench.domain.probe import Finding, Probe, Verdict
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome
 from workbench.domain.sweep import Sweep, parse_axis
-from workbench.runner.comparison import Column, left_over, overlay, plan, plan_sweep, remarks, seeded
+from workbench.runner.comparison import (
+    Column,
+    grid_remarks,
+    ignored,
+    left_over,
+    overlay,
+    plan,
+    plan_sweep,
+    remarks,
+    seeded,
+)
 
 ENDPOINT = Endpoint("here", "http://127.0.0.1:1/v1", model="m")
 
@@ -54,3 +68,40 @@ def test_columns_that_all_gave_the_same_text_say_so() -> None:
     same = [run_of(choice_of(["a", "b"])), run_of(choice_of(["a", "b"]))]
     assert any("same text" in remark for remark in remarks(same))
     assert remarks([same[0], run_of(choice_of(["c"]))]) == []
+
+
+def _probe(**verdicts: Verdict) -> dict[str, Probe]:
+    findings = tuple(Finding(name, verdict, "") for name, verdict in verdicts.items())
+    return {"here": Probe("here", "m", datetime(2026, 3, 1, tzinfo=UTC), 9, findings)}
+
+
+def _columns(*parameters: Parameters, endpoint: Endpoint = ENDPOINT) -> list[Column]:
+    return [Column("c", endpoint, "", one) for one in parameters]
+
+
+def test_parameters_that_differ_where_the_probe_saw_no_effect_are_named() -> None:
+    columns = _columns(Parameters({"min_p": 0.1, "top_k": 5}), Parameters({"min_p": 0.2, "top_k": 5}))
+    probed = _probe(min_p=Verdict.NO_EFFECT, top_k=Verdict.NO_EFFECT)
+    assert ignored(columns, probed) == ["here ignores what differs: min_p (probed 2026-03-01)"]
+    assert ignored(columns, _probe(min_p=Verdict.REFUSED))[0].startswith("here refuses what differs: min_p")
+    assert ignored(columns, _probe(min_p=Verdict.HONOURED)) == ignored(columns, {}) == []
+
+
+def test_parameters_that_differ_and_are_never_sent_are_named() -> None:
+    columns = _columns(
+        Parameters({"min_p": 0.1}), Parameters(), endpoint=replace(ENDPOINT, drop=frozenset({"min_p"}))
+    )
+    assert ignored(columns, {}) == ["here is never sent what differs: min_p (its profile drops it)"]
+
+
+def test_a_parameter_differs_in_vain_only_between_columns_of_its_endpoint() -> None:
+    there = replace(ENDPOINT, name="there")
+    columns = [*_columns(Parameters({"min_p": 0.1})), *_columns(Parameters(), endpoint=there)]
+    assert ignored(columns, _probe(min_p=Verdict.NO_EFFECT)) == []
+
+
+def test_rows_of_a_grid_whose_cells_all_say_the_same_are_counted() -> None:
+    one, two = (run_of(choice_of([text])) for text in "ab")
+    assert grid_remarks([[one, one], [one, two]]) == ["in 1 of 2 rows every answer is the same text"]
+    assert grid_remarks([[one], [one]])[0].startswith("every cell gave the same text")
+    assert grid_remarks([[one, two], [two, one]]) == []

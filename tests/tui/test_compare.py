@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from textual.widgets import OptionList, Static
 from tests.client.loopback import DONE, Handler, Received, answering, head
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
 from workbench.domain.parameters import ParameterValue
+from workbench.domain.probe import Finding, Probe, Verdict
 from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome
+from workbench.storage.probes import save_probe
 from workbench.storage.session_store import SessionStore
 from workbench.tui.alternative_rows import Row
 from workbench.tui.app import WorkbenchApp
@@ -230,6 +233,15 @@ async def test_the_same_text_for_all_is_said() -> None:
         await open_comparison(app, pilot)
         await until(pilot, lambda: all_ended(app))
         await until(pilot, lambda: "same text" in text_of(app, "remarks"))
+
+
+async def test_what_the_endpoints_probe_found_ignored_is_said_where_it_differs() -> None:
+    async with workbench(tempered(), (120, 40)) as (app, pilot, loopback):
+        finding = Finding("min_p", Verdict.NO_EFFECT, "the same text")
+        probe = Probe(loopback.base_url, "scripted", datetime(2026, 3, 1, tzinfo=UTC), 9, (finding,))
+        save_probe(app.services.folders, probe)
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: "ignores what differs: min_p" in text_of(app, "remarks"))
 
 
 async def test_columns_scroll_together() -> None:

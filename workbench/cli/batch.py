@@ -59,6 +59,12 @@ def unanswered(jobs: Sequence[Job], session: str | None) -> list[Job]:
     return waiting
 
 
+def tell(remarks: Sequence[str]) -> None:
+    """Say what is to be known of answers, on standard error."""
+    for remark in remarks:
+        print(f"note: {visible(remark)}", file=sys.stderr)
+
+
 def batch_status(runs: Sequence[Run], interrupted: bool) -> int:
     """The exit status: 130 stopped, 1 where a run failed, else 0."""
     if interrupted:

@@ -16,7 +16,7 @@ from workbench.cli.arguments import (
     read_parameters,
     read_prompt,
 )
-from workbench.cli.batch import add_batch_options, batch_status, execute_batch, unanswered
+from workbench.cli.batch import add_batch_options, batch_status, execute_batch, tell, unanswered
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.sessions import open_for_writing
@@ -31,7 +31,7 @@ from workbench.domain.prompt import Prompt, TextPrompt, prompt_to_editor, single
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 from workbench.domain.summary import summarise
-from workbench.runner.comparison import Column, overlay, remarks
+from workbench.runner.comparison import Column, ignored, overlay, probes_of, remarks
 from workbench.runner.resuming import compare_again
 from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
@@ -82,6 +82,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         jobs = compare_again(prompts, columns, done, any_seed=arguments.any_seed)
         runs = [job.run for job in jobs]
         unanswered(jobs, arguments.session)
+        tell(ignored(columns, probes_of(folders, columns)))
         interrupted = execute_batch(jobs, dict(os.environ), arguments, store)
     if arguments.json:
         print_json([_to_json(run) for run in runs])
@@ -126,8 +127,7 @@ def _print(prompts: Sequence[Prompt], columns: Sequence[Column], runs: Sequence[
             for column, title, one in zip(columns, titles, row, strict=True)
         ]
         print_table(prompt_to_editor(prompt), ["preset", *SUMMARY_HEADS, "text"], cells)
-        for remark in remarks(row):
-            print(f"note: {remark}", file=sys.stderr)
+        tell(remarks(row))
 
 
 def _title(column: Column, differs: Sequence[str]) -> str:

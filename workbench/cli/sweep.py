@@ -15,7 +15,7 @@ from workbench.cli.arguments import (
     read_parameters,
     read_prompt,
 )
-from workbench.cli.batch import add_batch_options, batch_status, execute_batch, unanswered
+from workbench.cli.batch import add_batch_options, batch_status, execute_batch, tell, unanswered
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.run import find_endpoint
@@ -29,8 +29,10 @@ from workbench.domain.run import Run
 from workbench.domain.summary import Measure, spread, summarise
 from workbench.domain.sweep import Cell, Sweep, most_cost, parse_axis
 from workbench.domain.values import format_value
+from workbench.runner.comparison import Column, grid_remarks, ignored, probes_of
 from workbench.runner.many import Job
 from workbench.runner.resuming import sweep_again
+from workbench.storage.folders import Folders
 
 _MOST_AXES = 2
 
@@ -78,6 +80,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     sweep = Sweep(Request(prompt, arguments.model or endpoint.model, parameters), axes, arguments.repeats)
     with open_for_writing(arguments.session) as store:
         jobs = sweep_again(sweep, endpoint, store.session.runs if store is not None else ())
+        columns = [Column("", endpoint, "", job.run.request.parameters) for job in jobs]
+        tell(ignored(columns, probes_of(Folders.default(os.environ), columns)))
         if not _confirmed(unanswered(jobs, arguments.session), endpoint, arguments.yes):
             return ExitStatus.BAD_ARGUMENTS
         interrupted = execute_batch(jobs, dict(os.environ), arguments, store)
@@ -97,6 +101,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         )
     else:
         _print(sweep, runs, endpoint, Measure(arguments.measure))
+        each = len(runs) // len(axes[0].values)
+        tell(grid_remarks([runs[start : start + each] for start in range(0, len(runs), each)]))
     return batch_status(runs, interrupted)
 
 

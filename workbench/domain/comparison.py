@@ -67,16 +67,16 @@ def equal_groups(choices: Sequence[Choice]) -> list[list[Choice]]:
 
 def distinguishing(parameters: Sequence[Parameters]) -> tuple[tuple[str, ...], ...]:
     """For each set of parameters, only the fields in which the sets differ, as `temperature 0.2`."""
-    changed = {change.name for other in parameters[1:] for change in parameters[0].changes_to(other)}
+    changed = differing(parameters)
     return tuple(
         tuple(
-            f"{name} {'unset' if one.get(name) is None else format_value(one.get(name))}"
-            for name in in_table_order(changed)
+            f"{name} {'unset' if one.get(name) is None else format_value(one.get(name))}" for name in changed
         )
         for one in parameters
     )
 
 
-def in_table_order(names: set[str]) -> list[str]:
-    """Field names in the parameter table's order."""
-    return [field.name for field in PARAMETERS if field.name in names]
+def differing(parameters: Sequence[Parameters]) -> list[str]:
+    """The fields in which sets of parameters differ, in the parameter table's order."""
+    changed = {change.name for other in parameters[1:] for change in parameters[0].changes_to(other)}
+    return [field.name for field in PARAMETERS if field.name in changed]

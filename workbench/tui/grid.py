@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from workbench.domain.display import one_line
 from workbench.domain.run import Outcome, Run
 from workbench.domain.summary import Measure, Summary, spread, summarise
-from workbench.runner.comparison import Column
+from workbench.runner.comparison import Column, grid_remarks
 from workbench.tui.comparison import Comparison
 from workbench.tui.services import Services
 
@@ -126,5 +126,9 @@ class Grid(Comparison):
         """How the grid was made, why runs failed, and what is to be known of answers."""
         failures = [run.error.title for run in self._runs if run.error is not None]
         told = [*self._notes, *(f"{failures.count(one)} failed: {one}" for one in dict.fromkeys(failures))]
+        if not self.is_running:
+            each = len(self.layout.across) * self.layout.repeats
+            starts = range(0, len(self._runs), each)
+            told += grid_remarks([self._runs[start : start + each] for start in starts])
         told += [note for run in self._runs for note in run.notes]
         return list(dict.fromkeys(one_line(one) for one in told))

@@ -16,7 +16,7 @@ from workbench.domain.preset import Preset
 from workbench.domain.prompt import single_prompts
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
-from workbench.runner.comparison import Column, plan
+from workbench.runner.comparison import Column, ignored, plan, probes_of
 from workbench.storage.endpoints import endpoint_for
 from workbench.storage.presets import load_presets
 from workbench.tui.comparison import Comparison
@@ -137,7 +137,10 @@ def _open(app: App[int], draft: Compared, columns: Sequence[Column]) -> None:
     prompts = single_prompts(draft.request.prompt)
     seeded = [replace(column, parameters=column.parameters.set("seed", seed)) for column in columns]
     jobs = plan(prompts[:1], seeded, uuid.uuid4().hex)
-    notes = _notes(draft.request, columns, seed, len(prompts))
+    notes = [
+        *_notes(draft.request, columns, seed, len(prompts)),
+        *ignored(columns, probes_of(draft.services.folders, columns)),
+    ]
     runs = [job.run for job in jobs]
     comparison = Comparison(draft.services, columns, runs, draft.on_end, notes, on_begin=draft.on_begin)
 

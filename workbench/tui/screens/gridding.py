@@ -15,7 +15,7 @@ from workbench.domain.prompt import TextPrompt, prompt_to_editor, single_prompts
 from workbench.domain.run import Run
 from workbench.domain.sweep import Axis, Sweep, most_cost, parse_axis
 from workbench.domain.values import format_value
-from workbench.runner.comparison import Column
+from workbench.runner.comparison import Column, ignored, probes_of
 from workbench.runner.many import Job
 from workbench.runner.resuming import compare_again, sweep_again
 from workbench.storage.prompt_sets import read_prompts
@@ -175,6 +175,7 @@ def _ask_and_open(
     notes: Sequence[str] = (),
 ) -> None:
     runs = [job.run for job in jobs]
+    notes = [*notes, *ignored(columns, probes_of(draft.services.folders, columns))]
     grid = Grid(draft.services, layout, columns, runs, draft.on_end, notes=notes, on_begin=draft.on_begin)
     endpoints = {job.endpoint.name: job.endpoint for job in jobs}
 
