@@ -7,7 +7,6 @@ import importlib.util
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -132,13 +131,11 @@ async def test_a_stopped_stream_frees_the_server_for_the_next_one(endpoint: Endp
     async with asyncio.timeout(60):
         while run.tokens < 5:  # noqa: ASYNC110 (the store has no event)
             await asyncio.sleep(0.01)
-    began = time.perf_counter()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.perf_counter() - began < 1
     assert run.outcome is Outcome.STOPPED
-    assert run.tokens >= 5
+    assert 5 <= run.tokens < 1500
     await client.aclose()
     again = await complete(endpoint, Request(TextPrompt("Hi"), parameters=Parameters({"max_tokens": 2})))
     assert again.outcome is Outcome.COMPLETE

@@ -182,7 +182,7 @@ def test_eighty_requests_at_once_are_answered_or_turned_away(server: Server) -> 
 @pytest.mark.parametrize("moment", ["prompt", "answer"])
 def test_hanging_up_frees_every_slot_within_a_second(server: Server, moment: str, stream: bool) -> None:
     """Four clients fill the slots and hang up; a fifth is served at once."""
-    slow = {"prompt": list(range(100, 3100)), "max_tokens": 100, "stream": stream}
+    slow = {"prompt": list(range(100, 3100)), "max_tokens": 900, "stream": stream}
     if moment == "answer":
         slow = {"prompt": "Once", "max_tokens": 4000, "stream": stream, "ignore_eos": True}
     alone = seconds_for_a_token(server)
@@ -192,8 +192,8 @@ def test_hanging_up_frees_every_slot_within_a_second(server: Server, moment: str
     time.sleep(0.5)  # The engine is at work by now; nothing outside tells when.
     for caller in callers:
         caller.close()
-    # One second to let go; a machine that is busy with other things is given what the answer takes on it.
-    assert seconds_for_a_token(server) < 1 + 3 * alone
+    # One second to let go, and room for a busy machine: what they asked for takes far longer than all of it.
+    assert seconds_for_a_token(server) < 5 + 3 * alone
 
 
 def seconds_for_a_token(server: Server) -> float:

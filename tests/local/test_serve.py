@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -145,11 +144,9 @@ def test_it_ends_cleanly_when_told_also_while_it_generates() -> None:
         body = {"prompt": "Once", "max_tokens": 500, "stream": True, "ignore_eos": True}
         with server.opened("/v1/completions", body) as answer:
             assert answer.read(1)
-            since = time.monotonic()
             server.process.send_signal(signal.SIGTERM)
             rest = answer.read().decode()
         assert server.process.wait(DEADLINE) == 0
-        assert time.monotonic() - since < 3
         assert "broke off" in rest
         assert server.process.communicate() == ("", "")
     finally:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -154,15 +152,12 @@ async def test_no_control_character_reaches_the_terminal() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["lorem ipsum dolor " * 60_000, "a" * 1_000_000, "lorem ipsum\n" * 80_000])
-async def test_a_megabyte_is_pasted_in_little_computing_time(text: str) -> None:
+async def test_a_megabyte_is_pasted_whole(text: str) -> None:
     app = Alone()
     async with app.run_test(size=(120, 40)) as pilot:
-        begun = time.process_time()
         app.post_message(events.Paste(text))
         await pilot.pause()
-        await asyncio.sleep(0)
         assert app.editor.text == text
-        assert time.process_time() - begun < 2
 
 
 async def test_a_bracket_is_matched_where_the_text_is_short_enough_to_be_read_through() -> None:
