@@ -77,9 +77,9 @@ def _exported(session: Session, runs: Sequence[Run], arguments: argparse.Namespa
 def _request(one: Run, form: str, named: str | None) -> str:
     endpoints = load_endpoints(Folders.default(os.environ))
     endpoint = endpoint_for(named or one.endpoint, None, endpoints)
-    body = one.request.body(endpoint.aliases, endpoint.drop) if named else one.sent or one.request.body()
+    bodies = (one.request.body(endpoint.aliases, endpoint.drop),) if named else one.bodies
     url = normalise(endpoint.base_url).completions
-    return _OF_REQUESTS[form](body, url, _variable(endpoint))
+    return "\n".join(_OF_REQUESTS[form](body, url, _variable(endpoint)) for body in bodies)
 
 
 def _variable(endpoint: Endpoint) -> str:

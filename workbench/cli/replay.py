@@ -81,6 +81,7 @@ def _check(runs: Sequence[Run], arguments: argparse.Namespace) -> int:
                 recorded.request,
                 recorded.endpoint,
                 parent=Parent(recorded.id, kind="rerun"),
+                split=recorded.split,
             ),
         )
         for recorded in runs

@@ -34,15 +34,18 @@ from workbench.domain.conversation import Conversation
 from workbench.domain.display import visible
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError
-from workbench.domain.prompt import Prompt, TextPrompt
+from workbench.domain.prompt import Prompt, TextPrompt, count_prompts
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
+from workbench.domain.splitting import Split
 from workbench.runner.chatting import chat_request, find_template
 from workbench.runner.keeping import keep
 from workbench.runner.launch import launch
 from workbench.runner.local_server import LocalServer
+from workbench.runner.splitting import Habits, offer_split
 from workbench.storage.endpoints import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
+from workbench.storage.probes import load_probe
 from workbench.storage.session_store import SessionStore
 
 
@@ -52,6 +55,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_chat_options(parser)
     add_endpoint_options(parser)
     add_parameter_options(parser)
+    parser.add_argument(
+        "--split",
+        action="store_true",
+        help="send a request for each prompt and each choice, counting a seed up, and show them as one run",
+    )
     parser.add_argument("--session", metavar="FILE", help="append the run to a session, created if missing")
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object at the end instead of the text"
@@ -66,14 +74,18 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         conversation, prompt = _read_input(arguments)
     except BadValueError as problem:
         parser.error(f"{problem.title}. {problem.hint}".strip())
-    parameters, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
+    # Asked for one by one, any number of choices is within an endpoint's limit.
+    limits = {name: one for name, one in endpoint.limits.items() if name != "n" or not arguments.split}
+    parameters, problems = read_parameters(arguments, limits, endpoint.lenient)
     if problems:
         parser.print_usage(sys.stderr)
         for wrong in problems:
-            print(f"{parser.prog}: error: {explain(wrong, endpoint.limits)}", file=sys.stderr)
+            print(f"{parser.prog}: error: {explain(wrong, limits)}", file=sys.stderr)
         return ExitStatus.BAD_ARGUMENTS
+    if arguments.split and parameters.number("best_of", 1) > 1:
+        parser.error("--split: candidates of best_of are ranked within one request, so it is not split")
     request = Request(prompt, arguments.model or endpoint.model, parameters)
-    one = Run(request, endpoint.name)
+    one = Run(request, endpoint.name, split=_split(request, endpoint, wanted=arguments.split))
     with open_for_writing(arguments.session) as store:
         interrupted = asyncio.run(
             _complete(one, endpoint, environment, store, conversation=conversation, arguments=arguments)
@@ -85,6 +97,19 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if interrupted:
         return ExitStatus.INTERRUPTED
     return ExitStatus.OK if one.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED) else ExitStatus.FAILED
+
+
+def _split(request: Request, endpoint: Endpoint, *, wanted: bool) -> Split | None:
+    """What gets a request of its own where that is wanted; where it would help and is not, that is said."""
+    if wanted:
+        several = count_prompts(request.prompt) > 1, request.parameters.number("n", 1) > 1
+        return Split(*several) or None
+    if request.choices > 1:
+        habits = Habits(load_probe(Folders.default(os.environ), endpoint.name))
+        if (offer := offer_split(endpoint, request, habits)) is not None:
+            words = f"{endpoint.name} may not answer this in one request: {offer.reason}"
+            print(f"workbench: {visible(words)}; --split sends {offer.requests} instead", file=sys.stderr)
+    return None
 
 
 def _read_input(arguments: argparse.Namespace) -> tuple[Conversation | None, Prompt]:

@@ -12,6 +12,7 @@ from workbench.domain.choice import Choice
 from workbench.domain.errors import EndpointError, WorkbenchError
 from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.request import Request
+from workbench.domain.splitting import SentPart, Split
 
 
 class Outcome(StrEnum):
@@ -107,6 +108,10 @@ class Run:
     tags: tuple[str, ...] = ()
     turn: str = ""
     """Id of the turn of a conversation that it answers."""
+    split: Split | None = None
+    """What gets a request of its own, where it goes out as several requests; None for one plain request."""
+    parts: tuple[SentPart, ...] = ()
+    """The requests that it went out as; `sent` is the first one's body."""
     raw_logprobs: bool | None = None
     """Whether logprobs are the model's own, before sampling; None where unknown."""
     other: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -118,6 +123,13 @@ class Run:
         if found is None:
             found = self.choices[index] = Choice(index)
         return found
+
+    @property
+    def bodies(self) -> tuple[JsonObject, ...]:
+        """Every body as it was sent, or would be where nothing was."""
+        if not self.parts:
+            return (self.sent or self.request.body(),)
+        return tuple({**self.sent, **part.changes} for part in self.parts)
 
     @property
     def ordered(self) -> list[Choice]:

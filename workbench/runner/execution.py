@@ -30,6 +30,7 @@ from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.prompt import TextPrompt, single_prompts
 from workbench.domain.run import Failure, Outcome, Run, Usage
+from workbench.runner.splitting import send_apart
 
 
 class Phase(StrEnum):
@@ -64,13 +65,38 @@ async def execute(
     on_status: Callable[[Status], None] | None = None,
     wire: WireLog | None = None,
 ) -> None:
-    """Send the run's request and fill the run with what comes.
+    """Send the run's request and fill the run with what comes; a run that is split goes as several requests.
 
     Errors end in `run.error`, never as exceptions. On cancellation the connection closes at once, the run
-    is stopped with the text that came, and the cancellation goes on.
+    is stopped with the text that came, and the cancellation goes on. `wire` records the exchange, the
+    first of several.
     """
-    recorder = Recorder(run, endpoint)
     began = perf_counter()
+    if not run.split:
+        await _exchange(client, endpoint, run, began, on_status=on_status, wire=wire)
+        return
+
+    wires = iter([wire])
+
+    async def send(part: Run) -> None:
+        await _exchange(client, endpoint, part, began, on_status=on_status, wire=next(wires, None))
+
+    try:
+        await send_apart(run, run.split, endpoint, send)
+    finally:
+        run.total = perf_counter() - began
+
+
+async def _exchange(
+    client: Client,
+    endpoint: Endpoint,
+    run: Run,
+    began: float,
+    *,
+    on_status: Callable[[Status], None] | None,
+    wire: WireLog | None,
+) -> None:
+    recorder = Recorder(run, endpoint)
     try:
         async with aclosing(client.stream(endpoint, run.request, wire=wire)) as events:
             async for event in events:
@@ -147,7 +173,7 @@ class Recorder:
         if run.outcome is not None:
             return
         run.outcome = outcome
-        run.choices = {choice.index: choice for choice in run.ordered}
+        run.choices = {index: run.choices[index] for index in sorted(run.choices)}
         _mark_echo(run)
         for remark in _remarks(run, self._endpoint):
             run.note(remark)
@@ -177,8 +203,8 @@ def _mark_echo(run: Run) -> None:
         return
     prompts = single_prompts(run.request.prompt)
     each = max(run.request.choices // len(prompts), 1)
-    for choice in run.choices.values():
-        prompt = prompts[min(choice.index // each, len(prompts) - 1)]
+    for index, choice in run.choices.items():
+        prompt = prompts[min(index // each, len(prompts) - 1)]
         if isinstance(prompt, TextPrompt) and prompt.text and choice.text.startswith(prompt.text):
             choice.echoed = _echoed(choice, len(prompt.text))
 

@@ -110,6 +110,8 @@ def _blank(recorded: Run) -> Run:
         created=recorded.created,
         notes=list(recorded.notes),
         preset=recorded.preset,
+        split=recorded.split,
+        parts=recorded.parts,
         raw_logprobs=recorded.raw_logprobs,
     )
 

@@ -81,12 +81,15 @@ def _run_to_json(run: Run) -> JsonObject:
         "created": run.created if run.created is not None else int(run.started.timestamp()),
         "model": run.model or run.request.model,
         "choices": [_choice_to_json(choice) for choice in run.ordered],
-        "request": run.sent or run.request.body(),
+        # What was asked is one request, also where it went out as several.
+        "request": run.request.body() if run.parts else run.bodies[0],
         "endpoint": run.endpoint,
         "run": run.id,
         "started": run.started.isoformat(),
         "outcome": run.outcome.value if run.outcome else None,
     }
+    if run.parts:
+        record["requests"] = list(run.bodies)
     if run.usage is not None:
         counts = (run.usage.prompt_tokens, run.usage.completion_tokens, run.usage.total_tokens)
         record["usage"] = dict(

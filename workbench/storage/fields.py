@@ -67,6 +67,13 @@ class Fields:
             raise BadField(f"{self._where}: {name} is no list of texts")
         return tuple(value)
 
+    def integers(self, name: str) -> tuple[int, ...]:
+        """A list of whole numbers; empty where absent."""
+        value = self._take(name, list, [])
+        if not all(type(one) is int for one in value):
+            raise BadField(f"{self._where}: {name} is no list of whole numbers")
+        return tuple(value)
+
     def table(self, name: str) -> Fields:
         """The table in a key; an empty one where absent."""
         return Fields(self._left.pop(name, {}), f"{self._where}: {name}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.domain.choice import Choice
 from workbench.domain.errors import BadValueError
@@ -11,6 +11,7 @@ from workbench.domain.json_values import JsonObject, JsonValue, holds_null
 from workbench.domain.prompt import Prompt, TextPrompt, prompt_from_json, prompt_to_json
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Failure, Outcome, Parent, Run, Usage
+from workbench.domain.splitting import SentPart, Split
 from workbench.storage.fields import BadField, Fields
 from workbench.storage.token_columns import columns_from_table, columns_to_table
 from workbench.storage.toml_text import sound, toml_column, toml_string, toml_table
@@ -60,6 +61,10 @@ def header_to_table(run: Run) -> dict[str, object]:
     if run.parent is not None:
         table["parent"] = _parent_to_table(run.parent)
     table |= _request_to_tables(run)
+    if run.split:
+        table["split"] = [name for name in _SPLITS if getattr(run.split, name)]
+    if run.parts:
+        table["parts"] = [_part_to_table(part) for part in run.parts]
     if run.first_token is not None or run.total is not None:
         # Rounded as the columns are, so that a run recovered from its journal is written the same again.
         seconds = {"first_token": _microseconds(run.first_token), "total": run.total}
@@ -74,6 +79,17 @@ def header_to_table(run: Run) -> dict[str, object]:
     if run.error is not None:
         table["error"] = _failure_to_table(run.error)
     return {**table, **run.other}
+
+
+_SPLITS = ("prompts", "choices")
+
+
+def _part_to_table(part: SentPart) -> dict[str, object]:
+    table: dict[str, object] = {"choices": list(part.choices)}
+    if part.response_id:
+        table["response_id"] = part.response_id
+    plain, as_json = plain_table(part.changes)
+    return table | ({"changes": plain} if plain else {}) | ({"changes_json": as_json} if as_json else {})
 
 
 def _microseconds(seconds: float | None) -> float | None:
@@ -157,6 +173,8 @@ def run_from_table(fields: Fields) -> Run:
         name=fields.text("name"),
         tags=fields.texts("tags"),
         turn=fields.text("turn"),
+        split=_split_from_names(fields.texts("split")),
+        parts=tuple(map(_part_from_table, fields.tables("parts"))),
         raw_logprobs=fields.optional_switch("raw_logprobs"),
         notes=list(fields.texts("notes")),
     )
@@ -220,6 +238,15 @@ def add_columns(choice: Choice, table: Mapping[str, object]) -> None:
 def _parent_from_table(fields: Fields) -> Parent:
     run, choice, token = fields.text("run"), fields.integer("choice"), fields.integer("token")
     return Parent(run, choice, token, fields.text("alternative"), fields.text("kind") or "branch")
+
+
+def _split_from_names(names: Sequence[str]) -> Split | None:
+    return Split(*(name in names for name in _SPLITS)) or None
+
+
+def _part_from_table(fields: Fields) -> SentPart:
+    changes = json_table(fields.table("changes").rest(), fields.table("changes_json").rest())
+    return SentPart(fields.integers("choices"), changes, fields.text("response_id"))
 
 
 def _failure_from_table(fields: Fields) -> Failure:

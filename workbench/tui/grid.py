@@ -75,7 +75,9 @@ class Grid(Comparison):
         """Send again what ended without an answer; call it when nothing streams."""
         for place, run in enumerate(self._runs):
             if run.outcome not in _ANSWERED:
-                self._runs[place] = Run(run.request, run.endpoint, preset=run.preset, group=run.group)
+                self._runs[place] = Run(
+                    run.request, run.endpoint, preset=run.preset, group=run.group, split=run.split
+                )
         self._many = None
         self.start()
 

@@ -20,6 +20,7 @@ def again(recorded: Run) -> Run:
         recorded.endpoint,
         parent=Parent(recorded.id, kind="rerun"),
         preset=recorded.preset,
+        split=recorded.split,
     )
 
 

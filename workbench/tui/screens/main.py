@@ -14,11 +14,14 @@ from workbench.domain.prompt import Prompt
 from workbench.domain.reading import Mode
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Parent, Run
+from workbench.domain.splitting import NOT_SPLIT, Split
 from workbench.domain.whatif import Sampling
 from workbench.runner.branching import branch_at, continue_after
+from workbench.runner.splitting import Habits, left_out
+from workbench.storage.probes import load_probe
 from workbench.tui.run_controller import RunController
 from workbench.tui.screens.batching import BatchScreen
-from workbench.tui.screens.question import Question
+from workbench.tui.screens.sending import Sending, ask_and_send
 from workbench.tui.services import Services
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.inspector import Inspector
@@ -44,6 +47,7 @@ class MainScreen(BatchScreen):
         self._first_mode = mode
         self._runs = RunController(services, self._run_ended)
         self._frames: Timer | None = None
+        self._left_out: dict[tuple[str, str], Split] = {}
 
     async def on_mount(self) -> None:
         """Get ready to look for tokens."""
@@ -89,25 +93,19 @@ class MainScreen(BatchScreen):
         self._ask_and_send(Request(prompt, self.asked_model, self.parameters.parameters), parent)
 
     def _ask_and_send(self, request: Request, parent: Parent | None) -> None:
-        if not self.endpoint.lenient:
-            for problem in request.parameters.problems(self.endpoint.limits):
-                raise problem
-        limit = self.services.config.confirm_above
-        if not limit or request.billed_tokens <= limit:
-            self._send(request, parent)
-            return
+        sending = Sending(self.endpoint, request, self._habits(request), self.services.config.confirm_above)
+        ask_and_send(self.app, sending, lambda split: self._send(request, parent, split), self.attempt)
 
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self._send(request, parent)
+    def _habits(self, request: Request) -> Habits:
+        if request.choices < 2:
+            return Habits()
+        probe = load_probe(self.services.folders, self.endpoint.name)
+        return Habits(probe, self._left_out.get((self.endpoint.name, request.model), NOT_SPLIT))
 
-        cost = f"This may generate and bill up to {request.billed_tokens:,} tokens."
-        self.app.push_screen(Question(cost, "send", "do not send"), answered)
-
-    def _send(self, request: Request, parent: Parent | None) -> None:
+    def _send(self, request: Request, parent: Parent | None, split: Split | None) -> None:
         self.note_draft()
         preset = self.preset_of(request.parameters)
-        run = Run(request, self.endpoint.name, parent=parent, preset=preset)
+        run = Run(request, self.endpoint.name, parent=parent, preset=preset, split=split)
         self.output.begin(run)
         self._runs.start(run, self.endpoint)
         self.keeper.began(run)
@@ -133,12 +131,20 @@ class MainScreen(BatchScreen):
         self.footer.running = False
         # The local model is there now, to be asked for its tokens.
         self.count_prompt()
-        self.legend.note = " · ".join(run.notes)
+        self.legend.note = " · ".join([*run.notes, *self._remember_habits(run)])
         self._show_model(run.model)
         if run.outcome is Outcome.ERROR and run.error is not None:
             place = self._runs.endpoint
             url = place.base_url if place is not None and place.base_url != run.endpoint else ""
             self.output.fail(run.error, f"at {run.endpoint} {url}".rstrip())
+
+    def _remember_habits(self, run: Run) -> list[str]:
+        """Remember what the answer lacks; what to say of it."""
+        if not (lacks := left_out(run)):
+            return []
+        self._left_out[run.endpoint, run.request.model] = lacks
+        again = self.services.commands["run"].first_key
+        return [f"{again} offers to ask for each in a request of its own"]
 
     # --- the token under the cursor ----------------------------------------------------------------------
 

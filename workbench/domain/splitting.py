@@ -1,0 +1,91 @@
+"""One request as several: for endpoints that answer one prompt or one choice at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from workbench.domain.json_values import JsonObject
+from workbench.domain.parameters import FIELDS
+from workbench.domain.prompt import join_prompts, single_prompts
+from workbench.domain.request import Parameters, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """What gets a request of its own."""
+
+    prompts: bool = False
+    """Whether each prompt does."""
+    choices: bool = False
+    """Whether each choice does."""
+
+    def __bool__(self) -> bool:
+        return self.prompts or self.choices
+
+
+NOT_SPLIT = Split()
+"""One plain request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the requests that stand for a whole one."""
+
+    request: Request
+    indexes: tuple[int, ...]
+    """Where its choices stand in the whole, in the order of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentPart:
+    """A part as it went out."""
+
+    choices: tuple[int, ...]
+    """Indexes in the whole of the choices that it asked for."""
+    changes: JsonObject
+    """The fields in which its body differs from the first part's."""
+    response_id: str = ""
+
+
+def parts_of(request: Request, split: Split) -> tuple[Part, ...]:
+    """The requests that a request is split into; prompt by prompt, and choice by choice within each.
+
+    A seed is counted up from choice to choice, as equal ones would give equal answers; a part that asks for
+    one choice leaves `n` out. Choices count as in the whole: prompt_number * n + choice_number.
+    """
+    n = max(int(request.parameters.number("n", 1)), 1)
+    prompts = single_prompts(request.prompt)
+    groups = [(at,) for at in range(len(prompts))] if split.prompts else [tuple(range(len(prompts)))]
+    places = [(at,) for at in range(n)] if split.choices else [tuple(range(n))]
+    return tuple(
+        Part(
+            replace(
+                request,
+                prompt=join_prompts(tuple(prompts[at] for at in group)),
+                parameters=_parameters(request, place[0]) if split.choices else request.parameters,
+            ),
+            tuple(at * n + choice for at in group for choice in place),
+        )
+        for group in groups
+        for place in places
+    )
+
+
+def _parameters(request: Request, choice: int) -> Parameters:
+    parameters = request.parameters.set("n", None)
+    seed = parameters.get("seed")
+    return parameters.set("seed", _counted(seed, choice)) if isinstance(seed, int) else parameters
+
+
+def _counted(seed: int, by: int) -> int:
+    """A seed further on; beyond the greatest it begins again at the least."""
+    allowed = FIELDS["seed"].range
+    assert allowed is not None
+    low, high = int(allowed.low), int(allowed.high)
+    return (seed - low + by) % (high - low + 1) + low
+
+
+def seeds_of(parts: tuple[Part, ...]) -> tuple[int, ...]:
+    """The different seeds of parts, in order; none where they have none."""
+    seeds = (part.request.parameters.get("seed") for part in parts)
+    return tuple(dict.fromkeys(seed for seed in seeds if isinstance(seed, int)))
