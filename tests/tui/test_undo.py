@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
+from functools import partial
+
 from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
 from workbench.domain.prompt import PromptKind
@@ -117,3 +120,31 @@ async def test_another_session_has_nothing_to_take_back() -> None:
         await until(pilot, lambda: "There is nothing to take back." in toasts(app))
         assert main.prompt.text == ""
         assert main.parameters.parameters != Parameters()
+
+
+async def test_a_deleted_run_comes_back_and_goes_again_on_the_screen_and_in_the_file() -> None:
+    async with workbench(ONE) as (app, pilot, _):
+        output, keeper = app.main.output, app.main.keeper
+
+        def have_ended(count: int) -> bool:
+            return len(output.runs) == count and not output.runs[-1].is_running
+
+        for count in (1, 2, 3):
+            await pilot.press("ctrl+j")
+            await until(pilot, partial(have_ended, count))
+        made = list(output.runs)
+        await pilot.press("f4", "x")
+        await until(pilot, lambda: output.runs == made[:2] and not keeper.is_unsaved)
+        output.view.move_cursor(f"{made[0].id}:0", 0)
+        await pilot.press("x")
+        await until(pilot, lambda: output.runs == made[1:2] and not keeper.is_unsaved)
+        assert keeper.path is not None
+        assert [run["id"] for run in tomllib.loads(keeper.path.read_text())["runs"]] == [made[1].id]
+        await pilot.press("u", "u")
+        await until(pilot, lambda: output.runs == made and not keeper.is_unsaved)
+        assert [run["id"] for run in tomllib.loads(keeper.path.read_text())["runs"]] == [
+            run.id for run in made
+        ]
+        await pilot.press("U")
+        await until(pilot, lambda: output.runs == made[:2] and not keeper.is_unsaved)
+        assert "Made again: the deletion of run 3" in toasts(app)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import RLock
 
@@ -20,10 +21,19 @@ from workbench.storage.atomic import write_atomically
 from workbench.storage.journal import Journal
 from workbench.storage.known_file import Known, identity, read_from
 from workbench.storage.recovery import recover
+from workbench.storage.run_bytes import with_run, without_run
 from workbench.storage.run_format import run_to_toml
 from workbench.storage.session_file import append, not_written, parse_runs, parse_session
 from workbench.storage.session_format import FORMAT, head_to_toml
 from workbench.storage.sidecars import Sidecars, write_draft
+
+
+def _as_they_are(body: bytes) -> bytes | None:
+    return body
+
+
+def _anew(_: bytes) -> bytes | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,20 +300,22 @@ class SessionStore:
         with self._storing():
             self._flush()
             with self._writing():
-                self._rewrite(runs_changed)
+                self._rewrite(_anew if runs_changed else _as_they_are)
             with suppress(FileNotFoundError):
                 if self.owns_draft:
                     self._sidecars.draft.unlink()
 
-    def _rewrite(self, runs_changed: bool = False) -> None:
-        """Put a new file in place, without pending runs; the others' bytes are copied where possible."""
+    def _rewrite(self, edited: Callable[[bytes], bytes | None] = _as_they_are) -> None:
+        """Put a new file in place, without pending runs.
+
+        `edited` makes the new runs' bytes of the old ones, or None where all are to be written anew.
+        """
         mine = self.session.draft
         draft = mine if self.owns_draft else self._known.draft
         head = head_to_toml(replace(self.session, draft=draft)).encode()
-        exists = self._known.identity is not None
-        if exists and self._known.head and not runs_changed:
-            body = self.path.read_bytes()[self._known.head :]
-        else:
+        at = self._known.head if identity(self.path) is not None else 0
+        body = edited(self.path.read_bytes()[at:]) if at else None
+        if body is None:
             held = {run.id for run in self._pending}
             stored = [run for run in self.session.runs if run.id not in held]
             body = "".join(map(run_to_toml, stored)).encode()
@@ -312,6 +324,40 @@ class SessionStore:
         self._known = Known.of(self.path, head + body, len(head), draft)
         self._head_changed = False
         self._draft_changed = self._draft_changed and not self.owns_draft
+
+    def remove(self, run: Run) -> None:
+        """Take a run out of the session and its file. Raises StorageError; the session is as before then."""
+        with self._writing():
+            was, waiting = list(self.session.runs), list(self._pending)
+            self.session.runs[:] = [one for one in was if one.id != run.id]
+            self._pending = [one for one in waiting if one.id != run.id]
+            try:
+                if run.id in self._stored:
+                    self._rewrite(partial(without_run, run=run))
+                    self._stored.discard(run.id)
+            except (StorageError, OSError):
+                self.session.runs[:], self._pending = was, waiting
+                raise
+            if (journal := self._journals.pop(run.id, None)) is not None:
+                journal.discard()
+
+    def restore(self, run: Run, before: str) -> None:
+        """Bring a run back that was removed, before the run of that id, else as the last one.
+
+        Raises StorageError; the session is as before then.
+        """
+        with self._writing():
+            was = list(self.session.runs)
+            if any(one.id == run.id for one in was):
+                return
+            following = next((one for one in was if one.id == before), None)
+            self.session.runs.insert(len(was) if following is None else was.index(following), run)
+            try:
+                self._rewrite(partial(with_run, run=run, following=following))
+                self._stored.add(run.id)
+            except (StorageError, OSError):
+                self.session.runs[:] = was
+                raise
 
     def rename(self, title: str) -> None:
         """Give the session another title; its file keeps its name. Raises StorageError."""
@@ -354,7 +400,7 @@ class SessionStore:
         if self._known.identity is None or now == self._known.identity:
             return []
         if now is None:
-            self._rewrite(runs_changed=True)
+            self._rewrite(_anew)
             self.notes.append(f"{self.path.name} was deleted by another program; it was written again")
             return []
         with self._sidecars.orphans() as orphans:

@@ -214,6 +214,9 @@ COMMANDS: tuple[Command, ...] = (
         "Send the run again as it was and compare it token by token.",
         Where.OUTPUT,
     ),
+    Command(
+        "delete_run", ("x", "delete"), "Delete", "Delete the run from the session; u undoes it.", Where.OUTPUT
+    ),
     Command("-row", ("up", "down"), "Row", "Previous, next alternative.", Where.INSPECTOR, shown="↑ ↓"),
     Command("-choose", ("enter",), "Branch", "Run on with the alternative of the row.", Where.INSPECTOR),
     Command(

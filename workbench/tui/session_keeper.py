@@ -40,6 +40,8 @@ class SessionKeeper:
         self._streaming: dict[str, Run] = {}
         self._working: asyncio.Task[None] | None = None
         self._ended: list[Run] = []
+        self._edits: list[Callable[[SessionStore], None]] = []
+        """What is to be done to runs that the session has."""
         self._told = ""
         self.read_only = False
         self.changes = Changes()
@@ -60,19 +62,25 @@ class SessionKeeper:
     @property
     def is_unsaved(self) -> bool:
         """Whether something is only in memory."""
-        waiting = self._draft is not None or bool(self._ended)
+        waiting = self._draft is not None or bool(self._ended or self._edits)
         return waiting or (self._store is not None and bool(self._store.unsaved))
 
     # --- what changed ------------------------------------------------------------------------------------
 
     def begin_with(self, draft: Draft) -> None:
         """Take a draft as what the session holds already."""
-        self._session.draft = self.noted = draft
+        self.noted = draft
+        self._session.draft = self._with_unknown(draft)
         self._draft = None
 
     def edited(self, draft: Draft) -> None:
         """Keep another draft, within two seconds."""
+        draft = self._with_unknown(draft)
         self._draft = None if draft == self._session.draft else draft
+
+    def _with_unknown(self, draft: Draft) -> Draft:
+        """A draft of the screen with the keys of the file's that only another version knows."""
+        return replace(draft, other=self._session.draft.other)
 
     def began(self, run: Run) -> None:
         """Keep a run that streams, within a second at any time."""
@@ -82,6 +90,16 @@ class SessionKeeper:
         """Keep a run that is over, at once."""
         self._streaming.pop(run.id, None)
         self._ended.append(run)
+        self._start()
+
+    def remove(self, run: Run) -> None:
+        """Take a run out of the session that is over, and out of its file at once."""
+        self._edits.append(lambda store: store.remove(run))
+        self._start()
+
+    def restore(self, run: Run, before: Run | None) -> None:
+        """Bring back a run that was removed, before another one or as the last."""
+        self._edits.append(lambda store: store.restore(run, before.id if before is not None else ""))
         self._start()
 
     def tick(self) -> None:
@@ -115,6 +133,10 @@ class SessionKeeper:
         for run in ended:
             self._attempt(lambda store, run=run: store.finish(run))  # type: ignore[misc]
         self._ended = [run for run in self._ended if run not in ended]
+        for edit in list(self._edits):
+            if not self._attempt(edit):
+                break
+            self._edits = [one for one in self._edits if one is not edit]
         if (
             draft is not None
             and self._attempt(lambda store: store.save_draft(draft))
@@ -191,6 +213,7 @@ class SessionKeeper:
         await asyncio.to_thread(self._close)
         self._store, self._session = None, Session()
         self._draft, self._streaming, self._ended, self.read_only = None, {}, [], False
+        self._edits.clear()
         self.changes.clear()
 
     def _close(self) -> None:

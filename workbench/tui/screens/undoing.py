@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from textual import events, on
 
 from workbench.domain.display import one_line
+from workbench.domain.errors import BadValueError
+from workbench.domain.run import Run
 from workbench.domain.session import Draft
 from workbench.storage.endpoints import endpoint_for
 from workbench.tui.changes import Change
 from workbench.tui.screens.presetting import PresetScreen
+from workbench.tui.widgets.output_pane import OutputPane
 from workbench.tui.widgets.parameter_panel import ParameterPanel
 
 _LABEL = 60
@@ -69,6 +72,46 @@ class UndoScreen(PresetScreen):
     def _note_what_was_done(self) -> None:
         if self._keeping is not None:
             self.note_draft()
+
+    # --- runs --------------------------------------------------------------------------------------------
+
+    def remove_runs(self, runs: Sequence[Run], label: str) -> None:
+        """Take runs that are over out of the session, as one change of that name."""
+        was, gone = self.output.runs, {run.id for run in runs}
+        places = [place for place, run in enumerate(was) if run.id in gone]
+        followed = [(was[place], was[place + 1] if place + 1 < len(was) else None) for place in places]
+
+        def take_out() -> None:
+            for run, _ in followed:
+                self.keeper.remove(run)
+            self.output.show_runs([run for run in self.output.runs if run.id not in gone])
+
+        def put_back() -> None:
+            shown = list(self.output.runs)
+            # The last one first, as each is put before the one that followed it.
+            for run, following in reversed(followed):
+                self.keeper.restore(run, following)
+                shown.insert(shown.index(following) if following in shown else len(shown), run)
+            self.output.show_runs(shown)
+
+        self.note_draft()
+        take_out()
+        self.keeper.changes.record(Change(label, put_back, take_out))
+
+    @on(OutputPane.DeletionAsked)
+    def _delete_run(self, event: OutputPane.DeletionAsked) -> None:
+        def delete() -> None:
+            if event.run.is_running:
+                raise BadValueError("The run still streams", hint="Wait for its end, or stop it with Esc.")
+            if self.keeper.read_only:
+                raise BadValueError("The session is open to read only", hint="Nothing can be deleted of it.")
+            label = f"the deletion of run {self.output.runs.index(event.run) + 1}"
+            self.remove_runs([event.run], label)
+            self.notify("The run is deleted; u brings it back.", markup=False, timeout=3)
+
+        self.attempt(delete)
+
+    # --- back and forth ----------------------------------------------------------------------------------
 
     def action_undo(self) -> None:
         """Take back the newest change."""

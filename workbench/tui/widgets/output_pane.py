@@ -77,6 +77,12 @@ class OutputPane(Vertical):
         run: Run
 
     @dataclass
+    class DeletionAsked(Message):
+        """A run is to be taken out of the session."""
+
+        run: Run
+
+    @dataclass
     class InspectAsked(Message):
         """The inspector is to get the focus."""
 
@@ -286,6 +292,12 @@ class OutputPane(Vertical):
         """Ask for the answer's run to be sent again and compared."""
         if (answer := self._answer()) is not None:
             self.post_message(self.RerunAsked(answer[0]))
+
+    def action_delete_run(self) -> None:
+        """Ask for the run with the cursor, else the newest one, to be deleted."""
+        found = self.token
+        if self._runs:
+            self.post_message(self.DeletionAsked(self._runs[-1] if found is None else found[0]))
 
     def action_inspect(self) -> None:
         """Go to the inspector."""

@@ -1,0 +1,116 @@
+"""Runs are taken out of a session and brought back, and all others stay as they were, byte for byte."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.domain.builders import choice_of, piece, run_of
+from tests.storage.session_cases import runs
+from workbench.domain.errors import StorageError
+from workbench.domain.run import Run
+from workbench.storage.run_bytes import with_run, without_run
+from workbench.storage.run_format import run_to_toml
+from workbench.storage.session_file import parse_runs
+from workbench.storage.session_store import SessionStore
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "lighthouse.toml"
+
+
+def _run(text: str, prompt: str = "Once") -> Run:
+    run = run_of(choice_of([piece(text, 0.5, two=0.25), " more"]), prompt=prompt)
+    run.sent = run.request.body()
+    return run
+
+
+def _session(path: Path) -> tuple[SessionStore, list[Run]]:
+    store = SessionStore.create(path)
+    made = [_run(" one"), _run(" two"), _run(" three")]
+    for run in made:
+        store.finish(run)
+    return store, made
+
+
+def _ids(path: Path) -> list[str]:
+    return [run["id"] for run in tomllib.loads(path.read_text()).get("runs", [])]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_removed_run_leaves_the_file_and_comes_back_where_it_was(path: Path, place: int) -> None:
+    store, made = _session(path)
+    before = path.read_bytes()
+    store.remove(made[place])
+    assert _ids(path) == [run.id for run in made if run is not made[place]]
+    store.restore(made[place], made[place + 1].id if place < 2 else "")
+    assert path.read_bytes() == before
+    assert [run.id for run in store.session.runs] == [run.id for run in made]
+    store.close()
+
+
+def test_all_runs_can_be_removed_and_another_one_appended(path: Path) -> None:
+    store, made = _session(path)
+    for run in made:
+        store.remove(run)
+    assert _ids(path) == []
+    last = _run(" four")
+    store.finish(last)
+    store.close()
+    assert _ids(path) == [last.id]
+
+
+def test_a_removed_run_stays_removed_while_another_window_goes_on(path: Path) -> None:
+    store, made = _session(path)
+    second = SessionStore.open(path).store
+    store.remove(made[0])
+    theirs = _run(" theirs")
+    second.finish(theirs)
+    second.rename("named")
+    second.close()
+    assert _ids(path) == [made[1].id, made[2].id, theirs.id]
+    assert [run.id for run in store.poll()] == [theirs.id]
+    store.close()
+
+
+def test_a_run_edited_by_hand_is_removed_too(path: Path) -> None:
+    store, made = _session(path)
+    path.write_text(path.read_text().replace("endpoint = ", "endpoint  =  "))
+    store.remove(made[1])
+    store.close()
+    assert _ids(path) == [made[0].id, made[2].id]
+
+
+def test_a_run_stays_where_it_cannot_be_removed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, made = _session(path)
+    before = path.read_bytes()
+
+    def full(*_: object) -> None:
+        raise StorageError("no space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("workbench.storage.session_store.write_atomically", full)
+        with pytest.raises(StorageError):
+            store.remove(made[1])
+    assert path.read_bytes() == before
+    assert [run.id for run in store.session.runs] == [run.id for run in made]
+    store.remove(made[1])
+    assert len(_ids(path)) == 2
+    store.close()
+
+
+@settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
+@given(runs(), runs(), st.booleans())
+def test_any_run_is_cut_out_of_any_runs_and_put_back(one: Run, other: Run, is_first: bool) -> None:
+    order = [one, other] if is_first else [other, one]
+    body = "".join(map(run_to_toml, order)).encode()
+    left = without_run(body, one)
+    assert left == run_to_toml(other).encode()
+    assert with_run(left, one, other if is_first else None) == body
+    # Read and written again it is still found, which keeps the others' bytes.
+    assert without_run(body, parse_runs(body, Path("any.toml"))[order.index(one)]) == left

@@ -1,0 +1,22 @@
+"""Single runs among the bytes of a session's file, cut out and put in so that all others stay as they are."""
+
+from __future__ import annotations
+
+from workbench.domain.run import Run
+from workbench.storage.run_format import run_to_toml
+
+
+def without_run(body: bytes, run: Run) -> bytes | None:
+    """The runs of a file without one; None where that one is not written as this program writes it."""
+    # No text holds these bytes by chance: they have quotation marks, which a text escapes.
+    before, found, after = body.partition(run_to_toml(run).encode())
+    return before + after if found else None
+
+
+def with_run(body: bytes, run: Run, following: Run | None) -> bytes | None:
+    """The runs of a file with one more before another, or last; None where that other is not found."""
+    data = run_to_toml(run).encode()
+    if following is None:
+        return body + data
+    before, found, after = body.partition(run_to_toml(following).encode())
+    return before + data + found + after if found else None
