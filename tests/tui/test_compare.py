@@ -120,7 +120,7 @@ async def test_columns_stand_side_by_side_stacked_or_alone_by_width() -> None:
         await pilot.resize_terminal(80, 24)
         await until(pilot, lambda: sum(column.display for column in columns_of(app)) == 1)
         assert "greedy" in text_of(app, "tabs") and "creative" in text_of(app, "tabs")
-        await pilot.press("3")
+        await pilot.press("tab", "tab")
         assert [column.display for column in columns_of(app)] == [False, False, True, False]
 
 
@@ -179,7 +179,7 @@ async def test_escape_stops_this_column_then_all_then_leaves_and_every_text_is_k
     async with workbench(stuck(), (200, 50)) as (app, pilot, _):
         await open_comparison(app, pilot)
         await until(pilot, lambda: all(column.run.tokens == 1 for column in columns_of(app)))
-        await pilot.press("2", "escape")
+        await pilot.press("tab", "escape")
         await until(pilot, lambda: columns_of(app)[1].run.outcome is Outcome.STOPPED)
         assert [column.run.is_running for column in columns_of(app)] == [True, False, True, True]
         await pilot.press("escape")
@@ -205,7 +205,7 @@ async def test_adopting_takes_a_columns_parameters_to_the_panel_without_the_draw
     async with workbench(tempered(), (200, 50)) as (app, pilot, _):
         await open_comparison(app, pilot)
         await until(pilot, lambda: all_ended(app))
-        await pilot.press("4", "a")
+        await pilot.press("shift+tab", "a")
         await until(pilot, lambda: app.screen is app.main)
         expected: dict[str, ParameterValue] = {
             "max_tokens": 128,
@@ -222,7 +222,7 @@ async def test_keeping_one_column_leaves_it_alone_on_the_screen_and_the_other_ru
     async with workbench(stuck(), (200, 50)) as (app, pilot, _):
         await open_comparison(app, pilot)
         await until(pilot, lambda: all(column.run.tokens == 1 for column in columns_of(app)))
-        await pilot.press("3", "k")
+        await pilot.press("tab", "tab", "k")
         await until(pilot, lambda: len(columns_of(app)) == 1 and len(app.main.output.runs) == 3)
         assert columns_of(app)[0].column.title == "balanced"
         assert columns_of(app)[0].run.is_running
@@ -257,7 +257,7 @@ async def test_columns_scroll_together() -> None:
         await until(pilot, lambda: all(one.view.max_scroll_y > 20 for one in columns_of(app)))
         columns_of(app)[0].view.scroll_to(y=7, animate=False, force=True)
         await until(pilot, lambda: {one.view.scroll_offset.y for one in columns_of(app)} == {7})
-        await pilot.press("2", "end")
+        await pilot.press("tab", "end")
         await until(pilot, lambda: columns_of(app)[3].view.scroll_offset.y > 7)
 
 
@@ -270,6 +270,38 @@ async def test_d_goes_to_the_first_difference_and_a_cursor_compares_any_token() 
         await pilot.press("left")
         await until(pilot, lambda: "token 2" in columns_of(app)[3].distribution.render().plain)
         assert "▸·in" in columns_of(app)[3].distribution.render().plain
+
+
+async def test_a_digit_branches_from_a_column_under_its_parameters_and_the_others_are_kept() -> None:
+    branched = asyncio.Event()
+
+    async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
+        if str(received.json["prompt"]).endswith(" went other"):
+            branched.set()
+            writer.write(head() + answer(" again", "."))
+            await writer.drain()
+            return
+        writer.write(head() + logprob_event(" went") + logprob_event(" in"))
+        await writer.drain()
+        await received.gone.wait()
+
+    async with workbench(handle, (200, 50)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: all(column.run.tokens == 2 for column in columns_of(app)))
+        parent = columns_of(app)[3].run
+        await pilot.press("shift+tab", "end")
+        await until(pilot, lambda: screen_of(app).current.distribution.render().plain.startswith("token 2"))
+        assert "2 ·other" in screen_of(app).current.distribution.render().plain
+        await pilot.press("2")
+        await until(pilot, lambda: app.screen is app.main and branched.is_set())
+        await until(pilot, lambda: len(app.main.output.runs) == 5 and not app.main.is_streaming)
+        *compared, branch = app.main.output.runs
+        assert {run.outcome for run in compared} == {Outcome.STOPPED}
+        assert (branch.ordered[0].text, branch.outcome) == (" again.", Outcome.COMPLETE)
+        assert branch.parent is not None
+        assert (branch.parent.run, branch.parent.token, branch.parent.alternative) == (parent.id, 1, " other")
+        assert branch.request.parameters.get("temperature") == 1.2
+        assert app.main.parameters.parameters.get("temperature") == 1.2
 
 
 async def test_a_column_that_fails_says_why_and_the_others_go_on() -> None:

@@ -12,6 +12,7 @@ from textual.widgets import DataTable, Input, Label, Static
 
 from tests.client.loopback import Handler, Received, head
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
+from workbench.domain.prompt import TextPrompt
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.bars import bar_chart
@@ -22,6 +23,7 @@ from workbench.tui.screens.compare import CompareScreen
 from workbench.tui.screens.form import Form
 from workbench.tui.screens.grid import GridScreen, level_of
 from workbench.tui.screens.question import Question
+from workbench.tui.widgets.compare_column import CompareColumn
 
 
 def longer_when_hotter(is_stuck: Callable[[float], bool] = lambda _: False) -> Handler:
@@ -220,6 +222,25 @@ async def test_every_prompt_of_a_file_meets_every_chosen_preset(tmp_path: Path) 
         await pilot.press("m", "m")
         await until(pilot, lambda: shown(app, 0) == ["one [b]", "1", "3", "8", "13"])
         assert len(loopback.requests) == 8
+        await pilot.press("down", "c")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        await until(pilot, lambda: len(app.screen.query(CompareColumn)) == 4)
+        assert {str(one.run.request.prompt) for one in app.screen.query(CompareColumn)} == {
+            str(TextPrompt("two"))
+        }
+        assert len(loopback.requests) == 8
+
+
+async def test_the_cells_of_an_only_column_are_compared_around_the_cursor() -> None:
+    async with workbench(longer_when_hotter()) as (app, pilot, _):
+        await sweep(app, pilot, "temperature=0:1:0.1", "", "1")
+        await until(pilot, lambda: not grid_of(app).is_running)
+        await pilot.press("end", "left", "enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        await until(pilot, lambda: len(app.screen.query(CompareColumn)) == 8)
+        titles = [one.column.title for one in app.screen.query(CompareColumn)]
+        assert (titles[0], titles[-1]) == ("temperature 0", "temperature 0.7")
+        assert "8 of 11 cells are shown" in told(app, "remarks")
 
 
 async def test_a_file_that_holds_no_prompts_is_said_in_the_form(tmp_path: Path) -> None:

@@ -223,10 +223,19 @@ COMMANDS: tuple[Command, ...] = (
         "-column",
         ("tab", "shift+tab"),
         "Column",
-        "Next, previous column; or its number.",
+        "Next, previous column.",
         Where.COMPARE,
         footer=1,
-        shown="Tab 1–8",
+        shown="Tab",
+    ),
+    Command(
+        "-branch_column",
+        tuple("123456789"),
+        "Branch",
+        "Run on with that alternative of the token shown, under this column's parameters.",
+        Where.COMPARE,
+        footer=6,
+        shown="1–9",
     ),
     Command("-stop", ("escape",), "Stop", "Stop this column, then all, then leave.", Where.COMPARE, footer=0),
     Command(
@@ -256,9 +265,9 @@ COMMANDS: tuple[Command, ...] = (
         Where.COMPARE,
         footer=5,
     ),
-    Command("-copy_column", ("y",), "Copy", "Copy this column's exact text.", Where.COMPARE, footer=6),
+    Command("-copy_column", ("y",), "Copy", "Copy this column's exact text.", Where.COMPARE, footer=7),
     Command(
-        "-compare_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.COMPARE, footer=7
+        "-compare_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.COMPARE, footer=8
     ),
     Command("-close_replay", ("escape",), "Back", "Leave the replay.", Where.REPLAY, footer=0),
     Command("-pause", ("space",), "Pause", "Pause or go on; at the end, play again.", Where.REPLAY, footer=1),
@@ -272,7 +281,7 @@ COMMANDS: tuple[Command, ...] = (
         "-replay_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.REPLAY, footer=6
     ),
     Command("-stop_rerun", ("escape",), "Stop", "Stop the stream, then leave.", Where.RERUN, footer=0),
-    Command("-side", ("tab", "1", "2"), "Side", "To the other answer.", Where.RERUN, footer=1, shown="Tab"),
+    Command("-side", ("tab",), "Side", "To the other answer.", Where.RERUN, footer=1, shown="Tab"),
     Command(
         "-first_difference",
         ("d", "enter"),
@@ -280,6 +289,14 @@ COMMANDS: tuple[Command, ...] = (
         "To the first token in which the answers differ.",
         Where.RERUN,
         footer=2,
+    ),
+    Command(
+        "-branch_side",
+        tuple("123456789"),
+        "Branch",
+        "Run on with that alternative of the token shown, under the run's parameters.",
+        Where.RERUN,
+        shown="1–9",
     ),
     Command("-copy_side", ("y",), "Copy", "Copy this answer's exact text.", Where.RERUN, footer=3),
     Command(
@@ -302,12 +319,20 @@ COMMANDS: tuple[Command, ...] = (
     Command("-sessions_help", ("f1",), "Help", "The keys of this screen.", Where.SESSIONS, footer=7),
     Command("-stop_grid", ("escape",), "Stop", "Stop everything, then leave.", Where.GRID, footer=0),
     Command("-open_cell", ("enter",), "Open", "The answers of this cell.", Where.GRID, footer=1),
-    Command("-measure", ("m",), "Measure", "Show and colour by the next figure.", Where.GRID, footer=2),
     Command(
-        "-resume", ("r",), "Resume", "Send what ended without an answer, after asking.", Where.GRID, footer=3
+        "-compare_row",
+        ("c",),
+        "Row",
+        "The answers of this row side by side; of the column, where it is the only one.",
+        Where.GRID,
+        footer=2,
     ),
-    Command("-stop_cells", ("ctrl+c",), "Stop all", "Stop everything.", Where.GRID, footer=4),
-    Command("-grid_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.GRID, footer=5),
+    Command("-measure", ("m",), "Measure", "Show and colour by the next figure.", Where.GRID, footer=3),
+    Command(
+        "-resume", ("r",), "Resume", "Send what ended without an answer, after asking.", Where.GRID, footer=4
+    ),
+    Command("-stop_cells", ("ctrl+c",), "Stop all", "Stop everything.", Where.GRID, footer=5),
+    Command("-grid_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.GRID, footer=6),
     Command("-rename_preset", ("ctrl+r",), "Rename", "Give your preset another name.", Where.PRESETS),
     Command("-duplicate_preset", ("ctrl+d",), "Duplicate", "Copy it as one of your own.", Where.PRESETS),
     Command("-delete_preset", ("ctrl+x",), "Delete", "Delete your preset, after asking.", Where.PRESETS),

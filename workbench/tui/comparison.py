@@ -17,6 +17,9 @@ from workbench.runner.many import Job, ManyRuns
 from workbench.tui.run_state import RunState, state_of
 from workbench.tui.services import Services
 
+MOST_COLUMNS = 8
+"""How many columns a comparison has at most."""
+
 _QUEUED = RunState("◌", "queued", "$text-muted")
 _STARTING = RunState("◌", "starting the local model", "$text-accent")
 
@@ -178,7 +181,11 @@ class Comparison:
             " · ".join(
                 (
                     one_line(column.title, 40),
-                    *(field for field in fields if not field.endswith(" unset")),
+                    *(
+                        field
+                        for field in fields
+                        if not field.endswith(" unset") and field not in column.title
+                    ),
                     *([f"{_model(column)} @ {column.endpoint.name}"] if len(places) > 1 else []),
                 )
             )

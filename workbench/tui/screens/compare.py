@@ -16,7 +16,9 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from workbench.domain.display import one_line
+from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import prompt_to_editor
+from workbench.runner.branching import Branch, branch_at
 from workbench.runner.comparison import Column
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
@@ -35,13 +37,14 @@ _FIGURES_EVERY = 6
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """The column whose parameters are to go on with."""
+    """The column whose parameters are to go on with, and what is to run under them at once."""
 
     column: Column
+    branch: Branch | None = None
 
 
 class CompareScreen(Screen[Adopted | None]):
-    """Answers with the column that a person adopts, or None where they only leave.
+    """Answers with the column that a person adopts or branches from, or None where they only leave.
 
     The columns stand beside each other where it is wide, below each other where it is not, and one at a
     time where it is narrow.
@@ -71,7 +74,7 @@ class CompareScreen(Screen[Adopted | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "column(1)", "Next column", show=False, priority=True),
         Binding("shift+tab", "column(-1)", "Previous column", show=False, priority=True),
-        *(Binding(str(digit), f"go_to({digit})", "Column", show=False) for digit in range(1, 9)),
+        *(Binding(str(digit), f"branch({digit})", "Branch", show=False) for digit in range(1, 10)),
         Binding("escape", "stop", "Stop or close", show=False),
         Binding("ctrl+c", "copy_or_stop_all", "Copy or stop all", show=False, priority=True),
         Binding("a,enter", "adopt", "Adopt", show=False),
@@ -140,7 +143,7 @@ class CompareScreen(Screen[Adopted | None]):
         position = self._position()
         parts = divergence is not None and divergence.position == position
         for place, (column, title) in enumerate(zip(self._columns, self._comparison.titles, strict=True)):
-            column.show_state(f"{place + 1} {title}", self._comparison.state(place))
+            column.show_state(title, self._comparison.state(place))
             column.show_agreement(shared if len(self._columns) > 1 else 0, divergence)
             column.show_token(position, parts=parts)
         self._show_about()
@@ -175,7 +178,7 @@ class CompareScreen(Screen[Adopted | None]):
         parts = []
         for place, column in enumerate(self._comparison.columns):
             glyph = self._comparison.state(place).glyph
-            name = f" {place + 1} {one_line(column.title, 12)} {glyph} "
+            name = f" {one_line(column.title, 12)} {glyph} "
             parts.append(Content.styled(name, "reverse" if place == self._current else "$text-muted"))
         self.query_one("#tabs", Static).update(Content("").join(parts), layout=False)
 
@@ -196,11 +199,6 @@ class CompareScreen(Screen[Adopted | None]):
     def action_column(self, step: int) -> None:
         """Go to the next column, or the one before."""
         self._go_to((self._current + step) % len(self._columns))
-
-    def action_go_to(self, number: int) -> None:
-        """Go to a column by its number."""
-        if number <= len(self._columns):
-            self._go_to(number - 1)
 
     @on(events.DescendantFocus)
     def _follow_focus(self, event: events.DescendantFocus) -> None:
@@ -266,6 +264,22 @@ class CompareScreen(Screen[Adopted | None]):
         """Go on with this column's parameters; what streams is stopped."""
         self._comparison.stop_all()
         self.dismiss(Adopted(self._comparison.columns[self._current]))
+
+    def action_branch(self, digit: int) -> None:
+        """Run on from the token whose alternatives are shown, with a numbered one in its place."""
+        choice, position = self.current.choice, self._position()
+        if choice is None or position is None or position >= len(choice):
+            return
+        alternatives = choice.token(position).alternatives
+        if digit > len(alternatives):
+            return
+        try:
+            branch = branch_at(self.current.run, choice, position, alternatives[digit - 1])
+        except BadValueError as problem:
+            self.notify(str(problem), title="Nothing was sent", severity="error", markup=False)
+            return
+        self._comparison.stop_all()
+        self.dismiss(Adopted(self._comparison.columns[self._current], branch))
 
     async def action_keep(self) -> None:
         """Keep only this column on the screen; the runs of the others stay in the session."""

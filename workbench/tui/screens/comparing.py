@@ -19,7 +19,7 @@ from workbench.domain.run import Run
 from workbench.runner.comparison import Column, ignored, plan, probes_of
 from workbench.storage.endpoints import endpoint_for
 from workbench.storage.presets import load_presets
-from workbench.tui.comparison import Comparison
+from workbench.tui.comparison import MOST_COLUMNS, Comparison
 from workbench.tui.screens.choosing_several import SeveralPicker
 from workbench.tui.screens.compare import Adopted, CompareScreen
 from workbench.tui.screens.popup import Item
@@ -28,7 +28,7 @@ from workbench.tui.screens.question import Question
 from workbench.tui.services import Services
 from workbench.tui.token_styles import TokenStyles
 
-LEAST, MOST = 2, 8
+LEAST, MOST = 2, MOST_COLUMNS
 """How many columns a comparison has."""
 _FIRST_CHOSEN = 4
 _DRAFT = "\0draft"
@@ -50,8 +50,11 @@ class Compared:
     """Told each run when its turn to be sent has come."""
     on_end: Callable[[Run], None]
     """Told each run that has ended, however it did."""
-    on_adopt: Callable[[Column], None]
-    """Told the column to go on with; its parameters are without the seed that was drawn for all."""
+    on_adopt: Callable[[Adopted], None]
+    """Told the column to go on with, and the branch to run where there is one.
+
+    The column's parameters are without the seed that was drawn for all.
+    """
 
 
 def compare(app: App[int], draft: Compared, chosen: Sequence[str] = ()) -> None:
@@ -147,7 +150,7 @@ def _open(app: App[int], draft: Compared, columns: Sequence[Column]) -> None:
     def closed(adopted: Adopted | None) -> None:
         comparison.stop_all()
         if adopted is not None:
-            draft.on_adopt(adopted.column)
+            draft.on_adopt(adopted)
 
     draft.on_open(comparison)
     app.push_screen(CompareScreen(comparison, draft.styles, note), closed)

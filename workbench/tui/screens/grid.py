@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.style import Style
@@ -18,11 +18,10 @@ from textual.widgets import DataTable, Static
 
 from workbench.domain.display import one_line
 from workbench.domain.summary import Measure
-from workbench.runner.comparison import Column
 from workbench.tui.bars import bar_chart
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
-from workbench.tui.comparison import Comparison
+from workbench.tui.comparison import MOST_COLUMNS, Comparison
 from workbench.tui.grid import Grid
 from workbench.tui.screens.compare import Adopted, CompareScreen
 from workbench.tui.screens.help import help_screen
@@ -37,8 +36,8 @@ _LABEL = 24
 _MEASURES = list(Measure)
 
 
-class GridScreen(Screen[Column | None]):
-    """Answers with the column that a person adopts from a cell, or None where they only leave."""
+class GridScreen(Screen[Adopted | None]):
+    """Answers with what a person adopts or branches from in a cell, or None where they only leave."""
 
     DEFAULT_CSS = """
     GridScreen { layout: vertical; background: $background; }
@@ -51,6 +50,7 @@ class GridScreen(Screen[Column | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop or close", show=False),
         Binding("ctrl+c", "stop_all", "Stop", show=False, priority=True),
+        Binding("c", "compare_row", "Row", show=False),
         Binding("m", "measure", "Measure", show=False),
         Binding("r", "resume", "Resume", show=False),
         Binding("f1,question_mark", "help", "Help", show=False, priority=True),
@@ -173,20 +173,42 @@ class GridScreen(Screen[Column | None]):
     @on(DataTable.CellSelected)
     def _open_cell(self, event: DataTable.CellSelected) -> None:
         if event.coordinate.column == 0:
+            self.action_compare_row()
             return
         places = self._grid.layout.places(event.coordinate.row, event.coordinate.column - 1)
-        runs = [self._grid.runs[place] for place in places]
-        if any(run.is_running for run in runs):
+        if any(self._grid.runs[place].is_running for place in places):
             self.notify("The cell has not ended yet.", markup=False, timeout=2)
             return
+        self._open_places(places)
+
+    def action_compare_row(self) -> None:
+        """Open the cells of this row beside each other; those of the column where it is the only one."""
+        layout, cursor = self._grid.layout, self.table.cursor_coordinate
+        if len(layout.across) > 1:
+            cells = [layout.places(cursor.row, place) for place in range(len(layout.across))]
+            current = max(cursor.column - 1, 0)
+        else:
+            cells = [layout.places(place, 0) for place in range(len(layout.rows))]
+            current = cursor.row
+        first = max(0, min(current - MOST_COLUMNS // 2, len(cells) - MOST_COLUMNS))
+        shown = [places[0] for places in cells[first : first + MOST_COLUMNS]]
+        ended = [place for place in shown if not self._grid.runs[place].is_running]
+        if len(ended) < 2:
+            self.notify("Fewer than two cells have ended.", markup=False, timeout=2)
+            return
+        left_out = len(cells) - len(ended)
+        self._open_places(ended, [f"{len(ended)} of {len(cells)} cells are shown"] if left_out else [])
+
+    def _open_places(self, places: Sequence[int], notes: Sequence[str] = ()) -> None:
+        runs = [self._grid.runs[place] for place in places]
         columns = [self._grid.columns[place] for place in places]
-        cell = Comparison(self._services, columns, runs, lambda run: None)
-        self.app.push_screen(CompareScreen(cell, self._styles), self._cell_closed)
+        cells = Comparison(self._services, columns, runs, lambda run: None, notes)
+        self.app.push_screen(CompareScreen(cells, self._styles), self._cell_closed)
 
     def _cell_closed(self, adopted: Adopted | None) -> None:
         if adopted is not None:
             self._grid.stop_all()
-            self.dismiss(adopted.column)
+            self.dismiss(adopted)
 
     def action_stop(self) -> None:
         """Stop everything; where nothing streams, leave."""

@@ -20,6 +20,7 @@ from workbench.runner.many import Job
 from workbench.runner.resuming import compare_again, sweep_again
 from workbench.storage.prompt_sets import read_prompts
 from workbench.tui.grid import Grid, Layout
+from workbench.tui.screens.compare import Adopted
 from workbench.tui.screens.comparing import MOST, Compared, check_columns, choose_columns
 from workbench.tui.screens.form import Entry, Form
 from workbench.tui.screens.grid import GridScreen
@@ -186,7 +187,7 @@ def _ask_and_open(
         else:
             send()
 
-    def closed(adopted: Column | None) -> None:
+    def closed(adopted: Adopted | None) -> None:
         grid.stop_all()
         if adopted is not None:
             draft.on_adopt(adopted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.screen import Screen
@@ -16,7 +17,7 @@ from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Parent, Run
 from workbench.domain.splitting import NOT_SPLIT, Split
 from workbench.domain.whatif import Sampling
-from workbench.runner.branching import branch_at, continue_after
+from workbench.runner.branching import Branch, branch_at, continue_after
 from workbench.runner.splitting import Habits, left_out
 from workbench.storage.probes import load_probe
 from workbench.tui.run_controller import RunController
@@ -27,6 +28,9 @@ from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.inspector import Inspector
 from workbench.tui.widgets.output_pane import OutputPane
 from workbench.tui.widgets.parameter_panel import ParameterPanel
+
+if TYPE_CHECKING:
+    from workbench.tui.screens.compare import Adopted
 
 FRAMES_A_SECOND = 30
 """How often the panes look for new tokens while something streams."""
@@ -145,6 +149,17 @@ class MainScreen(BatchScreen):
         self._left_out[run.endpoint, run.request.model] = lacks
         again = self.services.commands["run"].first_key
         return [f"{again} offers to ask for each in a request of its own"]
+
+    def adopt(self, adopted: Adopted) -> None:
+        """Let the panel go on with a column, and run the branch from it once the columns have ended."""
+        super().adopt(adopted)
+        if adopted.branch is not None:
+            self.run_worker(self._branch_from(adopted.branch), group="branch")
+
+    async def _branch_from(self, branch: Branch) -> None:
+        if self.comparison is not None:
+            await self.comparison.aclose()
+        self.attempt(lambda: self._run_branch(*branch))
 
     # --- the token under the cursor ----------------------------------------------------------------------
 

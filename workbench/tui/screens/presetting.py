@@ -19,8 +19,8 @@ from workbench.tui.screens.preset_picker import choose_preset
 from workbench.tui.screens.presets import save_panel
 
 if TYPE_CHECKING:
-    from workbench.runner.comparison import Column
     from workbench.tui.comparison import Comparison
+    from workbench.tui.screens.compare import Adopted
     from workbench.tui.screens.comparing import Compared
 
 
@@ -153,7 +153,7 @@ class PresetScreen(DraftScreen):
             on_open=self._compare_opened,
             on_begin=self.keeper.began,
             on_end=self._compared,
-            on_adopt=self._adopt,
+            on_adopt=self.adopt,
         )
 
     def _compare_opened(self, comparison: Comparison) -> None:
@@ -165,7 +165,9 @@ class PresetScreen(DraftScreen):
             self.output.begin(run)
             self.output.end(run)
 
-    def _adopt(self, column: Column) -> None:
+    def adopt(self, adopted: Adopted) -> None:
+        """Let the panel go on with a column's parameters, endpoint and model."""
+        column = adopted.column
         if column.endpoint.name != self.endpoint.name:
             self.use_endpoint(column.endpoint)
         if column.model and column.model != self.model:

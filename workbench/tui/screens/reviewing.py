@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual import on
 
 from workbench.domain.endpoint import Endpoint
@@ -13,6 +15,9 @@ from workbench.storage.endpoints import endpoint_for
 from workbench.tui.screens.question import Question
 from workbench.tui.screens.undoing import UndoScreen
 from workbench.tui.widgets.output_pane import OutputPane
+
+if TYPE_CHECKING:
+    from workbench.tui.screens.compare import Adopted
 
 
 class ReviewScreen(UndoScreen):
@@ -62,7 +67,12 @@ class ReviewScreen(UndoScreen):
         rerun = Rerun(self.services, endpoint, recorded, self._compared)
         self._compare_opened(rerun)
         self.keeper.began(rerun.again)
-        self.app.push_screen(RerunScreen(rerun, self._token_styles))
+
+        def closed(adopted: Adopted | None) -> None:
+            if adopted is not None:
+                self.adopt(adopted)
+
+        self.app.push_screen(RerunScreen(rerun, self._token_styles), closed)
 
     def _endpoint_of(self, run: Run) -> Endpoint:
         if run.endpoint == self.endpoint.name:

@@ -12,6 +12,8 @@ from workbench.tui.alternative_rows import Row, rows_of
 from workbench.tui.token_text import fit, percent
 
 _LABEL, _SHARE = 10, 7
+_NUMBERED = 9
+"""Alternatives that a digit branches with."""
 REST = "(other)"
 """The label of what the listed alternatives do not cover."""
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -57,11 +59,13 @@ def trimmed(rows: Sequence[Row], most: int) -> list[Row]:
 
 
 def _line(row: Row, width: int) -> Content:
-    label = min(_LABEL, max(width - _SHARE - 2, 1))
-    room = max(width - label - _SHARE - 3, 0)
+    label = min(_LABEL, max(width - _SHARE - 3, 1))
+    room = max(width - label - _SHARE - 4, 0)
     share = "—".rjust(6) if row.share is None else percent(row.share)
     style = "bold" if row.is_chosen else "$text-muted" if row.position is None else ""
+    number = str(row.position + 1) if row.position is not None and row.position < _NUMBERED else " "
     return Content.assemble(
+        (number, "$text-muted"),
         ("▸" if row.is_chosen else " ", "$text-accent"),
         (fit(row.label, label), style),
         " ",
