@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 
 import pytest
-from textual.widgets import Input, Label, OptionList
+from textual.widgets import Input, Label, OptionList, Static
 
 from tests.client.loopback import JSON, Received, answering, hanging, head, in_turn
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
@@ -161,6 +161,36 @@ async def test_the_footer_keeps_run_help_and_commands(size: tuple[int, int]) -> 
         for word in ("Run", "Help", "Commands"):
             assert word in row
         assert len(row.rstrip()) <= size[0]
+
+
+async def test_who_has_no_run_yet_reads_what_to_press() -> None:
+    async with workbench(answering(answer(" in")), (80, 24)) as (app, pilot, _):
+        hint = app.main.output.query_one("#hint", Static)
+        assert all(key in str(hint.render()) for key in ("Ctrl+J", "F4", "F1", "Ctrl+P"))
+        assert hint.display
+        await pilot.press("ctrl+j")
+        await until(pilot, partial(has_ended, app, 1))
+        assert not hint.display
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: hint.display)
+
+
+@pytest.mark.parametrize(("key", "words"), [("f4", "← → Token"), ("f3", "x Unset")])
+async def test_the_footer_shows_the_keys_of_the_pane_at_80_columns(key: str, words: str) -> None:
+    async with workbench(answering(answer(" in")), (80, 24)) as (app, pilot, _):
+        await pilot.press(key)
+        assert words in app.main.footer.render().plain
+
+
+async def test_a_line_with_no_room_for_all_is_said_in_full_below_the_list() -> None:
+    async with workbench(answering(answer(" in")), (80, 24)) as (app, pilot, _):
+        await pilot.press("f4", "f1")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        more = app.screen.query_one("#more", Static)
+        assert not more.display
+        await pilot.press(*"coverage")
+        await until(pilot, lambda: more.display)
+        assert str(more.render()) == "Previous, next token whose alternatives cover less than half."
 
 
 async def test_the_palette_does_what_is_chosen() -> None:

@@ -138,10 +138,22 @@ COMMANDS: tuple[Command, ...] = (
     Command("choose_theme", (), "Theme", "Choose a theme; each is shown while you look."),
     Command("choose_kind", (), "Prompt kind", "Text, texts, token ids, or lists of token ids."),
     Command("-field", ("up", "down"), "Field", "Previous, next field.", Where.PARAMETERS),
-    Command("-step", ("plus", "minus"), "Step", "Raise or lower the field by its step.", Where.PARAMETERS),
-    Command("-type", ("0",), "Type", "Type a value in its place.", Where.PARAMETERS, shown="0–9, Enter"),
-    Command("-unset", ("x",), "Unset", "Unset the field: it is not sent.", Where.PARAMETERS),
-    Command("-token", ("left", "right"), "Token", "Previous, next token.", Where.OUTPUT, shown="← →"),
+    Command(
+        "-step",
+        ("plus", "minus"),
+        "Step",
+        "Raise or lower the field by its step.",
+        Where.PARAMETERS,
+        footer=0,
+        shown="+ -",
+    ),
+    Command(
+        "-type", ("0",), "Type", "Type a value in its place.", Where.PARAMETERS, footer=1, shown="0–9, Enter"
+    ),
+    Command("-unset", ("x",), "Unset", "Unset the field: it is not sent.", Where.PARAMETERS, footer=2),
+    Command(
+        "-token", ("left", "right"), "Token", "Previous, next token.", Where.OUTPUT, footer=0, shown="← →"
+    ),
     Command("-line", ("up", "down"), "Line", "Line above, below.", Where.OUTPUT, shown="↑ ↓"),
     Command(
         "-surprise",
@@ -149,6 +161,7 @@ COMMANDS: tuple[Command, ...] = (
         "Surprise",
         "Previous, next surprising token.",
         Where.OUTPUT,
+        footer=4,
         shown="[ ]",
     ),
     Command(
@@ -190,22 +203,31 @@ COMMANDS: tuple[Command, ...] = (
         "Branch",
         "Run on from here with that alternative in the token's place.",
         Where.OUTPUT,
+        footer=1,
         shown="1–9",
     ),
-    Command("inspect", ("i", "tab"), "Inspect", "Into the inspector, to choose a row.", Where.OUTPUT),
+    Command(
+        "inspect", ("i", "tab"), "Inspect", "Into the inspector, to choose a row.", Where.OUTPUT, footer=3
+    ),
     Command(
         "continue_answer",
         ("enter",),
         "Continue",
         "The answer joins the prompt and runs on; u takes it back.",
         Where.OUTPUT,
+        footer=2,
     ),
     Command(
-        "cycle_colour", ("c",), "Colour", "Colour by probability, entropy, rank, or not at all.", Where.OUTPUT
+        "cycle_colour",
+        ("c",),
+        "Colour",
+        "Colour by probability, entropy, rank, or not at all.",
+        Where.OUTPUT,
+        footer=7,
     ),
     Command("toggle_whitespace", ("w",), "Whitespace", "Show blanks, tabs and line ends.", Where.OUTPUT),
-    Command("find", ("slash",), "Find", "Find a text in the output.", Where.OUTPUT),
-    Command("copy_answer", ("y",), "Copy", "Copy the answer's exact text.", Where.OUTPUT),
+    Command("find", ("slash",), "Find", "Find a text in the output.", Where.OUTPUT, footer=6),
+    Command("copy_answer", ("y",), "Copy", "Copy the answer's exact text.", Where.OUTPUT, footer=5),
     Command("replay", ("p",), "Replay", "Play the run again, offline, at its recorded pace.", Where.OUTPUT),
     Command(
         "rerun",
@@ -217,8 +239,12 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "delete_run", ("x", "delete"), "Delete", "Delete the run from the session; u undoes it.", Where.OUTPUT
     ),
-    Command("-row", ("up", "down"), "Row", "Previous, next alternative.", Where.INSPECTOR, shown="↑ ↓"),
-    Command("-choose", ("enter",), "Branch", "Run on with the alternative of the row.", Where.INSPECTOR),
+    Command(
+        "-row", ("up", "down"), "Row", "Previous, next alternative.", Where.INSPECTOR, footer=0, shown="↑ ↓"
+    ),
+    Command(
+        "-choose", ("enter",), "Branch", "Run on with the alternative of the row.", Where.INSPECTOR, footer=1
+    ),
     Command(
         "-column",
         ("tab", "shift+tab"),

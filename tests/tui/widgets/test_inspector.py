@@ -148,7 +148,7 @@ async def test_the_token_and_its_figures_are_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"), [(True, "the model's own"), (False, "after sampling"), (None, "not known here")]
+    ("raw", "said"), [(True, "the model's own"), (False, "after sampling"), (None, "not known")]
 )
 async def test_it_says_whether_probabilities_are_raw(raw: bool | None, said: str) -> None:
     app = Alone()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from textual.app import App
+from textual.theme import BUILTIN_THEMES
 
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError, WorkbenchError
@@ -94,7 +95,7 @@ def choose_kind(app: App[int], current: PromptKind, take: Callable[[PromptKind],
 def choose_theme(app: App[int], take: Callable[[str], object]) -> None:
     """Let a person choose a theme, which is shown while it is looked at; Esc brings the old one back."""
     before = app.theme
-    names = sorted(app.available_themes, key=str.casefold)
+    names = sorted(app.available_themes, key=lambda name: (name in BUILTIN_THEMES, name.casefold()))
 
     def look(name: str) -> None:
         app.theme = name
@@ -104,5 +105,7 @@ def choose_theme(app: App[int], take: Callable[[str], object]) -> None:
         if name is not None:
             take(name)
 
-    items = [Item(name, name, "dark" if app.available_themes[name].dark else "light") for name in names]
-    app.push_screen(Picker("Theme", items, chosen=before, on_look=look), chosen)
+    items = [Item(name, name, "" if app.available_themes[name].dark else "light") for name in names]
+    app.push_screen(
+        Picker("Theme", items, chosen=before, on_look=look, note="Enter · Esc", aside=True), chosen
+    )

@@ -146,6 +146,7 @@ class DraftScreen(FrameScreen):
         """Let editor and panel hold another draft."""
         self.prompt.set_kind(draft.kind)
         self.prompt.load_text(draft.prompt)
+        self.prompt.move_cursor(self.prompt.document.end)
         self.parameters.set_parameters(draft.parameters)
         if draft.endpoint and draft.endpoint != self.endpoint.name:
             try:

@@ -12,13 +12,13 @@ def help_screen(where: Where, commands: CommandTable = OWN_KEYS) -> Picker:
     ordered = [*(one for one in commands if one.where is where)] if where is not Where.ANYWHERE else []
     ordered += [one for one in commands if one.where is Where.ANYWHERE]
     ordered += [one for one in commands if one not in ordered]
-    items = [Item(one.id, one.title, _where(one), one.key_label) for one in ordered]
+    items = [Item(one.id, one.title, _help(one, where), one.key_label) for one in ordered]
     return Picker(f"Help · {where}", items, note="type to filter · Enter does it · Esc")
 
 
 def palette_screen(commands: CommandTable) -> Picker:
-    """Every command by name, with its key and one line of description."""
-    items = [Item(one.id, one.title, one.help, one.key_label) for one in commands if not one.is_own]
+    """Every command by name, with its first key and one line of description."""
+    items = [Item(one.id, one.title, one.help, one.first_key) for one in commands if not one.is_own]
     return Picker("Commands", items, note="type to filter · Enter does it · Esc")
 
 
@@ -27,5 +27,6 @@ def can_be_done(id: str) -> bool:
     return id in BY_ID and not BY_ID[id].is_own
 
 
-def _where(command: Command) -> str:
-    return command.help if command.where is Where.ANYWHERE else f"{command.where}: {command.help}"
+def _help(command: Command, here: Where) -> str:
+    is_elsewhere = command.where not in (Where.ANYWHERE, here)
+    return f"{command.where}: {command.help}" if is_elsewhere else command.help

@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, ScreenResultType
-from textual.widgets import Input, Label, OptionList
+from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from workbench.domain.display import one_line
@@ -54,7 +54,7 @@ class Picker(Popup[str]):
     DEFAULT_CSS = """
     Picker { align: center top; background: $background 40%; }
     Picker > Vertical {
-        width: 90%; max-width: 86; height: auto; max-height: 80%; margin-top: 2;
+        width: 96%; max-width: 100; height: auto; max-height: 80%; margin-top: 2;
         border: round $accent; background: $surface; padding: 0 1;
         border-title-color: $foreground; border-subtitle-color: $text-muted;
     }
@@ -68,6 +68,10 @@ class Picker(Popup[str]):
     }
     Picker #none { color: $text-muted; display: none; }
     Picker.-empty #none { display: block; }
+    Picker #more { height: auto; max-height: 3; color: $text-muted; display: none; }
+    Picker #more.-shown { display: block; }
+    Picker.-aside { align: right top; background: transparent; }
+    Picker.-aside > Vertical { width: 34; margin: 1 1 0 0; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,ctrl+n", "move(1)", "Next", show=False, priority=True),
@@ -86,15 +90,18 @@ class Picker(Popup[str]):
         note: str = "",
         on_look: Callable[[str], None] | None = None,
         on_open: Callable[[Picker], Awaitable[None]] | None = None,
+        aside: bool = False,
     ) -> None:
         """`free_text` lets what was typed be the answer; `on_look` is told of each item looked at.
 
-        `on_open` runs beside the open list, to add what takes time to find out.
+        `on_open` runs beside the open list, to add what takes time to find out. `aside` keeps the list at
+        the right edge, so that what lies below is seen.
         """
-        super().__init__()
+        super().__init__(classes="-aside" if aside else None)
         self._title = title
         self._items = list(items)
         self._shown: list[Item] = []
+        self._columns = 0, 0
         self._chosen = chosen
         self._free_text = free_text
         self._note = note
@@ -110,6 +117,7 @@ class Picker(Popup[str]):
             )
             yield OptionList(markup=False)
             yield Label("Enter takes what you typed." if self._free_text else "Nothing matches.", id="none")
+            yield Static(id="more", markup=False)
 
     def on_mount(self) -> None:
         """Show all."""
@@ -147,7 +155,8 @@ class Picker(Popup[str]):
         options.clear_options()
         width = max((len(item.title) for item in self._shown), default=0)
         keys = max((len(item.key) for item in self._shown), default=0)
-        options.add_options(Option(_line(item, min(width, 40), keys)) for item in self._shown)
+        self._columns = min(width, 40), keys
+        options.add_options(Option(_line(item, *self._columns)) for item in self._shown)
         self.set_class(not self._shown, "-empty")
         if self._shown:
             places = [place for place, item in enumerate(self._shown) if item.value == self._chosen]
@@ -165,8 +174,28 @@ class Picker(Popup[str]):
 
     @on(OptionList.OptionHighlighted)
     def _look(self, event: OptionList.OptionHighlighted) -> None:
-        if self._on_look is not None and event.option_index < len(self._shown):
-            self._on_look(self._shown[event.option_index].value)
+        if event.option_index >= len(self._shown):
+            return
+        item = self._shown[event.option_index]
+        self._say_all_of(item)
+        if self._on_look is not None:
+            self._on_look(item.value)
+
+    @on(events.Resize)
+    def _fit_more(self) -> None:
+        place = self.query_one(OptionList).highlighted
+        if place is not None and place < len(self._shown):
+            self.call_after_refresh(self._say_all_of, self._shown[place])
+
+    def _say_all_of(self, item: Item) -> None:
+        """Show below the list what there is no room for in the item's line."""
+        options, more = self.query_one(OptionList), self.query_one("#more", Static)
+        room = options.scrollable_content_region.width
+        line = _line(item, *self._columns)
+        is_cut = bool(room) and line.cell_length > room
+        more.set_class(is_cut, "-shown")
+        if is_cut:
+            more.update(Content(one_line(item.detail, 400)))
 
     @on(OptionList.OptionSelected)
     def _select(self, event: OptionList.OptionSelected) -> None:

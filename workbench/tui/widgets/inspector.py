@@ -24,7 +24,7 @@ _LABEL = 12
 _RAW = {
     True: "the model's own probabilities",
     False: "probabilities after sampling",
-    None: "raw or sampled: not known here",
+    None: "raw or sampled: not known",
 }
 
 
@@ -165,20 +165,21 @@ class Inspector(Static, can_focus=True):
         bar = "" if share is None else _bar(share, room)
         style = "bold" if row.is_chosen else "$text-muted" if row.position is None else ""
         flag = "!" if row.note else " "
-        line = Content.assemble(
-            (f"{mark}{number} ", "$text-accent"),
-            (fit(row.label, _LABEL), style),
+        # The bar stays as it is: reversed, it would tell the share of what it leaves out.
+        cursor = " reverse" if place == self._row and self.has_focus else ""
+        return Content.assemble(
+            (f"{mark}{number} ", f"$text-accent{cursor}"),
+            (fit(row.label, _LABEL), f"{style}{cursor}"),
             flag,
             (fit(bar, room), "$accent" if row.is_chosen else "$text-muted"),
-            (f" {'—'.rjust(6) if share is None else percent(share)}", style),
+            (f" {'—'.rjust(6) if share is None else percent(share)}", f"{style}{cursor}"),
         )
-        return line.stylize("reverse") if place == self._row and self.has_focus else line
 
     def _what_if(self, token: Token) -> list[Content]:
         if self._sampling.is_neutral:
             return []
         if self._raw is not True:
-            return [Content.styled("what if: needs the model's own probabilities", "$text-muted")]
+            return [Content.styled("what if: raw ones are needed", "$text-muted")]
         listed = [(row.label, row.share) for row in self._rows if row.label and row is not self._rest_row()]
         logprobs = [one.logprob for one in token.alternatives]
         if len(listed) > len(logprobs):

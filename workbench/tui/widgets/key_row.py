@@ -1,31 +1,74 @@
-"""The last row of a screen with keys of its own."""
+"""The last row of a screen: its keys and what they do, each of which can be clicked."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
 from rich.cells import cell_len
+from textual import events
 from textual.content import Content
 from textual.widget import Widget
 
-from workbench.tui.commands import Where, commands_at
+from workbench.tui.commands import Command, Where, commands_at
+
+
+class _Entry(NamedTuple):
+    command: Command
+    key: str
+    start: int
+    end: int
 
 
 class KeyRow(Widget):
-    """Keys and what they do; what does not fit is left out."""
+    """Keys and what they do; what does not fit is left out, from the right."""
 
     DEFAULT_CSS = "KeyRow { height: 1; background: $panel; color: $foreground; }"
+    ALWAYS = 0
+    """So many of the first entries are never left out."""
 
     def __init__(self, where: Where) -> None:
         super().__init__()
         self._where = where
 
+    def listed(self) -> Iterable[Command]:
+        """The commands to show, first the one to keep longest."""
+        return by_rank(commands_at(self._where))
+
+    def press(self, command: Command) -> None:
+        """Do what was clicked: press its key, where it is one key."""
+        if not command.shown:
+            self.app.simulate_key(command.keys[0])
+
+    def _entries(self) -> list[_Entry]:
+        shown: list[_Entry] = []
+        at = 1
+        for place, command in enumerate(self.listed()):
+            key = command.shown or command.first_key.replace("Ctrl+", "^")
+            end = at + cell_len(key) + 1 + cell_len(command.title)
+            if end > self.size.width and place >= self.ALWAYS:
+                break
+            shown.append(_Entry(command, key, at, end))
+            at = end + 2
+        return shown
+
     def render(self) -> Content:
         """The row of keys."""
-        parts, used = [Content(" ")], 1
-        ranked = [one for one in commands_at(self._where) if one.footer is not None]
-        for command in sorted(ranked, key=lambda one: one.footer or 0):
-            key = (command.shown or command.first_key).replace("Ctrl+", "^")
-            used += cell_len(key) + cell_len(command.title) + 3
-            if used > self.size.width:
-                break
-            parts += [Content.styled(key, "bold $text-accent"), Content(f" {command.title}  ")]
+        parts = [Content(" ")]
+        for entry in self._entries():
+            parts += [
+                Content.styled(entry.key, "bold $text-accent"),
+                Content(f" {entry.command.title}  "),
+            ]
         return Content("").join(parts)
+
+    def on_click(self, event: events.Click) -> None:
+        """Do what was clicked."""
+        for entry in self._entries():
+            if entry.start <= event.x < entry.end:
+                self.press(entry.command)
+
+
+def by_rank(commands: Iterable[Command]) -> list[Command]:
+    """Those commands that belong into a last row, in its order."""
+    return sorted((one for one in commands if one.footer is not None), key=lambda one: one.footer or 0)

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from workbench.domain.choice import Alternative, Choice, Token
 from workbench.domain.reading import Mode
@@ -38,6 +38,8 @@ class OutputPane(Vertical):
     OutputPane Sparkline { display: none; max-width: 102; }
     OutputPane #find { display: none; height: 1; border: none; padding: 0; background: $panel; }
     OutputPane #find.-open { display: block; }
+    OutputPane #hint { display: none; height: auto; color: $text-muted; }
+    OutputPane.-empty #hint { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings_for(commands_at(Where.OUTPUT)),
@@ -108,7 +110,7 @@ class OutputPane(Vertical):
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
-        super().__init__(id=id, classes=classes)
+        super().__init__(id=id, classes=f"{classes or ''} -empty")
         self._commands = commands
         self._styles = styles
         self._runs: list[Run] = []
@@ -118,12 +120,30 @@ class OutputPane(Vertical):
         self.border_title = "Output"
 
     def compose(self) -> ComposeResult:
+        yield Static(self._hint(), id="hint", markup=False)
         yield TokenView(token_styles=self._styles)
         yield Sparkline(self._styles)
         yield ErrorBlock(self._commands)
         yield Input(id="find", placeholder="find", select_on_focus=False)
 
     # --- runs --------------------------------------------------------------------------------------------
+
+    def _hint(self) -> Content:
+        """What to do first, where there is no run yet."""
+
+        def key(id: str) -> tuple[str, str]:
+            return self._commands[id].first_key, "bold $text-accent"
+
+        return Content.assemble(
+            key("run"),
+            " sends the prompt; every token comes in the colour of its probability.\n",
+            key("focus_output"),
+            ", then ← →, shows what else was likely; 1–9 runs on with that.\n",
+            key("help"),
+            " has the keys of where you are, ",
+            key("palette"),
+            " every command by name.",
+        )
 
     @property
     def runs(self) -> list[Run]:
@@ -133,6 +153,7 @@ class OutputPane(Vertical):
     def show_runs(self, runs: list[Run]) -> None:
         """Show these runs and no others."""
         self._runs = list(runs)
+        self.set_class(not runs, "-empty")
         self.error.hide()
         sections = [one for place in range(len(runs)) for one in sections_of(self._runs, place)]
         self.view.set_sections(sections)
@@ -143,6 +164,7 @@ class OutputPane(Vertical):
         self.error.hide()
         self._dim_last(False)
         self._runs.append(run)
+        self.remove_class("-empty")
         self._shown = 0
         for section in sections_of(self._runs, len(self._runs) - 1):
             self.view.add_section(section)
@@ -153,6 +175,7 @@ class OutputPane(Vertical):
     def add(self, runs: list[Run]) -> None:
         """Show runs that are over below all others; who reads stays where they are."""
         self._dim_last(False)
+        self.set_class(not (self._runs or runs), "-empty")
         for run in runs:
             self._runs.append(run)
             self._shown = len(run.choices)

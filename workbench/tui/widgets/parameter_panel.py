@@ -357,7 +357,8 @@ class ParameterPanel(Vertical, can_focus=True):
             (value, "bold" if is_set else style),
             (note, "$text-warning"),
         )
-        return line.stylize("reverse") if place == self._row and self.has_focus else line
+        has_keys = self.has_focus or self._editing is not None
+        return line.stylize("reverse") if place == self._row and has_keys else line
 
     def _shown(self, name: str) -> tuple[str, bool]:
         """What a row says, and whether the user set it."""
