@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.domain.builders import choice_of, piece, run_of
+from workbench.domain.errors import StorageError
 from workbench.domain.session import Draft, Session
 from workbench.storage.folders import Folders
 from workbench.storage.library import Library, safe_name
 from workbench.storage.session_store import SessionStore
+from workbench.storage.trash import KEPT
 
 
 @pytest.fixture
@@ -83,10 +86,46 @@ def test_a_duplicate_holds_the_same_runs_under_its_own_id(library: Library) -> N
 def test_a_deletion_can_be_taken_back(library: Library) -> None:
     path = _add(library, "gone")
     whole = path.read_bytes()
-    deleted = library.delete(path)
+    library.delete(path)
     assert library.sessions() == []
-    assert library.undelete(deleted) == path
+    assert library.undelete() == path
     assert path.read_bytes() == whole
+
+
+def test_deletions_are_taken_back_after_a_restart_the_last_one_first(
+    library: Library, tmp_path: Path
+) -> None:
+    paths = [_add(library, title) for title in ("one", "two", "🗼" * 60)]
+    for path in paths:
+        library.delete(path)
+    again = Library(Folders(tmp_path / "config", tmp_path / "data", tmp_path / "state"))
+    _add(again, "two")
+    assert [again.undelete().stem for _ in paths] == [paths[2].stem, "two 2", "one"]
+    with pytest.raises(StorageError, match="no deleted session"):
+        again.undelete()
+
+
+def test_what_was_deleted_long_ago_is_removed_for_good_and_nothing_else(library: Library) -> None:
+    kept, gone = library.delete(_add(library, "kept")), library.delete(_add(library, "gone"))
+    (library.trash.folder / "20000101T000000000000 mine.toml").write_text("not of ours")
+    now = datetime.now(UTC)
+    gone.trash.rename(
+        gone.trash.with_name(gone.trash.name.replace(f"{gone.when:%Y%m%d}", f"{now - KEPT:%Y%m%d}", 1))
+    )
+    library.trash.empty_old(now + timedelta(days=1))
+    assert library.trash.deleted() == [kept]
+    assert len(list(library.trash.folder.iterdir())) == 2
+
+
+def test_what_a_dead_window_left_beside_a_deleted_session_is_deleted_with_it(library: Library) -> None:
+    path = _add(library, "tale")
+    store = SessionStore.open(path).store
+    store.save_draft(Draft(prompt="typed last"))
+    store._sidecars.leave()
+    library.delete(path)
+    _add(library, "tale")
+    assert SessionStore.open(path).session.draft.prompt == "the draft"
+    assert SessionStore.open(library.undelete()).session.draft.prompt == "typed last"
 
 
 def test_a_folder_that_is_not_there_holds_no_sessions(library: Library) -> None:

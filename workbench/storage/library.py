@@ -19,6 +19,7 @@ from workbench.storage.atomic import write_atomically
 from workbench.storage.folders import Folders
 from workbench.storage.session_file import not_written, parse_document
 from workbench.storage.session_store import SessionStore
+from workbench.storage.trash import KEPT, Deleted, Trash, move
 
 _INDEX_FORMAT = 1
 _TEXT = 4000
@@ -54,14 +55,6 @@ class Listed:
         return all(word in within for word in words.casefold().split())
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted:
-    """A deleted session, for taking the deletion back."""
-
-    path: Path
-    trash: Path
-
-
 def safe_name(title: str) -> str:
     """A file name without its ending that any file system takes, near to a title as a person typed it."""
     name = unicodedata.normalize("NFC", title)
@@ -76,7 +69,7 @@ class Library:
 
     def __init__(self, folders: Folders) -> None:
         self.folder = folders.data / "sessions"
-        self._trash = folders.data / "trash"
+        self.trash = Trash(folders.data / "trash")
         self._index = folders.state / "sessions.json"
 
     def new_path(self, title: str = "") -> Path:
@@ -95,6 +88,7 @@ class Library:
         Reads only files that changed since the last call, and may be called from a thread. Raises
         StorageError where the folder cannot be read.
         """
+        self.trash.empty_old(datetime.now(UTC))
         known = self._read_index()
         listed: dict[str, Listed] = {}
         try:
@@ -179,31 +173,25 @@ class Library:
         return store.path
 
     def delete(self, path: Path) -> Deleted:
-        """Move a session to the trash folder. Raises StorageError."""
-        trash = self._trash / f"{uuid.uuid4().hex[:8]}-{path.name[-120:]}"
-        _move(path, trash)
-        return Deleted(path, trash)
+        """Move a session to the trash. Raises StorageError."""
+        # What a window that is gone left beside the file belongs to it.
+        with suppress(StorageError):
+            SessionStore.open(path).store.close()
+        return self.trash.put(path)
 
-    def undelete(self, deleted: Deleted) -> Path:
-        """Bring a deleted session back; under another name where its own is taken. Raises StorageError."""
-        path = deleted.path
+    def undelete(self) -> Path:
+        """Bring back the session that was deleted last; under another name where its own is taken.
+
+        Raises StorageError where there is none, or it cannot be moved.
+        """
+        deleted = self.trash.deleted()
+        if not deleted:
+            raise StorageError("There is no deleted session", hint=f"Each is kept for {KEPT.days} days.")
+        path = self.folder / deleted[0].name
         if os.path.lexists(path):
             path = self.new_path(path.stem)
-        _move(deleted.trash, path)
+        move(deleted[0].trash, path)
         return path
-
-
-def _move(source: Path, target: Path) -> None:
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        source.rename(target)
-    except OSError as error:
-        raise StorageError(
-            f"{source.name} cannot be moved",
-            error.strerror or str(error),
-            "Check the folder's permissions; nothing was changed.",
-            path=str(source),
-        ) from None
 
 
 def read_listed(path: Path) -> Listed:

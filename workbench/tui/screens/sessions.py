@@ -19,7 +19,8 @@ from textual.widgets.option_list import Option
 
 from workbench.domain.display import one_line, visible
 from workbench.domain.errors import StorageError
-from workbench.storage.library import Deleted, Library, Listed
+from workbench.storage.library import Library, Listed
+from workbench.storage.trash import KEPT
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
 from workbench.tui.screens.help import help_screen
@@ -85,7 +86,6 @@ class SessionsScreen(Screen[Path]):
         self._entries: Sequence[Entry] = ()
         self._rows: Mapping[str, Option] = {}
         """Rows by path, made once: a thousand of them take longer than a key may."""
-        self._deleted: list[Deleted] = []
         self._changing = asyncio.Lock()
         self.shown: Sequence[Listed] = ()
         """The sessions that match, as the list shows them."""
@@ -227,20 +227,19 @@ class SessionsScreen(Screen[Path]):
             return
 
         def delete() -> None:
-            self._deleted.append(self._library.delete(path))
+            self._library.delete(path)
 
         self.action_move(1 if listed is not self.shown[-1] else -1)
-        self._do(delete, f"{one_line(listed.title or path.stem, 40)} is deleted; Ctrl+Z brings it back.")
+        name = one_line(listed.title or path.stem, 40)
+        self._do(delete, f"{name} is deleted; Ctrl+Z brings it back, for {KEPT.days} days.")
 
     def action_undelete(self) -> None:
-        """Bring back what was deleted last."""
-        if self._deleted:
-            last = self._deleted.pop()
+        """Bring back what was deleted last, also where that was another day."""
 
-            def undelete() -> None:
-                self._wanted = str(self._library.undelete(last))
+        def undelete() -> None:
+            self._wanted = str(self._library.undelete())
 
-            self._do(undelete)
+        self._do(undelete)
 
     def _do(self, change: Callable[[], None], words: str = "") -> None:
         """Change files beside the screen, one change after the other, and show the list anew."""
