@@ -10,13 +10,13 @@ import pytest
 from workbench.domain.endpoint import CommandKey, Endpoint, EnvironmentKey, Prices, Timeouts
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.parameters import Range
+from workbench.storage.endpoint_editing import save_endpoint
 from workbench.storage.endpoints import (
     delete_endpoint,
     endpoint_for,
     endpoints_folder,
     load_endpoints,
     offered,
-    save_endpoint,
 )
 from workbench.storage.folders import Folders
 
@@ -252,10 +252,10 @@ FULL = Endpoint(
 
 
 def test_a_saved_profile_reads_back_as_it_was(folders: Folders) -> None:
-    save_endpoint(folders, FULL)
+    save_endpoint(folders, FULL, load_endpoints(folders))
     assert load_endpoints(folders).endpoints["full"] == FULL
     for one in load_endpoints(folders).endpoints.values():
-        save_endpoint(folders, one)
+        save_endpoint(folders, one, load_endpoints(folders), was=one.name)
     again = load_endpoints(folders)
     assert again.problems == []
     assert again.own == {*SHIPPED, "full"}
@@ -269,7 +269,7 @@ def test_saving_refuses_a_name_that_leaves_the_folder_and_what_could_not_be_read
         Endpoint("fine", "https://h/v1", headers={"Authorization": SECRET}),
     ):
         with pytest.raises(StorageError) as caught:
-            save_endpoint(folders, endpoint)
+            save_endpoint(folders, endpoint, load_endpoints(folders))
         assert SECRET not in told(caught.value)
     assert not endpoints_folder(folders).exists()
 

@@ -66,6 +66,8 @@ class StorageError(WorkbenchError):
     """The file at fault."""
     line: int | None = None
     """The line at fault, counted from 1, where one is known."""
+    key: str = ""
+    """The key at fault, with the names of its tables before it (`key.environment`)."""
 
 
 @dataclass(eq=False)

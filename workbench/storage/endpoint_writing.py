@@ -16,7 +16,12 @@ from workbench.storage.tables import parse_table
 
 
 def write_endpoint(endpoint: Endpoint) -> bytes:
-    """A profile's file: what differs from the defaults, so that `read_endpoint` gives the same endpoint."""
+    """A profile's file, from which `read_endpoint` gives the same endpoint."""
+    return tomli_w.dumps(endpoint_table(endpoint)).encode()
+
+
+def endpoint_table(endpoint: Endpoint) -> dict[str, object]:
+    """What a profile's file says: all that differs from the defaults."""
     usual = Endpoint(endpoint.name, "")
     table: dict[str, object] = {}
     for one in fields(Endpoint):
@@ -27,8 +32,7 @@ def write_endpoint(endpoint: Endpoint) -> bytes:
     if key := _key_table(endpoint):
         table["key"] = key
     # Tables go last, or the keys after them would belong to them.
-    ordered = dict(sorted(table.items(), key=lambda item: isinstance(item[1], dict)))
-    return tomli_w.dumps(ordered).encode()
+    return dict(sorted(table.items(), key=lambda item: isinstance(item[1], dict)))
 
 
 def _key_table(endpoint: Endpoint) -> dict[str, object]:
@@ -70,6 +74,7 @@ def check_endpoint(endpoint: Endpoint, path: Path) -> StorageError | None:
             "",
             "Letters, digits, dots, dashes and underscores, beginning with a letter or digit.",
             path=str(path),
+            key="name",
         )
     table = parse_table(write_endpoint(endpoint), path)
     read_endpoint(endpoint.name, table, lambda name: None)

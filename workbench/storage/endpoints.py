@@ -10,9 +10,7 @@ from types import MappingProxyType
 
 from workbench.domain.endpoint import LOCAL, Endpoint, EnvironmentKey
 from workbench.domain.errors import BadValueError, StorageError
-from workbench.storage.atomic import write_atomically
 from workbench.storage.endpoint_files import is_endpoint_name, is_variable, read_endpoint, url_problem
-from workbench.storage.endpoint_writing import check_endpoint, write_endpoint
 from workbench.storage.folders import Folders
 from workbench.storage.tables import read_table
 
@@ -33,6 +31,8 @@ class EndpointList:
     """Names of the endpoints that come from the person's files."""
     broken: Mapping[str, StorageError] = field(default_factory=dict)
     """The first problem of each profile that is left out."""
+    shipped: Mapping[str, Endpoint] = field(default_factory=dict)
+    """The program's own profiles, also those that a person's stand in the place of."""
 
 
 def endpoints_folder(folders: Folders) -> Path:
@@ -57,7 +57,13 @@ def load_endpoints(folders: Folders) -> EndpointList:
             if path.stem != LOCAL:
                 found.pop(path.stem, None)
     found.update(own)
-    return EndpointList(MappingProxyType(_ordered(found)), problems, frozenset(own), MappingProxyType(broken))
+    return EndpointList(
+        MappingProxyType(_ordered(found)),
+        problems,
+        frozenset(own),
+        MappingProxyType(broken),
+        MappingProxyType(_ordered(shipped)),
+    )
 
 
 def _read_into(
@@ -143,18 +149,6 @@ def offered(loaded: EndpointList, environment: Mapping[str, str]) -> tuple[Endpo
         for one in loaded.endpoints.values()
         if isinstance(one.key, EnvironmentKey) and environment.get(one.key.variable, "").strip()
     )
-
-
-def save_endpoint(folders: Folders, endpoint: Endpoint) -> Path:
-    """Write a profile as the person's own; one of that name is replaced.
-
-    Raises StorageError where the endpoint is none that could be read back, or its file cannot be written.
-    """
-    path = endpoints_folder(folders) / f"{endpoint.name}.toml"
-    if problem := check_endpoint(endpoint, path):
-        raise problem
-    write_atomically(path, write_endpoint(endpoint))
-    return path
 
 
 def delete_endpoint(folders: Folders, name: str) -> None:

@@ -147,7 +147,9 @@ class Table:
         where = f"{self.path.name}, line {line}" if line else self.path.name
         label = one_line(".".join(key), 60)
         self.problems.append(
-            StorageError(f"{where}: {label} {why}".rstrip(), "", hint, path=str(self.path), line=line)
+            StorageError(
+                f"{where}: {label} {why}".rstrip(), "", hint, path=str(self.path), line=line, key=label
+            )
         )
 
     def _take(self, name: str, default: _T, wanted: str, accept: Callable[[object], _T | None]) -> _T:
