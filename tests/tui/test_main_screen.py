@@ -12,6 +12,7 @@ from tests.client.loopback import JSON, Received, answering, hanging, head, in_t
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.endpoints import EndpointsScreen
 from workbench.tui.screens.jump import Jump
 from workbench.tui.screens.popup import Picker
 from workbench.tui.screens.question import Question
@@ -50,7 +51,7 @@ async def test_escape_stops_the_stream_and_keeps_the_text() -> None:
     async with workbench(hanging(head() + logprob_event(" went"))) as (app, pilot, loopback):
         await pilot.press("f5")
         await until(pilot, lambda: bool(app.main.output.runs) and app.main.output.runs[0].tokens == 1)
-        assert "streaming" in str(app.main.header.state)
+        await until(pilot, lambda: "streaming" in str(app.main.header.state))
         await pilot.press("escape")
         await until(pilot, lambda: outcome(app) is Outcome.STOPPED)
         await asyncio.wait_for(loopback.requests[0].gone.wait(), 1)
@@ -272,7 +273,7 @@ async def test_an_endpoint_can_be_typed_as_a_url_and_the_model_list_comes_from_i
         await pilot.press("down", "enter")
         await until(pilot, lambda: app.main.header.model == "second/[model")
         await pilot.press("ctrl+t")
-        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await until(pilot, lambda: isinstance(app.screen, EndpointsScreen) and app.screen.focused is not None)
         app.screen.query_one(Input).value = f"{loopback.base_url}x"
         await pilot.press("enter")
         await until(pilot, lambda: app.main.endpoint.base_url.endswith("/v1x"))

@@ -24,6 +24,8 @@ class Where(StrEnum):
     GRID = "grid"
     PRESETS = "presets"
     CHAT = "chat"
+    ENDPOINTS = "endpoints"
+    ENDPOINT_FORM = "endpoint form"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("redo", ("ctrl+y", "U"), "Redo", "Make again what was taken back last."),
     Command("edit_prompt", ("f9",), "Editor", "Edit the prompt in $EDITOR.", footer=14),
     Command("quit", ("ctrl+q",), "Quit", "Leave; asks only while something streams.", footer=10),
-    Command("choose_endpoint", ("ctrl+t",), "Endpoint", "Choose where requests are sent.", footer=8),
+    Command(
+        "choose_endpoint",
+        ("ctrl+t",),
+        "Endpoint",
+        "Choose where requests are sent; set up and test.",
+        footer=8,
+    ),
     Command("compare", ("f8",), "Compare", "Presets side by side on this prompt and one seed.", footer=9),
     Command("chat", ("f12",), "Chat", "Talk in turns, through a template that stays in the open."),
     Command("sweep", (), "Sweep", "Vary one or two parameters over this prompt, in a grid."),
@@ -371,6 +379,40 @@ COMMANDS: tuple[Command, ...] = (
     Command("-delete_preset", ("ctrl+x",), "Delete", "Delete your preset, after asking.", Where.PRESETS),
     Command("-import_preset", ("ctrl+o",), "Import", "Take a preset from a file.", Where.PRESETS),
     Command("-export_preset", ("ctrl+s",), "Export", "Write the preset to a file.", Where.PRESETS),
+    Command("-close_endpoints", ("escape",), "Back", "Go back.", Where.ENDPOINTS, footer=0),
+    Command("-use_endpoint", ("enter",), "Use", "Send there from now on.", Where.ENDPOINTS, footer=1),
+    Command("-add_endpoint", ("ctrl+n",), "Add", "Set up another one.", Where.ENDPOINTS, footer=2),
+    Command("-edit_endpoint", ("ctrl+e",), "Edit", "Change how it is set up.", Where.ENDPOINTS, footer=3),
+    Command(
+        "-test_endpoint",
+        ("ctrl+t",),
+        "Test",
+        "List its models and ask for one token.",
+        Where.ENDPOINTS,
+        footer=4,
+    ),
+    Command(
+        "-delete_endpoint",
+        ("ctrl+x",),
+        "Delete",
+        "Delete your own profile, after asking.",
+        Where.ENDPOINTS,
+        footer=5,
+    ),
+    Command("-endpoints_help", ("f1",), "Help", "The keys of this screen.", Where.ENDPOINTS, footer=6),
+    Command("-drop_endpoint", ("escape",), "Back", "Leave it as it was.", Where.ENDPOINT_FORM, footer=0),
+    Command(
+        "-save_endpoint", ("ctrl+s", "ctrl+j"), "Save", "Write the profile.", Where.ENDPOINT_FORM, footer=1
+    ),
+    Command(
+        "-next_field",
+        ("tab", "shift+tab"),
+        "Field",
+        "Next, previous field.",
+        Where.ENDPOINT_FORM,
+        footer=2,
+        shown="Tab ↑ ↓",
+    ),
     Command("-say", ("ctrl+j", "f5"), "Send", "Say what the composer holds.", Where.CHAT, footer=0),
     Command("-leave_chat", ("escape",), "Stop", "Stop the answer, else leave.", Where.CHAT, footer=1),
     Command(

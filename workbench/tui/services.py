@@ -67,6 +67,10 @@ class Services:
             commands=commands,
         )
 
+    def reload_endpoints(self) -> None:
+        """Read the person's endpoints anew, after they changed."""
+        self.endpoints = load_endpoints(self.folders)
+
     @property
     def client(self) -> Client:
         """The one client; made, and its imports paid for, when something is first sent."""

@@ -8,9 +8,8 @@ from textual.app import App
 from textual.theme import BUILTIN_THEMES
 
 from workbench.domain.endpoint import LOCAL, Endpoint
-from workbench.domain.errors import BadValueError, WorkbenchError
+from workbench.domain.errors import WorkbenchError
 from workbench.domain.prompt import PromptKind
-from workbench.storage.endpoints import endpoint_for
 from workbench.tui.screens.popup import Item, Picker
 from workbench.tui.services import Services
 
@@ -23,28 +22,17 @@ _KINDS = {
 
 
 def choose_endpoint(
-    app: App[int], services: Services, current: Endpoint, take: Callable[[Endpoint], None]
+    app: App[int], services: Services, current: Endpoint, model: str, take: Callable[[Endpoint], None]
 ) -> None:
-    """Let a person choose an endpoint by name, or type a base URL."""
-    items = [
-        Item(one.name, one.name, one.title or one.base_url) for one in services.endpoints.endpoints.values()
-    ]
-    items += [Item(current.name, current.name, current.base_url)] * (
-        current.name not in services.endpoints.endpoints
-    )
+    """Let a person choose an endpoint, set one up, or type a base URL."""
+    # Most starts stay with the endpoint they have, so the first paint need not wait for it.
+    from workbench.tui.screens.endpoints import EndpointsScreen
 
-    def chosen(name: str | None) -> None:
-        if name is None:
-            return
-        try:
-            take(current if name == current.name else endpoint_for(name, None, services.endpoints))
-        except BadValueError as problem:
-            app.notify(str(problem), title="Endpoint", severity="error", markup=False)
+    def chosen(endpoint: Endpoint | None) -> None:
+        if endpoint is not None:
+            take(endpoint)
 
-    picker = Picker(
-        "Endpoint", items, chosen=current.name, free_text=True, note="a name, or a base URL · Enter · Esc"
-    )
-    app.push_screen(picker, chosen)
+    app.push_screen(EndpointsScreen(services, current, model), chosen)
 
 
 def choose_model(

@@ -296,7 +296,7 @@ class DraftScreen(FrameScreen):
 
     def action_choose_endpoint(self) -> None:
         """Choose where requests are sent."""
-        choose_endpoint(self.app, self.services, self.endpoint, self.use_endpoint)
+        choose_endpoint(self.app, self.services, self.endpoint, self.model, self.use_endpoint)
 
     @on(ParameterPanel.ModelAsked)
     def action_choose_model(self) -> None:

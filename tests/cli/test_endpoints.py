@@ -1,0 +1,56 @@
+"""`workbench endpoints` on the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+
+import pytest
+
+from tests.client.loopback import JSON, answering, serving
+from tests.tui.test_endpoints_screen import models_and_answers
+from workbench.cli import main
+from workbench.storage.endpoints import load_endpoints
+from workbench.storage.folders import Folders
+
+
+def test_an_endpoint_is_set_up_shown_changed_and_deleted(capsys: pytest.CaptureFixture[str]) -> None:
+    folders = Folders.default(os.environ)
+    assert main(["endpoints", "set", "mine", "--like", "vllm", "base_url=http://h/v1", "retries=0"]) == 0
+    assert main(["endpoints", "set", "mine", "key.environment=MY_KEY", "drop="]) == 0
+    mine = load_endpoints(folders).endpoints["mine"]
+    assert (mine.lenient, mine.retries, mine.drop) == (True, 0, frozenset())
+    capsys.readouterr()
+    assert main(["endpoints", "show", "mine"]) == 0
+    assert "key.environment=MY_KEY\n" in capsys.readouterr().out
+    assert main(["endpoints", "--json"]) == 0
+    listed = {one["name"]: one["own"] for one in json.loads(capsys.readouterr().out)}
+    assert (listed["mine"], listed["vllm"]) == (True, False)
+    assert main(["endpoints", "delete", "mine"]) == 0
+    assert "mine" not in load_endpoints(folders).endpoints
+
+
+@pytest.mark.parametrize(
+    "field", ["key.environment=sk-proj-Zq81mVt50aLw", "headers=Authorization: Zq81mVt50aLw"]
+)
+def test_a_key_is_not_taken_and_not_repeated(field: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["endpoints", "set", "mine", "base_url=http://h/v1", field]) == 1
+    with pytest.raises(SystemExit):
+        main(["endpoints", "set", "mine", field.partition("=")[2]])
+    printed = capsys.readouterr()
+    assert "Zq81mVt50aLw" not in printed.out + printed.err
+    assert "mine" not in load_endpoints(Folders.default(os.environ)).endpoints
+
+
+async def test_a_test_lists_the_models_and_says_what_came(capsys: pytest.CaptureFixture[str]) -> None:
+    async with serving(models_and_answers) as loopback:
+        assert await asyncio.to_thread(main, ["endpoints", "test", loopback.base_url]) == 0
+    printed = capsys.readouterr()
+    assert "answered “there”" in printed.out
+    assert "second/model" in printed.out
+    assert "one token" in printed.err
+    async with serving(answering(b'{"error":"no"}', 404, JSON)) as loopback:
+        assert await asyncio.to_thread(main, ["endpoints", "--json", "test", loopback.base_url]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["good"], found["models"]) == (False, [])

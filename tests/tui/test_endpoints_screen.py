@@ -1,0 +1,219 @@
+"""Setting up, testing, choosing and removing endpoints without leaving the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from tests.client.loopback import JSON, Received, answering, head
+from tests.tui.scripted import answer, until, workbench
+from tests.tui.test_wiring import toasts
+from workbench.domain.endpoint import Endpoint, EnvironmentKey
+from workbench.storage.endpoints import endpoints_folder, load_endpoints
+from workbench.storage.folders import Folders
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.endpoint_form import EndpointForm
+from workbench.tui.screens.endpoints import EndpointsScreen
+from workbench.tui.screens.popup import Picker
+from workbench.tui.screens.question import Question
+
+KEY = "sk-proj-Zq81mVt50aLw"
+
+
+async def models_and_answers(received: Received, writer: asyncio.StreamWriter) -> None:
+    """List two models, and complete with one token."""
+    if received.method == "GET":
+        await answering(b'{"data":[{"id":"first/model"},{"id":"second/model"}]}', content_type=JSON)(
+            received, writer
+        )
+    else:
+        writer.write(head() + answer(" there"))
+        await writer.drain()
+
+
+def write(name: str, text: str) -> Path:
+    """A person's profile."""
+    path = endpoints_folder(Folders.default(os.environ)) / f"{name}.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+async def opened(app: WorkbenchApp, pilot: Pilot[int]) -> EndpointsScreen:
+    """The endpoints screen."""
+    await pilot.press("ctrl+t")
+    await until(
+        pilot, lambda: isinstance(app.screen, EndpointsScreen) and app.screen.options.option_count > 0
+    )
+    assert isinstance(app.screen, EndpointsScreen)
+    return app.screen
+
+
+async def form(app: WorkbenchApp, pilot: Pilot[int]) -> EndpointForm:
+    """The form, once it has the focus."""
+    await until(pilot, lambda: isinstance(app.screen, EndpointForm) and app.screen.focused is not None)
+    assert isinstance(app.screen, EndpointForm)
+    return app.screen
+
+
+def field(screen: EndpointForm, name: str) -> Input:
+    """The input of a field."""
+    return next(one for one in screen.query(Input) if one.name == name)
+
+
+def wrong(screen: EndpointForm) -> dict[str, str]:
+    """What is said to be wrong, by field."""
+    shown = screen.query(".wrong.-shown").results(Static)
+    return {one.name or "": str(one.render()) for one in shown}
+
+
+def details(screen: EndpointsScreen) -> str:
+    """What is said of the endpoint looked at."""
+    return str(screen.query_one("#details", Static).render())
+
+
+def everything_written() -> bytes:
+    """The bytes of all files that the workbench wrote."""
+    home = Path(os.environ["WORKBENCH_HOME"])
+    return b"".join(one.read_bytes() for one in home.rglob("*") if one.is_file())
+
+
+async def test_an_endpoint_is_added_like_a_profile_tested_and_used() -> None:
+    async with workbench(models_and_answers) as (app, pilot, loopback):
+        screen = await opened(app, pilot)
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press(*"vllm", "enter")
+        filling = await form(app, pilot)
+        assert filling.focused is field(filling, "base_url")
+        field(filling, "name").value = "mine"
+        field(filling, "base_url").value = loopback.base_url
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: app.screen is screen and screen.looked_at == "mine")
+        path = endpoints_folder(app.services.folders) / "mine.toml"
+        assert path.read_text() == f'like = "vllm"\nbase_url = "{loopback.base_url}"\n'
+        assert "one token" in details(screen)
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: "answered “there”" in details(screen))
+        assert "2 models listed\n  first/model\n  second/model" in details(screen)
+        asked = loopback.requests[-1].json
+        assert (asked["model"], asked["max_tokens"]) == ("first/model", 1)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.main.endpoint.name == "mine")
+        assert app.main.endpoint.limits == load_endpoints(app.services.folders).shipped["vllm"].limits
+
+
+async def test_what_is_wrong_stands_below_its_field_and_what_was_typed_stays() -> None:
+    async with workbench(models_and_answers) as (app, pilot, _):
+        screen = await opened(app, pilot)
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press("enter")
+        filling = await form(app, pilot)
+        field(filling, "name").value = "mine"
+        field(filling, "base_url").value = "host"
+        field(filling, "headers").value = "X-Title: [bold]"
+        for name, text, words in [
+            ("concurrency", "many", "whole number"),
+            ("base_url", "host", "an address"),
+            ("headers", "Cookie: a", "would hold a key"),
+        ]:
+            before = field(filling, name).value
+            field(filling, name).value = text
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: bool(wrong(filling)))
+            assert list(wrong(filling)) == [name]
+            assert words in wrong(filling)[name]
+            assert filling.focused is field(filling, name)
+            assert field(filling, "name").value == "mine"
+            assert app.screen is filling
+            field(filling, name).value = "https://h/v1" if name == "base_url" else before
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: app.screen is screen)
+        assert app.services.endpoints.endpoints["mine"].headers == {"X-Title": "[bold]"}
+
+
+async def test_a_key_pasted_for_its_variable_s_name_is_taken_out_at_once_and_never_written() -> None:
+    async with workbench(models_and_answers) as (app, pilot, _):
+        await opened(app, pilot)
+        app.screen.query_one(Input).value = "openai"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.main.endpoint.name == "openai")
+        screen = await opened(app, pilot)
+        await pilot.press("ctrl+e")
+        filling = await form(app, pilot)
+        field(filling, "key.environment").value = KEY
+        await until(pilot, lambda: field(filling, "key.environment").value == "")
+        assert "environment variable (export MY_KEY=…" in wrong(filling)["key.environment"]
+        field(filling, "key.command").value = f"echo {KEY}"
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "key.command" in wrong(filling))
+        assert app.screen is filling
+        field(filling, "key.command").value = ""
+        field(filling, "key.environment").value = "MY_OPENAI"
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: app.screen is screen)
+        assert "key in MY_OPENAI, which is not set" in details(screen)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.main.endpoint.key == EnvironmentKey("MY_OPENAI"))
+        assert b"MY_OPENAI" in everything_written()
+        assert KEY.encode() not in everything_written()
+
+
+async def test_editing_keeps_the_file_s_comments_and_deleting_asks() -> None:
+    text = '# mine\nbase_url = "http://127.0.0.1:9/v1" # near\nconcurrency = 2\n'
+    path = write("box", text)
+    async with workbench(models_and_answers) as (app, pilot, _):
+        screen = await opened(app, pilot)
+        await pilot.press(*"box", "ctrl+e")
+        filling = await form(app, pilot)
+        field(filling, "concurrency").value = "6"
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: app.screen is screen)
+        assert path.read_text() == text.replace("concurrency = 2", "concurrency = 6")
+        assert screen.looked_at == "box"
+        await pilot.press("ctrl+x")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        await pilot.press("n")
+        await until(pilot, lambda: app.screen is screen)
+        assert path.exists()
+        await pilot.press("ctrl+x", "y")
+        await until(pilot, lambda: not path.exists() and "box" not in screen.shown)
+        await pilot.press("ctrl+x")
+        await until(pilot, lambda: "Only your own" in toasts(app)[-1])
+
+
+async def test_a_broken_profile_is_listed_with_its_line_and_can_only_be_deleted() -> None:
+    path = write("bad", 'base_url = "http://h/v1"\nmodle = "[x]"\n')
+    async with workbench(models_and_answers) as (app, pilot, loopback):
+        screen = await opened(app, pilot)
+        await pilot.press(*"bad")
+        assert "bad.toml, line 2: modle is no known key" in details(screen)
+        await pilot.press("enter")
+        await pilot.press("ctrl+e")
+        await until(pilot, lambda: "by hand" in toasts(app)[-1])
+        assert app.screen is screen
+        assert app.main.endpoint.base_url == loopback.base_url
+        await pilot.press("ctrl+x", "y")
+        await until(pilot, lambda: not path.exists())
+
+
+async def test_a_test_that_fails_says_why_in_place_and_a_typed_address_goes_without_a_key() -> None:
+    refused = answering(b'{"error":{"message":"bad [/x] \\u001b[2Jkey"}}', 401, JSON)
+    async with workbench(refused) as (app, pilot, loopback):
+        screen = await opened(app, pilot)
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: "✗ The API key was refused (HTTP 401)" in details(screen))
+        assert "bad [/x] \\e[2Jkey" in details(screen)
+        assert len(loopback.requests) == 2
+        screen.filter.value = "https://api.openai.com/v1"
+        await until(pilot, lambda: not screen.shown)
+        assert "without a key" in details(screen)
+        assert "choose openai" in details(screen)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.main)
+        assert app.main.endpoint == Endpoint("https://api.openai.com/v1", "https://api.openai.com/v1")

@@ -1,0 +1,132 @@
+"""`workbench endpoints`: the endpoints there are; setting one up, testing it, removing it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import replace
+
+from workbench.cli.exit_status import ExitStatus
+from workbench.cli.output import print_json
+from workbench.client.client import Client
+from workbench.domain.display import one_line, visible
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError
+from workbench.domain.json_values import JsonValue
+from workbench.runner.checking import ANNOUNCEMENT, Checked, check
+from workbench.runner.local_server import LocalServer
+from workbench.storage.endpoint_editing import save_endpoint
+from workbench.storage.endpoint_fields import ENDPOINT_FIELDS, texts_of, with_texts
+from workbench.storage.endpoints import EndpointList, delete_endpoint, endpoint_for, load_endpoints
+from workbench.storage.folders import Folders
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    show = actions.add_parser("show", help="every field of one endpoint, as `set` takes it")
+    put = actions.add_parser(
+        "set", help="add or change one: set NAME base_url=https://host/v1 key.environment=MY_KEY"
+    )
+    test = actions.add_parser("test", help=f"{ANNOUNCEMENT}; prints the models and what came")
+    remove = actions.add_parser("delete", help="remove your own profile; the program's of that name is back")
+    for one in (show, put, test, remove):
+        one.add_argument("name", metavar="NAME", help="the endpoint's name")
+    put.add_argument("fields", nargs="+", metavar="FIELD=VALUE", help="empty takes a value back")
+    put.add_argument("--like", default="", metavar="NAME", help="the profile whose habits a new one takes")
+    test.add_argument("--model", default="", help="the model to ask; the profile's, or the first listed")
+
+
+def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """List, show, set, test or delete; returns the exit status."""
+    folders = Folders.default(os.environ)
+    loaded = load_endpoints(folders)
+    match arguments.action:
+        case "show":
+            _show(endpoint_for(arguments.name, None, loaded), as_json=arguments.json)
+        case "set":
+            _set(folders, loaded, arguments.name, _texts(arguments.fields, parser), arguments.like)
+        case "test":
+            return _test(endpoint_for(arguments.name, None, loaded), arguments.model, as_json=arguments.json)
+        case "delete":
+            delete_endpoint(folders, arguments.name)
+            print(f"{visible(arguments.name)} is deleted.", file=sys.stderr)
+        case _:
+            _list(loaded, as_json=arguments.json)
+    return ExitStatus.OK
+
+
+def _list(loaded: EndpointList, *, as_json: bool) -> None:
+    if as_json:
+        print_json([{"own": one.name in loaded.own, **_json(one)} for one in loaded.endpoints.values()])
+        return
+    from workbench.cli.tables import print_table
+
+    rows = [
+        (one.name, one_line(one.title, 30), "yours" if one.name in loaded.own else "", one_line(one.base_url))
+        for one in loaded.endpoints.values()
+    ]
+    print_table("", ("endpoint", "title", "", "base URL"), rows)
+    for name, problem in loaded.broken.items():
+        print(f"workbench: {visible(name)} is left out: {visible(str(problem))}", file=sys.stderr)
+
+
+def _show(endpoint: Endpoint, *, as_json: bool) -> None:
+    if as_json:
+        print_json(_json(endpoint))
+        return
+    for name, text in texts_of(endpoint).items():
+        print(f"{name}={visible(text)}")
+
+
+def _json(endpoint: Endpoint) -> dict[str, JsonValue]:
+    return {name: text for name, text in texts_of(endpoint).items() if text}
+
+
+def _texts(fields: Sequence[str], parser: argparse.ArgumentParser) -> dict[str, str]:
+    """Texts by field; ends the program with status 2 where one is not given as it should be."""
+    texts: dict[str, str] = {}
+    for field in fields:
+        name, equals, value = field.partition("=")
+        if not equals:
+            # What was given is not repeated, as it may be a key.
+            known = ", ".join(one.name for one in ENDPOINT_FIELDS)
+            parser.error(f"fields are given as FIELD=VALUE, where FIELD is one of {known}")
+        texts[name] = value
+    return texts
+
+
+def _set(folders: Folders, loaded: EndpointList, name: str, texts: Mapping[str, str], like: str) -> None:
+    if like and like not in loaded.shipped:
+        known = ", ".join(loaded.shipped)
+        raise BadValueError(f"--like: there is no profile {one_line(like, 40)}", hint=f"Known: {known}.")
+    like = like or (name if name in loaded.shipped else "")
+    base = loaded.endpoints.get(name) or replace(loaded.shipped.get(like, Endpoint("", "")), name=name)
+    was = name if name in loaded.own else ""
+    path = save_endpoint(folders, with_texts(base, texts), loaded, was=was, like=like)
+    print(f"{visible(str(path))} is written.", file=sys.stderr)
+
+
+def _test(endpoint: Endpoint, model: str, *, as_json: bool) -> int:
+    print(f"{visible(endpoint.name)}: {ANNOUNCEMENT}.", file=sys.stderr)
+    checked = asyncio.run(_check(endpoint, model, dict(os.environ)))
+    if as_json:
+        print_json({"good": checked.is_good, "models": list(checked.models), "told": list(checked.lines)})
+    else:
+        print("\n".join([*checked.lines, *(f"  {one_line(name)}" for name in checked.models)]))
+    return ExitStatus.OK if checked.is_good else ExitStatus.FAILED
+
+
+async def _check(endpoint: Endpoint, model: str, environment: MutableMapping[str, str]) -> Checked:
+    server, client = LocalServer(environment), Client(environment)
+    try:
+        return await check(
+            client, server, endpoint, model, on_step=lambda words: print(f"  {words}", file=sys.stderr)
+        )
+    finally:
+        await client.aclose()
+        await server.aclose()

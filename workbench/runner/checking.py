@@ -1,0 +1,103 @@
+"""Testing an endpoint: its list of models, then one request for a single token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from workbench.client.client import Client
+from workbench.domain.display import one_line
+from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.domain.errors import EndpointError, WorkbenchError
+from workbench.domain.prompt import TextPrompt
+from workbench.domain.request import Parameters, Request
+from workbench.domain.run import Failure, Outcome, Run
+from workbench.runner.execution import execute
+from workbench.runner.local_server import LocalServer
+
+ANNOUNCEMENT = "asks for its models, then sends “Hi” for one token"
+"""What a test sends, to be said before."""
+
+_PATIENCE = 30.0
+"""Seconds without a byte after which a test gives up, where the profile would wait longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of a test."""
+
+    models: tuple[str, ...] = ()
+    no_models: str = ""
+    """Why no models are listed, in one line; empty where they are."""
+    model: str = ""
+    """The model that the request named; empty where it named none."""
+    run: Run | None = None
+    """The request for one token; None where it was never sent."""
+    error: Failure | None = None
+    """Why it brought no token; None where it did."""
+    seconds: float = 0.0
+    """From the request to its end."""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the endpoint completes."""
+        return self.error is None
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The result for a person, each line safe to show."""
+        count = len(self.models)
+        listed = self.no_models or ("1 model listed" if count == 1 else f"{count} models listed")
+        if self.error is not None:
+            parts = (self.error.title, self.error.message, self.error.hint and f"→ {self.error.hint}")
+            return (f"✗ {parts[0]}", *(one_line(part) for part in parts[1:] if part), listed)
+        assert self.run is not None
+        text = one_line("".join(choice.text for choice in self.run.ordered), 40)
+        by = one_line(self.run.model or self.model, 80)
+        notes = tuple(one_line(note) for note in self.run.notes)
+        answered = f"✓ answered “{text}” in {self.seconds:.2f} s" + (f", by {by}" if by else "")
+        return (answered, *notes, listed)
+
+
+async def check(
+    client: Client,
+    local: LocalServer,
+    endpoint: Endpoint,
+    model: str = "",
+    *,
+    on_step: Callable[[str], None] = lambda words: None,
+) -> Checked:
+    """Test an endpoint as `ANNOUNCEMENT` says; `on_step` is told each step before it is taken.
+
+    The request names `model`, else the profile's, else the first one listed. Nothing is sent twice. Errors
+    are in the result, never raised.
+    """
+    try:
+        if endpoint.name == LOCAL:
+            on_step("starting the local model")
+            endpoint = await local.ensure(endpoint)
+        read = min(endpoint.timeouts.read, _PATIENCE)
+        endpoint = replace(endpoint, retries=0, timeouts=replace(endpoint.timeouts, read=read))
+        on_step("asking for its models")
+        models, no_models = await _models(client, endpoint)
+    except WorkbenchError as problem:
+        return Checked(error=Failure.of(problem))
+    model = model or endpoint.model or (models[0] if models else "")
+    on_step(f"asking {one_line(model, 60)} for one token" if model else "asking for one token")
+    run = Run(Request(TextPrompt("Hi"), model, Parameters({"max_tokens": 1})), endpoint.name)
+    began = perf_counter()
+    await execute(client, endpoint, run)
+    error = run.error
+    if error is None and (run.outcome is Outcome.ERROR or not run.choices):
+        error = Failure("The endpoint answered nothing", hint="Try a run to see what it sends.")
+    return Checked(models, no_models, model, run, error, perf_counter() - began)
+
+
+async def _models(client: Client, endpoint: Endpoint) -> tuple[tuple[str, ...], str]:
+    """The models listed, and why there are none: some servers answer completions and list nothing."""
+    try:
+        models = tuple(await client.models(endpoint))
+    except EndpointError as error:
+        return (), f"no list of models: {one_line(error.title, 100)}"
+    return models, "" if models else "no models listed"

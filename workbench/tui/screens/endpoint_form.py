@@ -1,0 +1,136 @@
+"""The form in which an endpoint is set up: every field with its help, and what is wrong beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.widgets import Input, Label, Static
+
+from workbench.domain.display import one_line
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError, StorageError
+from workbench.storage.endpoint_fields import ENDPOINT_FIELDS, EndpointField, looks_like_key, with_texts
+from workbench.tui.commands import Where
+from workbench.tui.screens.popup import Popup
+from workbench.tui.widgets.key_row import KeyRow
+
+
+class EndpointForm(Popup[Endpoint]):
+    """Answers with the endpoint as it was saved, or None; what was typed stays until it is right."""
+
+    DEFAULT_CSS = """
+    EndpointForm { layout: vertical; background: $background; }
+    EndpointForm #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
+    EndpointForm VerticalScroll { height: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
+    EndpointForm .group { text-style: bold; color: $text-accent; margin-top: 1; }
+    EndpointForm .row { height: 1; }
+    EndpointForm .row Label { width: 18; color: $text-muted; }
+    EndpointForm Input, EndpointForm Input:focus { border: none; height: 1; padding: 0 1; }
+    EndpointForm Input { background: $panel; }
+    EndpointForm Input:focus { background: $boost; }
+    EndpointForm .wrong { display: none; height: auto; padding-left: 18; color: $text-error; }
+    EndpointForm .wrong.-shown { display: block; }
+    EndpointForm #help { height: 1; padding: 0 1; color: $text-muted; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s,ctrl+j", "save", "Save", show=False, priority=True),
+        Binding("down", "app.focus_next", "Next", show=False),
+        Binding("up", "app.focus_previous", "Previous", show=False),
+    ]
+
+    def __init__(
+        self, title: str, endpoint: Endpoint, save: Callable[[Endpoint], None], *, needs: str = "name"
+    ) -> None:
+        """`save` writes the endpoint, and raises StorageError where it cannot; `needs` is the first field."""
+        super().__init__()
+        self._title = title
+        self._endpoint = endpoint
+        self._save = save
+        self._first = needs
+        self._refused: dict[str, str] = {}
+        """Texts that were refused, by field."""
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content.styled(one_line(self._title), "bold"), id="about")
+        with VerticalScroll(can_focus=False):
+            for field in ENDPOINT_FIELDS:
+                if field.group:
+                    yield Static(Content(field.group), classes="group")
+                yield from self._row(field)
+        yield Static(id="help")
+        yield KeyRow(Where.ENDPOINT_FORM)
+
+    def _row(self, field: EndpointField) -> ComposeResult:
+        with Horizontal(classes="row"):
+            yield Label(Content(field.label))
+            yield Input(field.show(self._endpoint), name=field.name, select_on_focus=False)
+        yield Static(name=field.name, classes="wrong")
+
+    def on_mount(self) -> None:
+        """Begin in the field that needs a value."""
+        self._input(self._first).focus()
+
+    def _input(self, name: str) -> Input:
+        return next(one for one in self.query(Input) if one.name == name)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Say what the field is for."""
+        name = event.widget.name
+        help = next((one.help for one in ENDPOINT_FIELDS if one.name == name), "")
+        self.query_one("#help", Static).update(Content(help))
+
+    @on(Input.Changed)
+    def _refuse_key(self, event: Input.Changed) -> None:
+        """Take a key out of the field at once, where one was pasted in place of its variable's name."""
+        name = event.input.name or ""
+        if name == "key.environment" and looks_like_key(event.value.strip()):
+            try:
+                with_texts(Endpoint("", ""), {name: event.value})
+            except BadValueError as problem:
+                event.input.value = ""
+                self._tell(name, problem)
+        elif event.value != self._refused.get(name, event.value):
+            for one in self.query(".wrong"):
+                if one.name == name:
+                    one.remove_class("-shown")
+
+    def _tell(self, name: str, problem: BadValueError | StorageError) -> None:
+        """Show what is wrong below its field, and go there; below the first where none is named."""
+        named = [one.name for one in ENDPOINT_FIELDS if name == one.name or name.startswith(f"{one.name}.")]
+        at = named[0] if named else ENDPOINT_FIELDS[0].name
+        title = problem.title
+        if isinstance(problem, StorageError) and problem.line is not None:
+            # The line is that of a file that is not there yet.
+            title = title.partition(": ")[2]
+        words = " ".join(filter(None, (title, problem.message, problem.hint)))
+        self._refused[at] = self._input(at).value
+        for one in self.query(".wrong").results(Static):
+            if one.name == at:
+                one.update(Content(one_line(f"✗ {words}", 400)))
+                one.add_class("-shown")
+        self._input(at).focus()
+
+    @on(Input.Submitted)
+    def _go_on(self) -> None:
+        self.app.action_focus_next()
+
+    def action_save(self) -> None:
+        """Save what the fields say, or show what is wrong."""
+        texts = {one.name: one.value for one in self.query(Input) if one.name}
+        for one in self.query(".wrong"):
+            one.remove_class("-shown")
+        try:
+            endpoint = with_texts(self._endpoint, texts)
+            self._save(endpoint)
+        except BadValueError as problem:
+            self._tell(problem.field, problem)
+        except StorageError as problem:
+            self._tell(problem.key, problem)
+        else:
+            self.dismiss(endpoint)

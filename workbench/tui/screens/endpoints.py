@@ -1,0 +1,368 @@
+"""The endpoints screen: choosing where to send, and setting up, testing and removing endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, VerticalScroll
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from workbench.domain.display import one_line
+from workbench.domain.endpoint import LOCAL, CommandKey, Endpoint, EnvironmentKey
+from workbench.domain.errors import BadValueError, StorageError
+from workbench.runner.checking import ANNOUNCEMENT, Checked, check
+from workbench.storage.endpoint_editing import save_endpoint
+from workbench.storage.endpoint_fields import ENDPOINT_FIELDS
+from workbench.storage.endpoints import delete_endpoint, endpoint_for
+from workbench.tui.breakpoints import begin_at_size
+from workbench.tui.commands import Where
+from workbench.tui.screens.endpoint_form import EndpointForm
+from workbench.tui.screens.help import help_screen
+from workbench.tui.screens.popup import Item, Picker
+from workbench.tui.screens.question import Question
+from workbench.tui.services import Services
+from workbench.tui.widgets.key_row import KeyRow
+
+_PLAIN = "openai-compatible"
+"""The program's profile that is like no other server's."""
+_IN_HEAD = frozenset({"name", "title", "base_url", "note", "model", "key.environment", "key.command"})
+
+
+class EndpointsScreen(Screen[Endpoint]):
+    """Lists the endpoints; answers with the one to send to, or None."""
+
+    DEFAULT_CSS = """
+    EndpointsScreen { layout: vertical; background: $background; }
+    EndpointsScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
+    EndpointsScreen Input, EndpointsScreen Input:focus { border: none; height: 1; padding: 0 1; }
+    EndpointsScreen #both { layout: horizontal; height: 1fr; }
+    EndpointsScreen OptionList, EndpointsScreen OptionList:focus {
+        border: round $border-blurred; width: 2fr; height: 1fr; padding: 0; background: $background;
+        text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size-vertical: 1;
+    }
+    EndpointsScreen OptionList > .option-list--option-highlighted {
+        background: $accent; color: $background; text-style: bold;
+    }
+    EndpointsScreen VerticalScroll {
+        border: round $border-blurred; width: 3fr; height: 1fr; padding: 0 1; background: $background;
+        scrollbar-size-vertical: 1;
+    }
+    EndpointsScreen #details { width: 1fr; height: auto; }
+    EndpointsScreen.-narrow OptionList { width: 2fr; }
+    EndpointsScreen.-narrow VerticalScroll { width: 3fr; }
+    """
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium")]  # noqa: RUF012
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "move(1)", "Next", show=False, priority=True),
+        Binding("up", "move(-1)", "Previous", show=False, priority=True),
+        Binding("pagedown", "move(10)", "Further", show=False, priority=True),
+        Binding("pageup", "move(-10)", "Back", show=False, priority=True),
+        Binding("ctrl+n", "add", "Add", show=False, priority=True),
+        Binding("ctrl+e", "edit", "Edit", show=False, priority=True),
+        Binding("ctrl+x", "delete", "Delete", show=False, priority=True),
+        Binding("ctrl+t", "test", "Test", show=False, priority=True),
+        Binding("f1", "help", "Help", show=False, priority=True),
+        Binding("escape", "close", "Close", show=False, priority=True),
+        Binding("ctrl+c", "app.copy_or_stop", "Copy or stop", show=False, priority=True),
+        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
+    ]
+
+    filter = getters.query_one(Input)
+    options = getters.query_one(OptionList)
+
+    def __init__(self, services: Services, current: Endpoint, model: str) -> None:
+        """`current` is where the draft goes now, and `model` what it asks there."""
+        super().__init__()
+        self._services = services
+        self._began = self._current = current
+        self._model = model
+        self._wanted = current.name
+        self._results: dict[str, Content] = {}
+        """What tests brought, by endpoint, as long as the screen is open."""
+        self.shown: Sequence[str] = ()
+        """Names of the endpoints that match, as the list shows them."""
+
+    def compose(self) -> ComposeResult:
+        begin_at_size(self, self.app.size)
+        yield Static(Content.styled("Endpoints", "bold"), id="about")
+        yield Input(placeholder="type to find, or a base URL: https://host/v1", select_on_focus=False)
+        with Container(id="both"):
+            yield OptionList(markup=False)
+            with VerticalScroll(can_focus=False):
+                yield Static(id="details")
+        yield KeyRow(Where.ENDPOINTS)
+
+    def on_mount(self) -> None:
+        """Show all, with the one in use under the cursor."""
+        self.options.can_focus = False
+        self.filter.focus()
+        self._show()
+
+    # --- the list ----------------------------------------------------------------------------------------
+
+    def _endpoint(self, name: str) -> Endpoint | None:
+        if name == self._current.name:
+            return self._current
+        return self._services.endpoints.endpoints.get(name)
+
+    @property
+    def looked_at(self) -> str | None:
+        """The name of the endpoint under the cursor."""
+        place = self.options.highlighted
+        return self.shown[place] if place is not None and place < len(self.shown) else None
+
+    @on(Input.Changed)
+    def _show(self) -> None:
+        words = self.filter.value.casefold().split()
+        loaded = self._services.endpoints
+        names = dict.fromkeys((*loaded.endpoints, *loaded.broken, self._current.name))
+        # An address is an endpoint of its own, without the key of a profile that has the same one.
+        found = (name for name in names if all(word in self._text_of(name) for word in words))
+        begun = self.filter.value.strip().casefold()
+        ranked = sorted(found, key=lambda name: (name != begun, not name.startswith(begun)) if begun else ())
+        self.shown = [] if "://" in begun else ranked
+        width = max(map(len, self.shown), default=0)
+        self.options.clear_options()
+        self.options.add_options(Option(self._row(name, min(width, 24))) for name in self.shown)
+        if self.shown:
+            place = self.shown.index(self._wanted) if self._wanted in self.shown and not words else 0
+            self.options.highlighted = place
+        else:
+            self._show_details()
+
+    def _text_of(self, name: str) -> str:
+        endpoint = self._endpoint(name)
+        return f"{name} {endpoint.title} {endpoint.base_url}".casefold() if endpoint else name.casefold()
+
+    def _row(self, name: str, width: int) -> Content:
+        endpoint = self._endpoint(name)
+        mark = "● " if name == self._current.name else "  "
+        parts = [Content(mark), Content.styled(one_line(name, 40).ljust(width), "bold")]
+        if endpoint is None:
+            parts.append(Content.styled("  cannot be read", "$text-error"))
+        elif endpoint.title:
+            parts.append(Content.styled(f"  {one_line(endpoint.title, 40)}", "$text-muted"))
+        return Content("").join(parts)
+
+    @on(OptionList.OptionHighlighted)
+    def _look(self) -> None:
+        self._show_details()
+
+    def _show_details(self) -> None:
+        name = self.looked_at
+        if name is None:
+            content = Content.styled(self._words_of_typed(), "$text-muted")
+        elif (endpoint := self._endpoint(name)) is None:
+            problem = self._services.endpoints.broken[name]
+            content = Content.assemble((f"{one_line(name)}\n", "bold"), (str(problem), "$text-error"))
+        else:
+            content = self._details(endpoint)
+        self.query_one("#details", Static).update(content)
+
+    def _words_of_typed(self) -> str:
+        """What Enter would do where no endpoint is under the cursor."""
+        typed = self.filter.value.strip()
+        if "://" not in typed:
+            return "Nothing matches. A base URL is taken as it is: https://host/v1"
+        same = [one.name for one in self._services.endpoints.endpoints.values() if one.base_url == typed]
+        known = f" With its key: choose {', '.join(same)}." if same else ""
+        return f"Enter sends to this base URL, without a key.{known}"
+
+    def _details(self, endpoint: Endpoint) -> Content:
+        own = endpoint.name in self._services.endpoints.own
+        parts = [
+            Content.styled(one_line(endpoint.title or endpoint.name), "bold"),
+            Content(f"\n{'on this machine' if endpoint.name == LOCAL else one_line(endpoint.base_url)}"),
+            Content(f"\n{_key_words(endpoint, self._services)}"),
+        ]
+        if endpoint.model:
+            parts.append(Content(f"\nmodel {one_line(endpoint.model)}"))
+        tested = self._results.get(endpoint.name)
+        waiting = Content.styled(f"Ctrl+T tests it: {ANNOUNCEMENT}.", "$text-muted")
+        parts += [Content("\n\n"), waiting if tested is None else tested, Content("\n")]
+        parts += [Content(f"\n{line}") for line in _set_fields(endpoint)]
+        if endpoint.note:
+            parts.append(Content.styled(f"\n{one_line(endpoint.note, 600)}", "$text-muted"))
+        source = "your own profile" if own else "one of the program's profiles"
+        parts.append(Content.styled(f"\n{source}", "$text-muted"))
+        return Content("").join(parts)
+
+    # --- choosing ----------------------------------------------------------------------------------------
+
+    def action_move(self, by: int) -> None:
+        """Look at another endpoint."""
+        if self.shown:
+            place = (self.options.highlighted or 0) + by
+            self.options.highlighted = max(0, min(place, len(self.shown) - 1))
+            self._wanted = self.shown[self.options.highlighted]
+
+    @on(OptionList.OptionSelected)
+    @on(Input.Submitted)
+    def _choose(self) -> None:
+        name = self.looked_at
+        try:
+            if name is None:
+                self.dismiss(endpoint_for(self.filter.value, None, self._services.endpoints))
+            else:
+                chosen = self._endpoint(name) or endpoint_for(name, None, self._services.endpoints)
+                self.dismiss(chosen)
+        except BadValueError as problem:
+            self.notify(str(problem), title="Endpoint", severity="error", markup=False)
+
+    def action_close(self) -> None:
+        """Go back to the endpoint in use, as it is set up now."""
+        self.dismiss(self._current if self._current != self._began else None)
+
+    def action_help(self) -> None:
+        """Show this screen's keys."""
+        self.app.push_screen(help_screen(Where.ENDPOINTS))
+
+    # --- setting up --------------------------------------------------------------------------------------
+
+    def action_add(self) -> None:
+        """Set up another endpoint, beginning with the profile that is nearest to it."""
+        profiles = self._services.endpoints.shipped
+        items = [Item(_PLAIN, "plain", "any server that speaks the OpenAI API")]
+        items += [
+            Item(one.name, one.name, one.title)
+            for one in profiles.values()
+            if one.name not in (LOCAL, _PLAIN)
+        ]
+
+        def chosen(name: str | None) -> None:
+            if name is None:
+                return
+            if name == _PLAIN:
+                self._edit("Add an endpoint", Endpoint("", ""), needs="name")
+            else:
+                profile = profiles[name]
+                free = name not in self._services.endpoints.own
+                begun = profile if free else Endpoint("", "", profile.title)
+                self._edit(f"Add an endpoint like {name}", begun, like=name, needs="base_url")
+
+        self.app.push_screen(Picker("Begin with", items, note="type to filter · Enter · Esc"), chosen)
+
+    def action_edit(self) -> None:
+        """Change the endpoint; one of the program's becomes a person's own by it."""
+        name = self.looked_at
+        if name is None:
+            return
+        if name == LOCAL:
+            words = "The embedded model needs no setting up: it runs on this machine."
+            self.notify(words, title="Endpoint", markup=False)
+            return
+        endpoint = self._endpoint(name)
+        if endpoint is None:
+            problem = self._services.endpoints.broken[name]
+            self.notify(f"{problem}\nEdit the file by hand, or delete it.", title="Endpoint", markup=False)
+        elif "://" in endpoint.name:
+            begun = Endpoint("", endpoint.base_url, key=endpoint.key)
+            self._edit("Keep this address as an endpoint", begun, needs="name")
+        else:
+            like = name if name in self._services.endpoints.shipped else ""
+            self._edit(f"Edit {name}", endpoint, was=name, like=like, needs="base_url")
+
+    def _edit(self, title: str, endpoint: Endpoint, *, was: str = "", like: str = "", needs: str) -> None:
+        def save(changed: Endpoint) -> None:
+            save_endpoint(self._services.folders, changed, self._services.endpoints, was=was, like=like)
+
+        def saved(changed: Endpoint | None) -> None:
+            if changed is not None:
+                if was == self._current.name:
+                    self._current = changed
+                self._results.pop(changed.name, None)
+                self._reload(changed.name)
+
+        self.app.push_screen(EndpointForm(title, endpoint, save, needs=needs), saved)
+
+    def action_delete(self) -> None:
+        """Delete a person's own profile, after a question."""
+        name, loaded = self.looked_at, self._services.endpoints
+        if name is None:
+            return
+        if name not in loaded.own and name not in loaded.broken:
+            words = "Only your own profiles can be deleted; this is one of the program's."
+            self.notify(words, title="Endpoint", severity="warning", markup=False)
+            return
+        shipped = loaded.shipped.get(name)
+        if name == self._current.name and shipped is None:
+            words = "The draft is sent there: choose another endpoint first."
+            self.notify(words, title="Endpoint", severity="warning", markup=False)
+            return
+
+        def answered(yes: bool | None) -> None:
+            if not yes:
+                return
+            try:
+                delete_endpoint(self._services.folders, name)
+            except StorageError as problem:
+                self.notify(str(problem), title="Endpoint", severity="error", markup=False)
+                return
+            if name == self._current.name and shipped is not None:
+                self._current = shipped
+            self._reload(name)
+
+        back = " The program's own profile of that name comes back." if shipped is not None else ""
+        self.app.push_screen(
+            Question(f"Delete the endpoint {one_line(name, 40)}?{back}", "delete", "keep it"), answered
+        )
+
+    def _reload(self, name: str) -> None:
+        self._services.reload_endpoints()
+        self._wanted = name
+        self.filter.value = ""
+        self._show()
+
+    # --- testing -----------------------------------------------------------------------------------------
+
+    def action_test(self) -> None:
+        """Test the endpoint with a tiny request, and show what came in place."""
+        name = self.looked_at
+        if name is not None and (endpoint := self._endpoint(name)) is not None:
+            self.run_worker(self._test(endpoint), exclusive=True, group="test")
+
+    async def _test(self, endpoint: Endpoint) -> None:
+        def tell(words: str) -> None:
+            self._results[endpoint.name] = Content.styled(f"◌ {words}…", "$text-accent")
+            self._show_details()
+
+        model = self._model if endpoint.name == self._current.name else ""
+        services = self._services
+        checked = await check(services.client, services.local, endpoint, model, on_step=tell)
+        self._results[endpoint.name] = _result(checked)
+        self._show_details()
+
+
+def _key_words(endpoint: Endpoint, services: Services) -> str:
+    """Where the key is found, and whether it is there; never the key."""
+    match endpoint.key:
+        case EnvironmentKey(variable):
+            is_set = bool(services.environment.get(variable, "").strip())
+            return f"key in {one_line(variable, 60)}, which is {'set' if is_set else 'not set'}"
+        case CommandKey(argv):
+            return f"key printed by {one_line(argv[0], 60)}"
+        case None:
+            return "no key"
+
+
+def _set_fields(endpoint: Endpoint) -> list[str]:
+    """The fields that differ from a plain endpoint's, in one line each."""
+    plain = Endpoint(endpoint.name, "")
+    fields = (one for one in ENDPOINT_FIELDS if one.name not in _IN_HEAD)
+    told = ((one.label, one.show(endpoint)) for one in fields if one.show(endpoint) != one.show(plain))
+    return [one_line(f"{label}: {text or 'none'}") for label, text in told]
+
+
+def _result(checked: Checked) -> Content:
+    first, *rest = checked.lines
+    colour = "$text-success" if checked.is_good else "$text-error"
+    parts = [Content.styled(first, colour), *(Content(f"\n{line}") for line in rest)]
+    parts += [Content.styled(f"\n  {one_line(name, 80)}", "$text-muted") for name in checked.models[:200]]
+    return Content("").join(parts)
