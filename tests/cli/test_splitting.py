@@ -13,7 +13,8 @@ from tests.cli.in_process import serving_beside
 from tests.client.loopback import DONE, Received, answering, event
 from workbench.cli import main
 from workbench.domain.json_values import JsonObject
-from workbench.storage.endpoints import save_endpoint
+from workbench.storage.endpoint_editing import save_endpoint
+from workbench.storage.endpoints import load_endpoints
 from workbench.storage.folders import Folders
 
 
@@ -29,7 +30,8 @@ def run(*argv: str, single_choice: bool = False) -> tuple[int, list[JsonObject]]
     """Run the command against a server; gives its status and the bodies that came."""
     with serving_beside(one_choice) as loopback:
         endpoint = loopback.endpoint(name="mine", single_choice=single_choice)
-        save_endpoint(Folders.default(os.environ), endpoint)
+        folders = Folders.default(os.environ)
+        save_endpoint(folders, endpoint, load_endpoints(folders))
         status = main(["run", "--endpoint", "mine", *argv])
         return status, [one.json for one in loopback.requests]
 
