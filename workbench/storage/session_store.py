@@ -67,7 +67,7 @@ class SessionStore:
         self.session = session
         self.read_only = False
         self.owns_draft = False
-        """Whether this window's draft is the session's; a second window has a draft of its own."""
+        """Whether this window's draft is the session's; a second window has one of its own at first."""
         self.notes: list[str] = []
         """What a person should know of the file since it was opened; whoever shows a note takes it out."""
         self._window = uuid.uuid4().hex[:12]
@@ -80,6 +80,8 @@ class SessionStore:
         self._pending: list[Run] = []
         self._spare: tuple[Path, ...] = ()
         self._head_changed = self._draft_changed = False
+        self._draft_found = Draft()
+        """The draft that the file held when it was opened."""
 
     @staticmethod
     def create(path: Path, session: Session | None = None) -> SessionStore:
@@ -182,6 +184,7 @@ class SessionStore:
         self.session = contents.session
         self._stored = {run.id for run in self.session.runs}
         self._known = Known.of(self.path, raw, contents.head, self.session.draft)
+        self._draft_found = self.session.draft
         return OpenedSession(self, self.session, notes, self.read_only)
 
     @contextmanager
@@ -225,7 +228,24 @@ class SessionStore:
             if draft != self.session.draft:
                 self.session.draft = draft
                 self._draft_changed = True
+            self._take_over_draft()
             self._store_draft()
+
+    def _take_over_draft(self) -> None:
+        """Own the session's draft once the window that did is gone and this one has edited its own.
+
+        What that window left as its draft is kept as one of a second window.
+        """
+        if self.owns_draft or not self._draft_changed or not self._sidecars.own():
+            return
+        with self._writing():
+            aside = self._sidecars.set_aside(self._known.draft, (self._draft_found, self.session.draft))
+        self.owns_draft = True
+        if aside:
+            self.notes.append(
+                "this window's draft is the session's now; the other's becomes a session of its own "
+                "at the next start"
+            )
 
     def _store_draft(self) -> None:
         if self._draft_changed:
@@ -391,6 +411,9 @@ class SessionStore:
             if self._known.identity != identity(self.path):
                 with self._writing():
                     pass
+            if not self.owns_draft and self._draft_changed:
+                self._take_over_draft()
+                self._store_draft()
             news, self._news = self._news, []
             return news
 
@@ -468,6 +491,8 @@ class SessionStore:
         with self._guard:
             try:
                 if not self.read_only and (self._pending or self._head_changed or self._draft_changed):
+                    with self._storing():
+                        self._take_over_draft()
                     self.save()
             finally:
                 self._sidecars.leave()

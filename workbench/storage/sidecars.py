@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -67,6 +68,34 @@ class Sidecars:
         except Timeout:
             return False
         return True
+
+    def own(self) -> bool:
+        """Own the session's draft where nobody else does; whether this window does now. Raises OSError."""
+        return self._owner.is_locked or _try(self._owner)
+
+    def set_aside(self, in_file: Draft, needless: tuple[Draft, ...]) -> int:
+        """Keep the drafts of owners that are gone as those of second windows; how many there are.
+
+        For a window that owns the draft from now on, whose own will take the place of theirs: `in_file` is
+        what the last one saved; what is `needless` to keep is not kept. The session is locked. Raises OSError
+        or StorageError.
+        """
+        kept = 0
+        with self.orphans() as orphans:
+            for path in orphans:
+                stored = read_draft(path) if path.suffix == ".draft" else None
+                if stored is None or not stored.owned:
+                    continue
+                if stored.draft in needless:
+                    path.unlink()
+                else:
+                    write_draft(path, stored.draft, owned=False)
+                    kept += 1
+        if in_file not in needless:
+            # A name as that of a window that is gone.
+            write_draft(self._at(f"{uuid.uuid4().hex[:12]}.draft"), in_file, owned=False)
+            kept += 1
+        return kept
 
     def leave(self) -> None:
         """Give up presence and ownership."""
