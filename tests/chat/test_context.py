@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.chat.context import Fitted, WhenFull, fit, possible_cuts
-from workbench.domain.conversation import Conversation, Message, Role
+from workbench.chat.context import Fitted, fit, possible_cuts
+from workbench.domain.conversation import Conversation, Message, Role, WhenFull
 from workbench.domain.errors import BadValueError
 
 _TALK = Conversation(
@@ -13,14 +13,18 @@ _TALK = Conversation(
 )
 
 
-def count(conversation: Conversation) -> int:
+async def count(conversation: Conversation) -> int:
     """Tokens where each character is one."""
+    return length(conversation)
+
+
+def length(conversation: Conversation) -> int:
     return len(conversation.system or "") + sum(len(one.text) for one in conversation.messages)
 
 
 @pytest.mark.parametrize("when", WhenFull)
-def test_what_fits_is_left_alone(when: WhenFull) -> None:
-    assert fit(_TALK, 95, count, when) == Fitted(_TALK, 95)
+async def test_what_fits_is_left_alone(when: WhenFull) -> None:
+    assert await fit(_TALK, 95, count, when) == Fitted(_TALK, 95)
 
 
 @pytest.mark.parametrize(
@@ -34,19 +38,19 @@ def test_what_fits_is_left_alone(when: WhenFull) -> None:
         (WhenFull.LAST_ONLY, 94, (0, 1, 2, 3, 4, 5, 6, 7)),
     ],
 )
-def test_as_little_is_left_out_as_need_be(when: WhenFull, room: int, dropped: tuple[int, ...]) -> None:
-    fitted = fit(_TALK, room, count, when)
+async def test_as_little_is_left_out_as_need_be(when: WhenFull, room: int, dropped: tuple[int, ...]) -> None:
+    fitted = await fit(_TALK, room, count, when)
     assert fitted.dropped == dropped
-    assert fitted.tokens == count(fitted.conversation) == 95 - 10 * len(dropped)
+    assert fitted.tokens == length(fitted.conversation) == 95 - 10 * len(dropped)
     assert fitted.conversation.system == _TALK.system
     assert fitted.conversation.messages[-1] == _TALK.messages[-1]
     assert fitted.conversation.messages[0].role is Role.USER
 
 
-def test_what_was_left_out_is_said() -> None:
+async def test_what_was_left_out_is_said() -> None:
     assert (
-        fit(_TALK, 94, count, WhenFull.DROP_OLDEST).describe() == "turns 1 to 2 left out to fit the context"
-    )
+        await fit(_TALK, 94, count, WhenFull.DROP_OLDEST)
+    ).describe() == "turns 1 to 2 left out to fit the context"
     assert Fitted(_TALK, 1, (3,)).describe() == "turn 4 left out to fit the context"
     assert Fitted(_TALK, 95).describe() == ""
 
@@ -60,9 +64,9 @@ def test_what_was_left_out_is_said() -> None:
         (WhenFull.LAST_ONLY, 5, "The prompt takes 15 tokens, 10 more than there is room for"),
     ],
 )
-def test_what_cannot_fit_is_refused_with_the_figures(when: WhenFull, room: int, title: str) -> None:
+async def test_what_cannot_fit_is_refused_with_the_figures(when: WhenFull, room: int, title: str) -> None:
     with pytest.raises(BadValueError) as caught:
-        fit(_TALK, room, count, when)
+        await fit(_TALK, room, count, when)
     assert caught.value.title == title
     assert "max_tokens" in caught.value.hint
 
@@ -71,20 +75,20 @@ def test_an_empty_conversation_has_nothing_to_leave_out() -> None:
     assert not any(possible_cuts(Conversation(), when) for when in WhenFull)
 
 
-def test_a_prefill_and_the_turn_it_answers_stay() -> None:
+async def test_a_prefill_and_the_turn_it_answers_stay() -> None:
     talk = Conversation(_TALK.messages, prefill="Well")
-    assert fit(talk, 10, count, WhenFull.DROP_OLDEST).conversation == Conversation(
+    assert (await fit(talk, 10, count, WhenFull.DROP_OLDEST)).conversation == Conversation(
         _TALK.messages[-1:], prefill="Well"
     )
 
 
-def test_thousands_of_turns_are_counted_a_few_times_only() -> None:
+async def test_thousands_of_turns_are_counted_a_few_times_only() -> None:
     calls = []
 
-    def counting(conversation: Conversation) -> int:
+    async def counting(conversation: Conversation) -> int:
         calls.append(conversation)
-        return count(conversation)
+        return length(conversation)
 
     long = Conversation(_TALK.messages[:2] * 2000)
-    assert fit(long, 1000, counting, WhenFull.DROP_OLDEST).tokens == 1000
+    assert (await fit(long, 1000, counting, WhenFull.DROP_OLDEST)).tokens == 1000
     assert len(calls) < 16

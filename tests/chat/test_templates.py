@@ -19,7 +19,7 @@ from workbench.chat.templates import (
     BuiltinTemplate,
     plain_template,
 )
-from workbench.domain.conversation import Conversation, Message, Role
+from workbench.domain.conversation import Conversation, Message, Prefixes, Role
 
 _ASKED = Conversation((Message(Role.USER, "Hi"), Message(Role.ASSISTANT, "Ho"), Message(Role.USER, "And?")))
 _EACH = pytest.mark.parametrize("template", BUILTIN_TEMPLATES.values(), ids=list(BUILTIN_TEMPLATES))
@@ -92,14 +92,14 @@ def test_special_tokens_are_marked_also_those_that_a_turn_brings_along() -> None
 
 
 def test_plain_text_reads_like_a_script_and_ends_without_a_blank() -> None:
-    rendered = plain_template("Q: ", "A: ").render(Conversation(_ASKED.messages, "A talk."))
+    rendered = plain_template(Prefixes("Q: ", "A: ")).render(Conversation(_ASKED.messages, "A talk."))
     assert rendered.prompt == "A talk.\nQ: Hi\nA: Ho\nQ: And?\nA:"
     assert rendered.stop == ("\nQ:",)
     assert marked(rendered) == ["Q:", "A:", "Q:", "A:"]
 
 
 def test_plain_text_without_prefixes_is_just_the_texts() -> None:
-    rendered = plain_template("", "", separator="").render(Conversation(_ASKED.messages))
+    rendered = plain_template(Prefixes("", "", separator="")).render(Conversation(_ASKED.messages))
     assert rendered == Rendered("HiHoAnd?", ())
 
 
@@ -107,7 +107,11 @@ def test_plain_text_without_prefixes_is_just_the_texts() -> None:
 def test_plain_text_can_be_taken_apart_again(texts: list[str], prefill: str) -> None:
     roles = [Role.USER, Role.ASSISTANT] * 3
     messages = tuple(map(Message, roles, texts))
-    prompt = plain_template("U: ", "M: ", separator=":").render(Conversation(messages, "", prefill)).prompt
+    prompt = (
+        plain_template(Prefixes("U: ", "M: ", separator=":"))
+        .render(Conversation(messages, "", prefill))
+        .prompt
+    )
     parts = prompt.split(":")
     assert parts[1 : 2 * len(texts) : 2] == [f" {text}" for text in texts]
     assert parts[0 : 2 * len(texts) : 2] == ["U", "M", "U", "M", "U", "M"][: len(texts)]

@@ -8,11 +8,13 @@ from math import inf
 from hypothesis import strategies as st
 
 from workbench.domain.choice import Alternative, Choice, Piece
+from workbench.domain.conversation import Prefixes, WhenFull
 from workbench.domain.json_values import JsonValue
 from workbench.domain.prompt import PromptKind, TextPrompt, TextsPrompt, TokenListsPrompt, TokensPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Failure, Outcome, Parent, Run, Usage
-from workbench.domain.session import Draft, Session, Turn
+from workbench.domain.session import Draft, Session
+from workbench.domain.turns import Chat, Turn, Turns
 
 _NASTY = [
     "\x00",
@@ -99,9 +101,19 @@ def runs(draw: st.DrawFn) -> Run:
     return run
 
 
-drafts = st.builds(Draft, texts, texts, texts, texts, st.sampled_from(PromptKind), parameters, unknown)
+drafts = st.builds(Draft, texts, texts, texts, texts, st.sampled_from(PromptKind), parameters, texts, unknown)
 turns = st.builds(
     Turn, texts, texts, run=texts.filter(bool), choice=st.integers(0), parent=texts, other=unknown
+)
+chats = st.builds(
+    Chat,
+    st.builds(lambda all: Turns(all, all[-1].id if all else ""), st.lists(turns, max_size=2).map(tuple)),
+    st.none() | texts,
+    texts,
+    st.builds(Prefixes, texts, texts, texts, texts),
+    st.sampled_from(WhenFull),
+    st.none() | st.integers(1),
+    unknown,
 )
 sessions = st.builds(
     Session,
@@ -110,8 +122,7 @@ sessions = st.builds(
     tags=st.lists(texts, max_size=2).map(tuple),
     draft=drafts,
     runs=st.lists(runs(), max_size=2),
-    turns=st.lists(turns, max_size=2).map(tuple),
-    template=texts,
+    chat=chats,
     variables=st.dictionaries(texts, texts, max_size=2),
     other=unknown,
 )

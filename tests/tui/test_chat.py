@@ -9,10 +9,9 @@ import pytest
 
 from tests.client.loopback import JSON, Handler, Received, head
 from tests.tui.scripted import SIZES, answer, until, workbench
-from workbench.chat.rendered import Rendered, Span
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.screens.chat import ChatScreen, shown_prompt
+from workbench.tui.screens.chat import ChatScreen
 
 TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>"
 
@@ -25,11 +24,17 @@ def chatty(*answers: bytes) -> Handler:
         if received.path == "/props":
             body = json.dumps({"chat_template": TEMPLATE}).encode()
             writer.write(head(200, JSON, len(body)) + body)
-        else:
+        elif received.path.endswith("completions"):
             writer.write(head() + waiting.pop(0))
+        else:
+            writer.write(head(404, "text/plain", 0))
         await writer.drain()
 
     return handle
+
+
+def answered(chat: ChatScreen) -> bool:
+    return bool(chat.chat.path) and not chat.is_streaming
 
 
 def screen_of(app: WorkbenchApp) -> ChatScreen:
@@ -46,8 +51,8 @@ async def test_a_second_turn_holds_the_first_and_its_answer(size: tuple[int, int
         for turn, said in enumerate(("Hi", "Go"), 1):
             chat.composer.text = said
             await pilot.press("f5")
-            await until(pilot, lambda turn=turn: len(chat.chat.exchanges) == turn)  # type: ignore[misc]
-            await until(pilot, lambda: not chat._runs.is_running)
+            await until(pilot, lambda turn=turn: len(chat.chat.path) == 2 * turn)  # type: ignore[misc]
+            await until(pilot, lambda: not chat.is_streaming)
         prompts = [one.json["prompt"] for one in loopback.requests if one.path.endswith("completions")]
         assert prompts == [
             "<user>Hi<assistant>",
@@ -66,8 +71,7 @@ async def test_the_exact_prompt_is_shown_live() -> None:
         chat = screen_of(app)
         await pilot.press("ctrl+e")
         chat.composer.text = "Tell"
-        preview = chat.query_one("#prompt_preview")
-        await until(pilot, lambda: "<user>Tell<assistant>" in str(preview.render()))
+        await until(pilot, lambda: [one.prompt for one in chat.preview.sections] == ["<user>Tell<assistant>"])
 
 
 async def test_a_conversation_goes_on_where_the_session_was_left() -> None:
@@ -77,8 +81,8 @@ async def test_a_conversation_goes_on_where_the_session_was_left() -> None:
         chat = screen_of(app)
         chat.composer.text = "Hi"
         await pilot.press("f5")
-        await until(pilot, lambda: bool(chat.chat.exchanges) and not chat._runs.is_running)
-        await until(pilot, lambda: len(app.main.keeper.session.turns) == 2)
+        await until(pilot, lambda: answered(chat))
+        await until(pilot, lambda: len(app.main.keeper.session.chat.turns.all) == 2)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
         await until(pilot, lambda: not app.main.keeper.is_unsaved)
@@ -86,7 +90,7 @@ async def test_a_conversation_goes_on_where_the_session_was_left() -> None:
     assert path is not None
     opened = SessionStore.open(path)
     opened.store.close()
-    assert [(turn.role, turn.text) for turn in opened.session.turns] == [
+    assert [(turn.role, turn.text) for turn in opened.session.chat.turns.path()] == [
         ("user", "Hi"),
         ("assistant", "Hello you"),
     ]
@@ -98,7 +102,7 @@ async def test_a_conversation_goes_on_where_the_session_was_left() -> None:
         await pilot.press("f5")
         await until(pilot, lambda: any(one.path.endswith("completions") for one in loopback.requests))
         assert loopback.requests[-1].json["prompt"] == "<user>Hi<assistant>Hello you<user>Go<assistant>"
-        await until(pilot, lambda: not screen_of(app)._runs.is_running)
+        await until(pilot, lambda: not screen_of(app).is_streaming)
 
 
 async def test_a_turn_taken_back_stands_in_the_composer_again() -> None:
@@ -108,9 +112,9 @@ async def test_a_turn_taken_back_stands_in_the_composer_again() -> None:
         chat = screen_of(app)
         chat.composer.text = "Hi"
         await pilot.press("f5")
-        await until(pilot, lambda: bool(chat.chat.exchanges) and not chat._runs.is_running)
+        await until(pilot, lambda: answered(chat))
         await pilot.press("ctrl+b")
-        assert chat.chat.exchanges == []
+        assert chat.chat.path == ()
         assert chat.composer.text == "Hi"
 
 
@@ -127,13 +131,4 @@ async def test_an_endpoint_without_a_template_is_an_error_that_keeps_what_was_ty
         await pilot.press("f5")
         await until(pilot, lambda: chat.has_class("-failed"))
         assert chat.composer.text == "Hi"
-        assert chat.chat.exchanges == []
-
-
-def test_special_tokens_are_marked_and_injected_ones_stand_out() -> None:
-    shown = shown_prompt(Rendered("<s>a<s>\x1b", (), (Span(0, 3), Span(4, 7, True)), ""))
-    assert shown.plain == "<s>a<s>\\e"
-    assert [str(span.style) for span in shown.spans] == [
-        "bold $text-accent",
-        "bold $text-error underline",
-    ]
+        assert chat.chat.path == ()

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import pairwise
 
-from workbench.domain.conversation import Conversation, Message, Role
+from workbench.domain.conversation import Conversation, Message, Role, WhenFull
 from workbench.domain.errors import BadValueError
-
-
-class WhenFull(StrEnum):
-    """What a person wants left out; the system prompt and the last turn of the user always stay."""
-
-    REFUSE = "refuse"
-    """Nothing: the run is not sent."""
-    DROP_OLDEST = "drop oldest"
-    """The oldest exchanges, as few as need be."""
-    KEEP_FIRST = "keep first"
-    """The oldest exchanges after the first one, which often sets the task."""
-    LAST_ONLY = "last only"
-    """Everything before the last turn of the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +19,8 @@ class Fitted:
     """Tokens in its prompt."""
     dropped: tuple[int, ...] = ()
     """Indices of the turns left out of the original."""
+    is_exact: bool = True
+    """Whether the tokens were counted, and not guessed from the prompt's length."""
 
     def describe(self) -> str:
         """What was left out, as one line; empty where nothing was."""
@@ -44,8 +31,11 @@ class Fitted:
         return f"{turns} left out to fit the context"
 
 
-def fit(
-    conversation: Conversation, room: int, count: Callable[[Conversation], int], when: WhenFull
+async def fit(
+    conversation: Conversation,
+    room: int,
+    count: Callable[[Conversation], Awaitable[int]],
+    when: WhenFull,
 ) -> Fitted:
     """The conversation, cut as little as its owner allows so that its prompt takes at most `room` tokens.
 
@@ -53,33 +43,32 @@ def fit(
     it is asked a number of times that grows with the logarithm of the turns.
     Raises BadValueError where even what must stay is too long, or nothing may be left out.
     """
-    whole = count(conversation)
-    if whole <= room:
-        return Fitted(conversation, whole)
+    least = await count(conversation)
+    if least <= room:
+        return Fitted(conversation, least)
     cuts = possible_cuts(conversation, when)
-    counts: dict[int, int] = {}
-
-    def fits(index: int) -> bool:
-        counts[index] = count(without(conversation, cuts[index]))
-        return counts[index] <= room
-
-    index = bisect_left(range(len(cuts)), True, key=fits)
-    if index == len(cuts):
-        least = counts.get(len(cuts) - 1, whole)
+    found: Fitted | None = None
+    low, high = 0, len(cuts)
+    while low < high:
+        middle = (low + high) // 2
+        cut = without(conversation, cuts[middle])
+        tokens = await count(cut)
+        if tokens <= room:
+            found, high = Fitted(cut, tokens, cuts[middle]), middle
+        else:
+            least, low = tokens, middle + 1
+    if found is None:
         raise BadValueError(
             f"The prompt takes {least:,} tokens, {least - room:,} more than there is room for",
             "Nothing was left out." if when is WhenFull.REFUSE else "Leaving out turns is not enough.",
             "Shorten the turns, lower max_tokens, or choose what to leave out when the context is full.",
             field="prompt",
         )
-    return Fitted(without(conversation, cuts[index]), counts[index], cuts[index])
+    return found
 
 
 def possible_cuts(conversation: Conversation, when: WhenFull) -> Sequence[tuple[int, ...]]:
-    """Which turns may be left out, each choice leaving out more than the one before it; indices of turns.
-
-    For those who must count the tokens of each asynchronously.
-    """
+    """Which turns may be left out, each choice leaving out more than the one before it; indices of turns."""
     exchanges = _exchanges(conversation.messages)
     match when:
         case WhenFull.REFUSE:

@@ -8,7 +8,10 @@ from enum import Enum, auto
 from types import MappingProxyType
 
 from workbench.chat.rendered import Rendered, find_specials
-from workbench.domain.conversation import Conversation, Message, Role
+from workbench.domain.conversation import Conversation, Message, Prefixes, Role
+
+PLAIN = "plain"
+"""The name of the template whose prefixes a person chooses."""
 
 
 class SystemPlace(Enum):
@@ -93,17 +96,21 @@ class BuiltinTemplate:
         return Message(message.role, message.text.strip()) if self.trims else message
 
 
-def plain_template(
-    user: str = "User: ", assistant: str = "Assistant: ", system: str = "", separator: str = "\n"
-) -> BuiltinTemplate:
+def plain_template(prefixes: Prefixes = Prefixes()) -> BuiltinTemplate:  # noqa: B008 - a frozen value
     """Plain text with prefixes of one's own; turns are divided by the separator.
 
     An answer that the model begins itself opens with the prefix without its trailing blanks, because models
     write a word's blank together with the word.
     """
+    user, assistant, system, separator = (
+        prefixes.user,
+        prefixes.assistant,
+        prefixes.system,
+        prefixes.separator,
+    )
     stop = separator + user.rstrip()
     return BuiltinTemplate(
-        "plain",
+        PLAIN,
         "Plain text with prefixes",
         user=Frame(user, separator),
         assistant=Frame(assistant, separator),

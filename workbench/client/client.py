@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.client.assembly import Assembly
@@ -16,7 +16,13 @@ from workbench.client.exact import Json, Pairs, parse
 from workbench.client.keys import resolve_key
 from workbench.client.reply import BrokenError, Reply
 from workbench.client.retries import is_retried, pause
-from workbench.client.services import detokenized, listed_models, tokenized
+from workbench.client.services import (
+    context_of_models,
+    context_of_props,
+    detokenized,
+    listed_models,
+    tokenized,
+)
 from workbench.client.urls import normalise, shown
 from workbench.client.wire import WireLog
 from workbench.domain.endpoint import Endpoint, Timeouts
@@ -82,13 +88,38 @@ class Client:
         urls = normalise(endpoint.base_url)
         return listed_models(await self._json(endpoint, "GET", urls.models), urls.models)
 
-    async def tokenize(self, endpoint: Endpoint, text: str) -> list[tuple[int, str]]:
+    async def context_size(self, endpoint: Endpoint, model: str) -> int | None:
+        """The tokens that prompt and answer may take together, where the endpoint tells; else None.
+
+        llama.cpp tells it in `/props`, others in their list of models.
+        """
+        urls = normalise(endpoint.base_url)
+        with suppress(EndpointError):
+            if (
+                size := context_of_props(await self._json(endpoint, "GET", urls.beside("props")))
+            ) is not None:
+                return size
+        with suppress(EndpointError):
+            return context_of_models(await self._json(endpoint, "GET", urls.models), model)
+        return None
+
+    async def count_tokens(self, endpoint: Endpoint, text: str) -> int:
+        """How many tokens a text is. For endpoints with llama.cpp's `/tokenize`. Raises EndpointError."""
+        url = normalise(endpoint.base_url).beside("tokenize")
+        return len(tokenized(await self._json(endpoint, "POST", url, {"content": text}), url))
+
+    async def tokenize(
+        self, endpoint: Endpoint, text: str, *, add_special: bool = False
+    ) -> list[tuple[int, str]]:
         """The tokens of a text as ids and texts; a token that is no text is spelled `bytes:\\xe2`.
 
-        For endpoints with llama.cpp's `/tokenize`. Raises EndpointError.
+        `add_special` adds those that the endpoint puts around every prompt. For endpoints with llama.cpp's
+        `/tokenize`. Raises EndpointError.
         """
         url = normalise(endpoint.base_url).beside("tokenize")
         body: JsonObject = {"content": text, "with_pieces": True}
+        if add_special:
+            body = {**body, "add_special": True}
         return tokenized(await self._json(endpoint, "POST", url, body), url)
 
     async def detokenize(self, endpoint: Endpoint, ids: list[int]) -> str:

@@ -21,6 +21,33 @@ def listed_models(value: Json, url: str) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
+def context_of_props(value: Json) -> int | None:
+    """The tokens that prompt and answer may take together, as llama.cpp's `/props` tells; else None."""
+    settings = value.get("default_generation_settings") if isinstance(value, Pairs) else None
+    return _size(settings.get("n_ctx")) if isinstance(settings, Pairs) else None
+
+
+def context_of_models(value: Json, model: str) -> int | None:
+    """The context size of a model in a list of models; of the only one where none is named; else None."""
+    listed = value.get("data") if isinstance(value, Pairs) else value
+    found = [one for one in listed if isinstance(one, Pairs)] if isinstance(listed, list) else []
+    named = [one for one in found if _model_name(one) == model] or (found if len(found) == 1 else [])
+    for one in named:
+        meta = one.get("meta")
+        tables = (one, meta) if isinstance(meta, Pairs) else (one,)
+        sizes = (_size(table.get(name)) for name in _CONTEXT_NAMES for table in tables)
+        return next((size for size in sizes if size is not None), None)
+    return None
+
+
+_CONTEXT_NAMES = ("n_ctx", "max_model_len", "context_length", "context_window", "max_context_length")
+"""What llama.cpp, vLLM and the hosted services call it."""
+
+
+def _size(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
 def tokenized(value: Json, url: str) -> list[tuple[int, str]]:
     """Ids and texts of tokens. Raises EndpointError for another shape."""
     tokens = value.get("tokens") if isinstance(value, Pairs) else None

@@ -20,6 +20,32 @@ class Role(StrEnum):
 _ROLES = tuple(Role)
 
 
+class WhenFull(StrEnum):
+    """What a person wants left out of a prompt that has outgrown the model's context.
+
+    The system prompt and the last turn of the user always stay.
+    """
+
+    REFUSE = "refuse"
+    """Nothing: the run is not sent."""
+    DROP_OLDEST = "drop oldest"
+    """The oldest exchanges, as few as need be."""
+    KEEP_FIRST = "keep first"
+    """The oldest exchanges after the first one, which often sets the task."""
+    LAST_ONLY = "last only"
+    """Everything before the last turn of the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes:
+    """What a conversation in plain text puts before each turn, and between turns."""
+
+    user: str = "User: "
+    assistant: str = "Assistant: "
+    system: str = ""
+    separator: str = "\n"
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One turn."""

@@ -89,6 +89,8 @@ class Endpoint:
     """The order in which samplers are applied, where known."""
     tokenizer: bool = False
     """Whether `/tokenize` and `/detokenize` answer beside it, as llama.cpp's do."""
+    context: int | None = None
+    """Tokens that prompt and answer may take together; None asks the endpoint where that can be told."""
     single_prompt: bool = False
     """Whether several prompts in one request are refused."""
     single_choice: bool = False

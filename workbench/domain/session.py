@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from workbench.domain.prompt import PromptKind
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
+from workbench.domain.turns import Chat
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +26,8 @@ class Draft:
     """The editor's text, exactly, whether or not it is a valid prompt of its kind."""
     kind: PromptKind = PromptKind.TEXT
     parameters: Parameters = field(default_factory=Parameters)
-    other: Mapping[str, object] = field(default_factory=dict)
-    """Keys of a session file that this version does not know; kept as they are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One turn of the session's conversation."""
-
-    role: str
-    text: str
-    id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    run: str = ""
-    """Id of the run that answered it; empty for a turn that a person wrote."""
-    choice: int = 0
-    """Index of the run's choice that was taken."""
-    parent: str = ""
-    """Id of the turn before it; empty for a first turn."""
+    turn: str = ""
+    """What the composer of the conversation holds."""
     other: Mapping[str, object] = field(default_factory=dict)
     """Keys of a session file that this version does not know; kept as they are."""
 
@@ -58,9 +44,8 @@ class Session:
     draft: Draft = field(default_factory=Draft)
     runs: list[Run] = field(default_factory=list)
     """In the order in which they ended."""
-    turns: tuple[Turn, ...] = ()
-    template: str = ""
-    """Name of the chat template that turns are rendered with; empty leaves the choice to the program."""
+    chat: Chat = field(default_factory=Chat)
+    """Its conversation."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Values of the prompt's variables by name."""
     other: Mapping[str, object] = field(default_factory=dict)

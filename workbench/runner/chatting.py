@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from workbench.chat.context import Fitted, fit
 from workbench.chat.jinja_template import ChatRenderer, JinjaTemplate
 from workbench.chat.rendered import Rendered
 from workbench.chat.sources import load_templates, template_from_props
-from workbench.chat.templates import BUILTIN_TEMPLATES, BuiltinTemplate
+from workbench.chat.templates import BUILTIN_TEMPLATES, PLAIN, BuiltinTemplate, plain_template
 from workbench.client.client import Client
-from workbench.domain.conversation import Conversation
+from workbench.domain.conversation import Conversation, Prefixes, WhenFull
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.errors import TemplateError
+from workbench.domain.errors import BadValueError, EndpointError, TemplateError
 from workbench.domain.parameters import FIELDS
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
+
+_DEFAULT_MAX_TOKENS = 16
+"""What the contract has an answer be at most where nothing else is asked for."""
+
+
+_BYTES_A_TOKEN = 3
+"""Where no tokenizer can be asked: fewer than in most texts, so that rather too much is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextWindow:
+    """What an answer and its prompt may take together, and what to do where that is not enough."""
+
+    size: int | None = None
+    """In tokens; None where nobody told, so that nothing is left out."""
+    when_full: WhenFull = WhenFull.REFUSE
+    count: Callable[[str], Awaitable[int]] | None = None
+    """The tokens of a prompt, from the endpoint's own tokenizer; None where it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +45,37 @@ class ChatRequest:
 
     request: Request
     rendered: Rendered
+    left_out: Fitted | None = None
+    """What had to be left out to fit the context, and the prompt's tokens; None where nothing was counted."""
+    context: int | None = None
+    """Tokens that prompt and answer may take together; None where unknown."""
+    bos_left_out: str = ""
+    """The begin-of-text token that the endpoint puts there itself, and that is not sent."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of the prompt, one line each."""
+        bos = self.bos_left_out
+        left_out = self.left_out.describe() if self.left_out is not None else ""
+        words = f"{bos} is not sent: the endpoint puts it there itself" if bos else ""
+        return tuple(one for one in (left_out, words) if one)
 
 
-async def find_template(source: str, client: Client, endpoint: Endpoint) -> BuiltinTemplate | JinjaTemplate:
+async def find_template(
+    source: str,
+    client: Client,
+    endpoint: Endpoint,
+    prefixes: Prefixes = Prefixes(),  # noqa: B008 - a frozen value
+) -> BuiltinTemplate | JinjaTemplate:
     """The template of a name or a file; an empty `source` asks the endpoint, as llama.cpp's `/props` tells.
+
+    `prefixes` are those of the plain template.
 
     Raises TemplateError, StorageError or EndpointError.
     """
     if not source:
         return template_from_props(await client.props(endpoint))
-    return named_template(source)
+    return plain_template(prefixes) if source == PLAIN else named_template(source)
 
 
 def named_template(source: str) -> BuiltinTemplate | JinjaTemplate:
@@ -63,22 +103,74 @@ async def chat_request(
     template: BuiltinTemplate | JinjaTemplate,
     model: str,
     parameters: Parameters,
+    *,
+    window: ContextWindow = ContextWindow(),
 ) -> ChatRequest:
     """The request that a conversation makes under a template.
 
     The template's stop sequences are sent unless `stop` is set; where there are more than the contract
-    allows, the first ones are. Raises TemplateError.
+    allows, the first ones are. Where the prompt outgrows the context, turns are left out as its window
+    says. Raises TemplateError, or BadValueError where it cannot be made to fit.
     """
+    fitted = await _fitted(renderer, conversation, template, parameters, window)
+    if fitted is not None:
+        conversation = fitted.conversation
     rendered = await renderer.render(template, conversation)
     if parameters.get("stop") is None:
         parameters = parameters.set("stop", rendered.stop[: FIELDS["stop"].most])
-    return ChatRequest(Request(TextPrompt(rendered.prompt), model, parameters), rendered)
+    return ChatRequest(Request(TextPrompt(rendered.prompt), model, parameters), rendered, fitted, window.size)
 
 
-def answer_text(run: Run, stop: Sequence[str]) -> str:
+async def _fitted(
+    renderer: ChatRenderer,
+    conversation: Conversation,
+    template: BuiltinTemplate | JinjaTemplate,
+    parameters: Parameters,
+    window: ContextWindow,
+) -> Fitted | None:
+    """The conversation as it fits the context; None where nobody told how much that is."""
+    if window.size is None:
+        return None
+    room = window.size - int(parameters.number("max_tokens", _DEFAULT_MAX_TOKENS))
+    count = window.count
+
+    async def counted(one: Conversation) -> int:
+        prompt = (await renderer.render(template, one)).prompt
+        return _guess(prompt) if count is None else await count(prompt)
+
+    try:
+        fitted = await fit(conversation, room, counted, window.when_full)
+    except EndpointError:
+        return None
+    except BadValueError:
+        if count is not None:
+            raise
+        # A guess is no reason to refuse: the endpoint will say whether it is too long.
+        fitted = Fitted(conversation, await counted(conversation))
+    return replace(fitted, is_exact=count is not None)
+
+
+def _guess(prompt: str) -> int:
+    return len(prompt.encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN + 1
+
+
+async def adds_bos(client: Client, endpoint: Endpoint, bos: str) -> bool:
+    """Whether an endpoint puts the begin-of-text token before every prompt itself, as llama.cpp's do.
+
+    Only one with a tokenizer can be asked. Raises EndpointError.
+    """
+    if not bos or not endpoint.tokenizer:
+        return False
+    plain = await client.tokenize(endpoint, "x")
+    whole = await client.tokenize(endpoint, "x", add_special=True)
+    return len(whole) > len(plain) and whole[0][1] == bos
+
+
+def answer_text(run: Run, choice: int = 0) -> str:
     """What a run answered, without the stop sequence that some endpoints leave at its end."""
-    text = run.choices[0].text if 0 in run.choices else ""
-    for one in stop:
+    stop = run.request.parameters.get("stop")
+    text = run.choices[choice].text if choice in run.choices else ""
+    for one in (stop,) if isinstance(stop, str) else stop if isinstance(stop, tuple) else ():
         if one and text.endswith(one):
             return text[: -len(one)]
     return text

@@ -88,6 +88,7 @@ def read_endpoint(name: str, table: Table, find: Callable[[str], Endpoint | None
         trust_environment=table.switch("trust_environment", base.trust_environment),
         verify=table.switch("verify", base.verify),
         tokenizer=table.switch("tokenizer", base.tokenizer),
+        context=table.integer("context", 0, 1) or base.context,
         single_prompt=table.switch("single_prompt", base.single_prompt),
         single_choice=table.switch("single_choice", base.single_choice),
         sends_ids=table.switch("sends_ids", base.sends_ids),

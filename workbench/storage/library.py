@@ -160,8 +160,7 @@ class Library:
             tags=old.tags,
             draft=old.draft,
             runs=old.runs,
-            turns=old.turns,
-            template=old.template,
+            chat=old.chat,
             variables=old.variables,
             other=old.other,
         )

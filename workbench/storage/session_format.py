@@ -9,7 +9,8 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.parameters import PARAMETERS
 from workbench.domain.prompt import PromptKind
 from workbench.domain.request import Parameters
-from workbench.domain.session import Draft, Session, Turn
+from workbench.domain.session import Draft, Session
+from workbench.storage.chat_format import chat_from_tables, chat_to_table, turns_to_tables
 from workbench.storage.fields import BadField, Fields
 from workbench.storage.run_format import json_table, plain_table, run_from_table
 from workbench.storage.toml_text import sound, toml_table
@@ -26,12 +27,12 @@ def head_to_toml(session: Session) -> str:
     head["created"] = session.created
     if session.tags:
         head["tags"] = list(session.tags)
-    if session.template:
-        head["template"] = session.template
     head["draft"] = draft_to_table(session.draft)
     if session.variables:
         head["variables"] = dict(session.variables)
-    turns = [_turn_to_table(turn) for turn in session.turns]
+    if chat := chat_to_table(session.chat):
+        head["chat"] = chat
+    turns = turns_to_tables(session.chat)
     lines = toml_table({**head, **session.other})
     return sound("".join(chain(lines, *(("\n[[turns]]\n", *toml_table(one, "turns")) for one in turns))))
 
@@ -47,8 +48,7 @@ def session_from_tables(document: Mapping[str, object]) -> Session:
         tags=fields.texts("tags"),
         draft=draft_from_table(fields.table("draft")),
         runs=[run_from_table(one) for one in fields.tables("runs")],
-        turns=tuple(map(_turn_from_table, fields.tables("turns"))),
-        template=fields.text("template"),
+        chat=chat_from_tables(fields.table("chat"), fields.tables("turns")),
         variables={name: str(value) for name, value in fields.table("variables").rest().items()},
         other=fields.rest(),
     )
@@ -61,6 +61,8 @@ def draft_to_table(draft: Draft) -> dict[str, object]:
         table["preset"] = draft.preset
     if draft.kind is not PromptKind.TEXT:
         table["prompt_kind"] = draft.kind.value
+    if draft.turn:
+        table["turn"] = draft.turn
     table["prompt"] = draft.prompt
     unknown = draft.other.get("parameters")
     table["parameters"] = {
@@ -81,6 +83,7 @@ def draft_from_table(fields: Fields) -> Draft:
     Raises BadField for a value of another type.
     """
     endpoint, model, preset = fields.text("endpoint"), fields.text("model"), fields.text("preset")
+    turn = fields.text("turn")
     kind, prompt = fields.text("prompt_kind"), fields.text("prompt")
     values = fields.table("parameters").rest()
     extra = json_table(fields.table("extra").rest(), fields.table("extra_json").rest())
@@ -92,25 +95,4 @@ def draft_from_table(fields: Fields) -> Draft:
     except ValueError:
         raise BadField(f"the draft: prompt_kind {kind!r} is none") from None
     other = {**fields.rest(), **({"parameters": values} if values else {})}
-    return Draft(endpoint, model, preset, prompt, prompt_kind, parameters, other)
-
-
-def _turn_to_table(turn: Turn) -> dict[str, object]:
-    table: dict[str, object] = {"id": turn.id, "role": turn.role}
-    if turn.run:
-        table["run"], table["choice"] = turn.run, turn.choice
-    if turn.parent:
-        table["parent"] = turn.parent
-    return {**table, "text": turn.text, **turn.other}
-
-
-def _turn_from_table(fields: Fields) -> Turn:
-    return Turn(
-        id=fields.text("id"),
-        role=fields.text("role"),
-        text=fields.text("text"),
-        run=fields.text("run"),
-        choice=fields.integer("choice"),
-        parent=fields.text("parent"),
-        other=fields.rest(),
-    )
+    return Draft(endpoint, model, preset, prompt, prompt_kind, parameters, turn, other)

@@ -16,7 +16,7 @@ from filelock import Timeout
 
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
-from workbench.domain.session import Draft, Session, Turn
+from workbench.domain.session import Draft, Session
 from workbench.storage.atomic import write_atomically
 from workbench.storage.journal import Journal
 from workbench.storage.known_file import Known, identity, read_from
@@ -386,10 +386,9 @@ class SessionStore:
             self._head_changed = True
             self.save()
 
-    def keep_turns(self, turns: tuple[Turn, ...], template: str) -> None:
-        """Keep a conversation and the name of its template. Raises StorageError."""
+    def save_head(self) -> None:
+        """Write the conversation and the variables that the session holds now. Raises StorageError."""
         with self._guard:
-            self.session.turns, self.session.template = turns, template
             self._head_changed = True
             self.save()
 
@@ -459,9 +458,8 @@ class SessionStore:
         mine = self.session
         if not self._head_changed:
             mine.title, mine.tags, mine.other = theirs.title, theirs.tags, theirs.other
-            mine.template, mine.variables = theirs.template, theirs.variables
-        turns = {turn.id: turn for turn in (*theirs.turns, *mine.turns)}
-        mine.turns = tuple(turns.values())
+            mine.chat, mine.variables = replace(theirs.chat, turns=mine.chat.turns), theirs.variables
+        mine.chat = replace(mine.chat, turns=mine.chat.turns.merged(theirs.chat.turns))
         by_id = {run.id: run for run in mine.runs}
         for run in theirs.runs:
             if run.id in by_id:

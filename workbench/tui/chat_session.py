@@ -1,124 +1,296 @@
-"""A conversation on the screen: its turns, its template, and the prompt that it makes."""
+"""The conversation of the open session: its turns, what is done to them, and the prompts that they make."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from workbench.chat.jinja_template import ChatRenderer, JinjaTemplate
-from workbench.chat.rendered import Rendered
-from workbench.chat.templates import BuiltinTemplate
-from workbench.domain.conversation import Conversation, Role
-from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.domain.choice import Alternative, Choice
+from workbench.domain.conversation import Role
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError
 from workbench.domain.request import Request
-from workbench.domain.run import Run
-from workbench.domain.session import Session, Turn
-from workbench.runner.chatting import ChatRequest, answer_text, chat_request, find_template
+from workbench.domain.run import Parent, Run
+from workbench.domain.turns import Chat, Turn, Turns
+from workbench.domain.variables import find_variables
+from workbench.runner.branching import branch_at
+from workbench.runner.chatting import ChatRequest, answer_text
+from workbench.runner.prompting import Prompter
+from workbench.tui.changes import Change
 from workbench.tui.services import Services
+from workbench.tui.session_keeper import SessionKeeper
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
-    """What was said, and the run that answered."""
+class Answering:
+    """A run that is to be sent, and the turn that it will be the answer of."""
 
-    said: str
     run: Run
-    stop: tuple[str, ...]
-    """Stop sequences of its template."""
-
-    @property
-    def answer(self) -> str:
-        """The answer so far."""
-        return answer_text(self.run, self.stop)
+    turn: Turn
+    made: ChatRequest
 
 
 class ChatSession:
-    """The turns of one conversation, each answered by a run of its own."""
+    """The turns of a session, each answer with the run that gave it; every change of them can be undone."""
 
-    def __init__(self, services: Services, endpoint: Endpoint, draft: Request) -> None:
+    def __init__(self, services: Services, keeper: SessionKeeper, endpoint: Endpoint, draft: Request) -> None:
         """`draft` gives model and parameters; its prompt is not used."""
         self.services = services
         self.endpoint = endpoint
         self.draft = draft
-        self.template = ""
-        """Name or file of the template; empty is the endpoint's own."""
-        self.system: str | None = None
-        self.exchanges: list[Exchange] = []
-        self._renderer = ChatRenderer()
-        self._found: tuple[str, BuiltinTemplate | JinjaTemplate] | None = None
+        self.prefill = ""
+        """How the next answer begins."""
+        self.on_change: Callable[[], None] = lambda: None
+        """Told whenever other turns are shown than before."""
+        self.preset = ""
+        """Name of the preset that the parameters are of, noted with each run."""
+        self._keeper = keeper
+        self._prompter = Prompter(lambda: services.client, services.local)
+        self._runs: dict[str, Run] = {}
+        self._path: tuple[Turn, ...] | None = None
 
-    def resume(self, session: Session) -> None:
-        """Go on with the conversation that a session holds, as far as its runs are there."""
-        runs = {run.id: run for run in session.runs}
-        self.template = session.template
-        self.system = next((turn.text for turn in session.turns if turn.role == Role.SYSTEM), None)
-        said = ""
-        for turn in session.turns:
-            if turn.role == Role.USER:
-                said = turn.text
-            elif turn.role == Role.ASSISTANT and (run := runs.get(turn.run)) is not None:
-                text = run.choices[0].text if 0 in run.choices else ""
-                rest = text[len(turn.text) :] if text.startswith(turn.text) else ""
-                self.exchanges.append(Exchange(said, run, (rest,)))
-
-    @property
-    def turns(self) -> tuple[Turn, ...]:
-        """The conversation as a session keeps it; each answer names its run."""
-        turns = [] if self.system is None else [Turn(Role.SYSTEM, self.system, "system")]
-        for exchange in self.exchanges:
-            turns.append(Turn(Role.USER, exchange.said, f"said-{exchange.run.id}"))
-            turns.append(Turn(Role.ASSISTANT, exchange.answer, exchange.run.id, exchange.run.id))
-        return tuple(turns)
-
-    def conversation(self, said: str) -> Conversation:
-        """Everything so far, with one more thing said."""
-        conversation = Conversation(system=self.system)
-        for exchange in self.exchanges:
-            conversation = conversation.said(exchange.said).answered(exchange.answer)
-        return conversation.said(said)
-
-    async def render(self, said: str) -> Rendered:
-        """The exact prompt that saying something would send.
-
-        Raises EngineError, EndpointError, StorageError or TemplateError.
-        """
-        return (await self._request(said)).rendered
-
-    async def begin(self, said: str, on_begin: Callable[[Run], None]) -> Exchange:
-        """The exchange that saying something begins; `on_begin` is told its run, which is to be sent.
-
-        Raises what `render` raises; nothing is said then.
-        """
-        chat = await self._request(said)
-        run = Run(chat.request, self.endpoint.name)
-        exchange = Exchange(said, run, chat.rendered.stop)
-        self.exchanges.append(exchange)
-        on_begin(run)
-        return exchange
-
-    def take_back(self) -> str:
-        """Take the last exchange out of the conversation and answer with what was said; its run stays."""
-        return self.exchanges.pop().said if self.exchanges else ""
-
-    def use_template(self, source: str) -> None:
-        """Go on with another template from the next turn on."""
-        self.template = source
+    def begin(self, endpoint: Endpoint, draft: Request) -> None:
+        """Go on talking, with another draft and what was added to the session meanwhile."""
+        self.endpoint, self.draft = endpoint, draft
+        self._runs |= {run.id: run for run in self._keeper.session.runs}
+        self._path = None
+        self._settle_answers()
 
     async def aclose(self) -> None:
         """End the process that renders."""
-        await self._renderer.aclose()
+        await self._prompter.aclose()
 
-    async def _request(self, said: str) -> ChatRequest:
-        if self._found is None or self._found[0] != self.template:
-            endpoint = self.endpoint
-            if not self.template and endpoint.name == LOCAL:
-                endpoint = await self.services.local.ensure(endpoint)
-            found = await find_template(self.template, self.services.client, endpoint)
-            self._found = (self.template, found)
-        return await chat_request(
-            self._renderer,
-            self.conversation(said),
-            self._found[1],
-            self.draft.model,
-            self.draft.parameters,
+    # --- what there is -----------------------------------------------------------------------------------
+
+    @property
+    def chat(self) -> Chat:
+        """The conversation as the session keeps it."""
+        return self._keeper.session.chat
+
+    @property
+    def path(self) -> tuple[Turn, ...]:
+        """The turns shown."""
+        if self._path is None:
+            self._path = self.chat.turns.path()
+        return self._path
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The values of variables, by name."""
+        return self._keeper.session.variables
+
+    def run_of(self, turn: Turn) -> Run | None:
+        """The run that gave an answer; None for what a person wrote, and where the session lost it."""
+        return self._runs.get(turn.run)
+
+    def runs_of(self, turn: Turn) -> list[Run]:
+        """The runs that gave an answer one after another, each continuing the one before it."""
+        runs: list[Run] = []
+        run = self.run_of(turn)
+        while run is not None and run not in runs:
+            runs.insert(0, run)
+            is_more = run.parent is not None and run.parent.kind == "continue"
+            run = self._runs.get(run.parent.run) if is_more and run.parent is not None else None
+        return runs
+
+    # --- prompts -----------------------------------------------------------------------------------------
+
+    async def preview(self, said: str, beside: Turn | None = None) -> ChatRequest:
+        """What saying something would send, after the turns shown or as another branch beside one.
+
+        Starts nothing for it but what must render it.
+
+        Raises EngineError, EndpointError, StorageError, TemplateError or BadValueError.
+        """
+        path = self.path if beside is None else self._before(beside)
+        path = (*path, Turn(Role.USER, said)) if said else path
+        return await self._request(path, self.prefill, self.draft, sending=False)
+
+    async def _request(
+        self, path: Sequence[Turn], prefill: str, draft: Request, *, sending: bool
+    ) -> ChatRequest:
+        conversation = self.chat.conversation(path, self.variables, prefill)
+        if sending and self.variables and (names := self.unfilled(path, prefill)):
+            raise BadValueError(
+                f"No value for {', '.join(names)}",
+                "Variables are filled in as soon as one has a value.",
+                "Give it one, or itself in braces to send it as it stands.",
+            )
+        return await self._prompter.request(
+            self.chat, conversation, self.endpoint, draft.model, draft.parameters, sending=sending
         )
+
+    def unfilled(self, path: Sequence[Turn], prefill: str) -> list[str]:
+        """The variables without a value in what a person wrote of a prompt."""
+        written = [self.chat.system or "", *(turn.text for turn in path if not turn.run)]
+        names = (name for text in (*written, prefill) for name in find_variables(text))
+        return [name for name in dict.fromkeys(names) if name not in self.variables]
+
+    # --- answers -----------------------------------------------------------------------------------------
+
+    async def say(self, said: str, beside: Turn | None = None) -> Answering:
+        """Say something after the turns shown, or as another branch `beside` one; answers with what to send.
+
+        Raises what `preview` raises; nothing is said then.
+        """
+        path = self.path if beside is None else self._before(beside)
+        turn = Turn(Role.USER, said, parent=path[-1].id if path else "")
+        answering = await self._answer((*path, turn), self.prefill, None, self.draft)
+        self.prefill = ""
+        self._change("the turn" if beside is None else "the edited turn", self._with(turn, answering.turn))
+        return answering
+
+    async def answer_again(self, turn: Turn) -> Answering:
+        """Another answer in an answer's place, or to what was said, as a branch. Raises what `say` raises."""
+        path = (*self._before(turn), turn) if turn.role == Role.USER else self._before(turn)
+        parameters = self.draft.parameters
+        if parameters.get("seed") is not None:
+            # The pinned seed would only say the same once more.
+            parameters = parameters.set("seed", random.getrandbits(31))
+        return await self._answered(
+            path, self.prefill, None, replace(self.draft, parameters=parameters), "the other answer"
+        )
+
+    async def go_on(self, turn: Turn) -> Answering:
+        """Let an answer that was cut go on where it ended, as a branch. Raises what `say` raises."""
+        run = self.run_of(turn)
+        tokens = 0 if run is None else len(run.choice(turn.choice))
+        parent = None if run is None else Parent(run.id, turn.choice, tokens, kind="continue")
+        return await self._answered(
+            self._before(turn), turn.text, parent, self.draft, "the answer that went on"
+        )
+
+    async def branch(self, turn: Turn, choice: Choice, position: int, alternative: Alternative) -> Answering:
+        """Answer anew from a token on, with an alternative in its place. Raises what `say` raises."""
+        run = self.run_of(turn)
+        if run is None:
+            raise BadValueError("This answer has no run", hint="Only what a model answered has alternatives.")
+        parent = branch_at(run, choice, position, alternative).parent
+        kept = turn.text.removesuffix(answer_text(run, turn.choice))
+        begin = kept + "".join(choice.texts(choice.echoed, position)) + alternative.text
+        return await self._answered(self._before(turn), begin, parent, self.draft, "the branch")
+
+    async def _answered(
+        self, path: Sequence[Turn], prefill: str, parent: Parent | None, draft: Request, label: str
+    ) -> Answering:
+        answering = await self._answer(path, prefill, parent, draft)
+        self._change(label, self._with(answering.turn))
+        return answering
+
+    async def _answer(
+        self, path: Sequence[Turn], prefill: str, parent: Parent | None, draft: Request
+    ) -> Answering:
+        if not path:
+            raise BadValueError("There is nothing to answer", hint="Say something first.")
+        made = await self._request(path, prefill, draft, sending=True)
+        run = Run(made.request, self.endpoint.name, turn=path[-1].id, parent=parent, preset=self.preset)
+        for note in made.notes:
+            run.note(note)
+        self._runs[run.id] = run
+        return Answering(run, Turn(Role.ASSISTANT, prefill, run=run.id, parent=path[-1].id), made)
+
+    def ended(self, run: Run) -> None:
+        """Keep the text of an answer whose run is over."""
+        turn = next((one for one in self.chat.turns.all if one.run == run.id), None)
+        if turn is not None:
+            whole = replace(turn, text=turn.text + answer_text(run, turn.choice))
+            self._set(replace(self.chat, turns=self.chat.turns.changed(whole)))
+
+    def _settle_answers(self) -> None:
+        """Complete the answers whose runs a crash cut off: the runs were recovered, the turns were not."""
+        turns = self.chat.turns
+        for turn in turns.all:
+            run = self.run_of(turn)
+            if run is None or run.is_running:
+                continue
+            answer = answer_text(run, turn.choice)
+            if not turn.text.endswith(answer):
+                turns = turns.changed(replace(turn, text=turn.text + answer))
+        if turns is not self.chat.turns:
+            self._set(replace(self.chat, turns=turns))
+
+    # --- changes -----------------------------------------------------------------------------------------
+
+    def rewrite(self, turn: Turn, text: str) -> None:
+        """Put another text in a turn's place, as a branch that nobody answers yet."""
+        self._change("the edited turn", self._with(Turn(turn.role, text, parent=turn.parent)))
+
+    def delete(self, turn: Turn) -> None:
+        """Take a turn and all after it out of the conversation; runs stay in the session."""
+        self._change("the deleted turn", self.chat.turns.without([turn.id]))
+
+    def show_branch(self, turn: Turn, step: int) -> None:
+        """Show another branch at a turn; nothing where there is none."""
+        turns = self.chat.turns.beside(turn, step)
+        if turns is not self.chat.turns:
+            self._set(replace(self.chat, turns=turns))
+
+    def take_back(self) -> str:
+        """Take the last thing said and its answer out of the conversation; answers with what was said."""
+        said = next((turn for turn in reversed(self.path) if turn.role == Role.USER), None)
+        if said is None:
+            return ""
+        self._change("the turn taken back", self.chat.turns.without([said.id]))
+        return said.text
+
+    def configure(self, label: str, chat: Chat) -> None:
+        """Go on with another system prompt, template or rule for a full context; turns are not touched."""
+        before = self.chat
+
+        def put(wanted: Chat) -> None:
+            self._set(replace(wanted, turns=self.chat.turns))
+
+        put(chat)
+        self._keeper.changes.record(Change(label, lambda: put(before), lambda: put(chat)))
+
+    def set_variables(self, values: Mapping[str, str]) -> None:
+        """Give variables other values."""
+        self._keeper.keep_variables(values)
+        self.on_change()
+
+    def _before(self, turn: Turn) -> tuple[Turn, ...]:
+        ids = [one.id for one in self.path]
+        return self.path[: ids.index(turn.id)] if turn.id in ids else ()
+
+    def _with(self, *turns: Turn) -> Turns:
+        now = self.chat.turns
+        for turn in turns:
+            now = now.with_turn(turn)
+        return now
+
+    def _change(self, label: str, turns: Turns) -> None:
+        """Have other turns, and record how they came to be."""
+        step = _Step(self, self.chat.turns, turns)
+        self._set(replace(self.chat, turns=turns))
+        self._keeper.changes.record(Change(label, step.flip, step.flip))
+
+    def have_turns(self, turns: Turns) -> None:
+        """Have other turns, as undoing and redoing do."""
+        self._set(replace(self.chat, turns=turns))
+
+    def _set(self, chat: Chat) -> None:
+        self._path = None
+        self._keeper.keep_chat(chat)
+        self.on_change()
+
+
+class _Step:
+    """A change of turns that can be taken back and made again, whatever was added since."""
+
+    def __init__(self, session: ChatSession, before: Turns, after: Turns) -> None:
+        self._session = session
+        have, will = {turn.id for turn in before.all}, {turn.id for turn in after.all}
+        self._out = will - have
+        self._back = tuple(turn for turn in before.all if turn.id not in will)
+        self._last = before.last
+
+    def flip(self) -> None:
+        """Take out what the change put in, and put back what it took out."""
+        now = self._session.chat.turns
+        turns = now.without(self._out).with_all(self._back, self._last)
+        have = {turn.id for turn in turns.all}
+        self._out = {turn.id for turn in self._back}
+        self._back = tuple(turn for turn in now.all if turn.id not in have)
+        self._last = now.last
+        self._session.have_turns(turns)

@@ -26,6 +26,7 @@ class Where(StrEnum):
     CHAT = "chat"
     ENDPOINTS = "endpoints"
     ENDPOINT_FORM = "endpoint form"
+    TURNS = "turns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,18 +419,83 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "-prompt_preview", ("ctrl+e",), "Exact prompt", "Show what would be sent, live.", Where.CHAT, footer=2
     ),
-    Command("-template", ("ctrl+t",), "Template", "Choose the template.", Where.CHAT, footer=3),
+    Command(
+        "-focus_view", ("f4",), "Turns", "Go to the turns, with keys of their own.", Where.CHAT, footer=3
+    ),
+    Command(
+        "-template", ("ctrl+t",), "Template", "Choose the template: by name, or a file.", Where.CHAT, footer=4
+    ),
+    Command("-system", ("f3",), "System", "Write the system prompt.", Where.CHAT, footer=5),
+    Command("-prefill", ("f6",), "Begin", "Write how the next answer begins.", Where.CHAT, footer=7),
+    Command(
+        "-when_full",
+        ("f7",),
+        "Context",
+        "What is left out when it is full, and its size.",
+        Where.CHAT,
+        footer=8,
+    ),
+    Command(
+        "-variables", ("f10",), "Variables", "Values of {{name}}, typed or from a file.", Where.CHAT, footer=9
+    ),
+    Command("-jump_to_turn", ("ctrl+g",), "Jump", "To a turn by its number or words.", Where.CHAT, footer=10),
     Command(
         "-take_back",
         ("ctrl+b",),
         "Take back",
         "Put the last turn back into the composer.",
         Where.CHAT,
-        footer=4,
+        footer=11,
     ),
-    Command("-to_turns", ("f4",), "Turns", "Go to the transcript, to look at tokens.", Where.CHAT, footer=5),
-    Command("-to_composer", ("f2",), "Composer", "Go to the composer.", Where.CHAT, footer=6),
-    Command("-chat_help", ("f1",), "Help", "The keys of this screen.", Where.CHAT, footer=7),
+    Command(
+        "-to_raw", ("f9",), "Raw", "Go on with the exact prompt in the prompt pane.", Where.CHAT, footer=12
+    ),
+    Command("-palette", ("f1", "ctrl+p"), "Commands", "All of these by name.", Where.CHAT, footer=6),
+    Command("-focus_composer", ("f2",), "Composer", "Go to the composer.", Where.TURNS, footer=0),
+    Command("-next_turn", ("j", "k"), "Turn", "Next, previous turn.", Where.TURNS, footer=1, shown="j k"),
+    Command(
+        "-other_branch",
+        ("greater_than_sign", "less_than_sign"),
+        "Branch",
+        "Next, previous branch at the turn.",
+        Where.TURNS,
+        footer=2,
+        shown="< >",
+    ),
+    Command("-edit_turn", ("e",), "Edit", "Edit the turn; sending makes a branch.", Where.TURNS, footer=3),
+    Command("-answer_again", ("r",), "Again", "Another answer, as a branch.", Where.TURNS, footer=4),
+    Command("-go_on", ("enter",), "Go on", "Let a cut answer go on, as a branch.", Where.TURNS, footer=5),
+    Command("-delete_turn", ("d",), "Delete", "Delete the turn and those after it.", Where.TURNS, footer=6),
+    Command("-undo", ("u",), "Undo", "Take the last change back.", Where.TURNS, footer=7),
+    Command("-redo", ("U",), "Redo", "Make again what was taken back.", Where.TURNS, footer=13),
+    Command("-fold", ("space",), "Fold", "Fold or unfold the turn.", Where.TURNS, footer=8, shown="Space"),
+    Command("-fold_all", ("f",), "Fold all", "Fold or unfold all turns.", Where.TURNS, footer=14),
+    Command("-copy_turn", ("y",), "Copy", "Copy the turn's exact text.", Where.TURNS, footer=9),
+    Command(
+        "-inspect", ("i", "tab"), "Inspect", "Into the inspector, to choose a row.", Where.TURNS, footer=10
+    ),
+    Command(
+        "-branch_with",
+        tuple("123456789"),
+        "Token",
+        "Answer anew from the token on, with that alternative.",
+        Where.TURNS,
+        footer=12,
+        shown="1–9",
+    ),
+    Command(
+        "-replay", ("p",), "Replay", "Play the answer again, at its recorded pace.", Where.TURNS, footer=11
+    ),
+    Command(
+        "-rerun",
+        ("R",),
+        "Re-run",
+        "Send the exact prompt again and compare the answers.",
+        Where.TURNS,
+        footer=15,
+    ),
+    Command("-cycle_colour", ("c",), "Colour", "Colour by the next figure, or not.", Where.TURNS, footer=16),
+    Command("-toggle_whitespace", ("w",), "Whitespace", "Show blanks and line ends.", Where.TURNS, footer=17),
 )
 """Every command, in the order in which people meet them."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from rich.segment import Segment
@@ -66,6 +68,8 @@ def paint(
     text = source.slice(row.start, row.end)
     if isinstance(source, Body):
         runs = _token_runs(source, row, look)
+        if section.specials:
+            runs = _mark_specials(runs, section.specials, row, look)
         if section.dim_before and source.choice:
             before = min(section.dim_before, source.seen)
             edge = source.span_of(before - 1)[1] if before else 0
@@ -124,6 +128,19 @@ def _token_runs(body: Body, row: Row, look: Look) -> list[Run]:
             runs.append(Run(start, end, style))
             start = end
         index += 1
+    return runs
+
+
+def _mark_specials(
+    runs: list[Run], specials: Sequence[tuple[int, int, bool]], row: Row, look: Look
+) -> list[Run]:
+    # One that a turn's own text holds is surprising: the endpoint will take it for the template's.
+    styles = {False: look.styles.found, True: look.styles.levels[-1] + Style(reverse=True)}
+    first = bisect_right(specials, row.start, key=lambda one: one[1])
+    for start, end, injected in islice(specials, first, None):
+        if start >= row.end:
+            break
+        runs = _overlay(runs, start, end, styles[injected])
     return runs
 
 

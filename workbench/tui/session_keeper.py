@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
-from workbench.domain.session import Draft, Session, Turn
+from workbench.domain.session import Draft, Session
+from workbench.domain.turns import Chat
 from workbench.tui.changes import Changes
 
 if TYPE_CHECKING:
@@ -43,11 +44,14 @@ class SessionKeeper:
         self._edits: list[Callable[[SessionStore], None]] = []
         """What is to be done to runs that the session has."""
         self._told = ""
+        self._head_changed = False
         self.read_only = False
         self.changes = Changes()
         """What a person did to the session and may take back; forgotten when another one is opened."""
         self.noted = Draft()
         """The draft as the newest of the changes left it."""
+        self.composed = ""
+        """What the composer of the conversation holds, kept with the draft."""
 
     @property
     def path(self) -> Path | None:
@@ -62,7 +66,7 @@ class SessionKeeper:
     @property
     def is_unsaved(self) -> bool:
         """Whether something is only in memory."""
-        waiting = self._draft is not None or bool(self._ended or self._edits)
+        waiting = self._draft is not None or bool(self._ended or self._edits) or self._head_changed
         return waiting or (self._store is not None and bool(self._store.unsaved))
 
     # --- what changed ------------------------------------------------------------------------------------
@@ -70,17 +74,17 @@ class SessionKeeper:
     def begin_with(self, draft: Draft) -> None:
         """Take a draft as what the session holds already."""
         self.noted = draft
-        self._session.draft = self._with_unknown(draft)
+        self._session.draft = self._whole(draft)
         self._draft = None
 
     def edited(self, draft: Draft) -> None:
         """Keep another draft, within two seconds."""
-        draft = self._with_unknown(draft)
+        draft = self._whole(draft)
         self._draft = None if draft == self._session.draft else draft
 
-    def _with_unknown(self, draft: Draft) -> Draft:
-        """A draft of the screen with the keys of the file's that only another version knows."""
-        return replace(draft, other=self._session.draft.other)
+    def _whole(self, draft: Draft) -> Draft:
+        """A draft of the screen with what is composed, and the keys that only another version knows."""
+        return replace(draft, turn=self.composed, other=self._session.draft.other)
 
     def began(self, run: Run) -> None:
         """Keep a run that streams, within a second at any time."""
@@ -137,12 +141,19 @@ class SessionKeeper:
             if not self._attempt(edit):
                 break
             self._edits = [one for one in self._edits if one is not edit]
+        self._write_head()
         if (
             draft is not None
             and self._attempt(lambda store: store.save_draft(draft))
             and self._draft is draft
         ):
             self._draft = None
+
+    def _write_head(self) -> None:
+        if self._head_changed:
+            self._head_changed = False
+            if not self._attempt(lambda store: store.save_head()):
+                self._head_changed = True
 
     def _attempt(self, write: Callable[[SessionStore], None]) -> bool:
         try:
@@ -198,6 +209,7 @@ class SessionKeeper:
         await self.close()
         self._store, self._session = opened.store, opened.session
         self.read_only = opened.read_only
+        self.composed = opened.session.draft.turn
         return opened
 
     async def settle(self) -> None:
@@ -214,6 +226,7 @@ class SessionKeeper:
         self._store, self._session = None, Session()
         self._draft, self._streaming, self._ended, self.read_only = None, {}, [], False
         self._edits.clear()
+        self._head_changed, self.composed = False, ""
         self.changes.clear()
 
     def _close(self) -> None:
@@ -226,14 +239,17 @@ class SessionKeeper:
         """The session that is open; to be read only."""
         return self._session
 
-    async def keep_turns(self, turns: tuple[Turn, ...], template: str) -> bool:
-        """Keep the conversation with the session; whether that was possible."""
-        if self._working is not None:
-            await self._working
-        self._session.turns, self._session.template = turns, template
-        if not self._may_write:
-            return False
-        return await asyncio.to_thread(self._attempt, lambda store: store.keep_turns(turns, template))
+    def keep_chat(self, chat: Chat) -> None:
+        """Keep the conversation as it is now, at once."""
+        self._session.chat = chat
+        self._head_changed = True
+        self._start()
+
+    def keep_variables(self, values: Mapping[str, str]) -> None:
+        """Keep the values of the prompt's variables, at once."""
+        self._session.variables = values
+        self._head_changed = True
+        self._start()
 
     async def rename(self, title: str) -> bool:
         """Give the session a name and save it whole; whether that was possible."""

@@ -37,6 +37,8 @@ class Section:
     """Tokens before this one are dimmed: a prefix that all columns share."""
     marked: int | None = None
     """The token to point out: the first one in which columns differ."""
+    specials: Sequence[tuple[int, int, bool]] = ()
+    """Where special tokens stand in the prompt, in order, and whether a turn's own text holds them."""
 
 
 class Fixed:

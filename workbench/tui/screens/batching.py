@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.tui.screens.reviewing import ReviewScreen
+from workbench.tui.screens.chatting import ChattingScreen
 
 if TYPE_CHECKING:
     from workbench.tui.screens.gridding import Axes
 
 
-class BatchScreen(ReviewScreen):
+class BatchScreen(ChattingScreen):
     """Opens grids of the draft; remembers the axes last typed."""
 
     _typed_axes: tuple[str, ...] = ("temperature=0:1.5:0.25", "", "1")

@@ -31,7 +31,8 @@ class Form(Popup[ScreenResultType]):
 
     DEFAULT_CSS = """
     Form { align: center top; background: $background 40%; }
-    Form > Vertical { width: 90%; max-width: 76; height: auto; margin-top: 3; border: round $accent;
+    Form > Vertical { width: 90%; max-width: 76; height: auto; max-height: 90%;
+        overflow-y: auto; margin-top: 1; border: round $accent;
         background: $surface; padding: 0 1; border-subtitle-color: $text-muted; }
     Form Label { color: $text-muted; }
     Form Input, Form Input:focus { border: none; height: 1; padding: 0 1; background: $panel; }
@@ -40,13 +41,22 @@ class Form(Popup[ScreenResultType]):
     """
 
     def __init__(
-        self, title: str, entries: Sequence[Entry], read: Callable[[Sequence[str]], ScreenResultType]
+        self,
+        title: str,
+        entries: Sequence[Entry],
+        read: Callable[[Sequence[str]], ScreenResultType],
+        *,
+        exact: bool = False,
     ) -> None:
-        """`read` makes the answer of the lines; it raises WorkbenchError where they cannot be read."""
+        """`read` makes the answer of the lines; it raises WorkbenchError where they cannot be read.
+
+        With `exact` it is given them with the blanks around them.
+        """
         super().__init__()
         self._title = title
         self._entries = entries
         self._read = read
+        self._exact = exact
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -64,7 +74,8 @@ class Form(Popup[ScreenResultType]):
     @on(Input.Submitted)
     def _submit(self) -> None:
         try:
-            answer = self._read([one.value.strip() for one in self.query(Input)])
+            lines = [one.value for one in self.query(Input)]
+            answer = self._read(lines if self._exact else [line.strip() for line in lines])
         except WorkbenchError as problem:
             told = " ".join(filter(None, (problem.title, problem.message, problem.hint)))
             self.query_one("#wrong", Label).update(Content(one_line(told, 300)))

@@ -61,7 +61,7 @@ class MainScreen(BatchScreen):
     @property
     def is_streaming(self) -> bool:
         """Whether something streams."""
-        return self._runs.is_running or self.is_comparing
+        return self._runs.is_running or self.is_comparing or self.is_chatting
 
     async def aclose(self) -> None:
         """Stop what streams, wait until it has ended, and write everything."""
@@ -205,6 +205,7 @@ class MainScreen(BatchScreen):
         else:
             self._runs.stop()
             self.stop_comparing()
+            self.stop_chatting()
 
 
 def _sampling(parameters: Parameters) -> Sampling:

@@ -8,8 +8,6 @@ from textual import on
 
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
-from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.storage.endpoints import endpoint_for
 from workbench.tui.screens.question import Question
@@ -82,25 +80,3 @@ class ReviewScreen(UndoScreen):
     def _refuse_what_streams(self, run: Run) -> None:
         if run.is_running:
             raise BadValueError("The run still streams", hint="Wait for its end, or stop it with Esc.")
-
-    def action_chat(self) -> None:
-        """Talk in turns, with the panel's parameters; every answer is a run of the session."""
-        # Most sessions are no conversation, so the first paint need not wait for it.
-        from workbench.tui.chat_session import ChatSession
-        from workbench.tui.screens.chat import ChatScreen
-
-        def begin() -> None:
-            if self.is_streaming:
-                raise BadValueError("Something streams already", hint="Stop it with Esc, then chat.")
-            parameters = self.parameters.parameters.set("n", None).set("best_of", None)
-            draft = Request(TextPrompt(""), self.asked_model, parameters)
-            chat = ChatSession(self.services, self.endpoint, draft)
-            chat.resume(self.keeper.session)
-
-            def keep() -> None:
-                self.run_worker(self.keeper.keep_turns(chat.turns, chat.template), group="turns")
-
-            screen = ChatScreen(chat, self._token_styles, self.keeper.began, self._compared, keep)
-            self.app.push_screen(screen)
-
-        self.attempt(begin)

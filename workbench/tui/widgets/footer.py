@@ -19,7 +19,6 @@ class Footer(KeyRow):
     ALWAYS = 3
 
     running = reactive(False)
-    where: reactive[Where] = reactive(Where.PROMPT)
 
     @dataclass
     class CommandClicked(Message):
@@ -28,7 +27,7 @@ class Footer(KeyRow):
         id: str
 
     def __init__(self, commands: CommandTable = OWN_KEYS) -> None:
-        super().__init__(Where.ANYWHERE)
+        super().__init__(Where.PROMPT)
         self._table = commands
 
     def listed(self) -> list[Command]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 from textual import events
 from textual.content import Content
+from textual.reactive import reactive
 from textual.widget import Widget
 
 from workbench.tui.commands import Command, Where, commands_at
@@ -27,13 +28,16 @@ class KeyRow(Widget):
     ALWAYS = 0
     """So many of the first entries are never left out."""
 
+    where: reactive[Where] = reactive(Where.ANYWHERE)
+    """Whose keys they are."""
+
     def __init__(self, where: Where) -> None:
         super().__init__()
-        self._where = where
+        self.where = where
 
     def listed(self) -> Iterable[Command]:
         """The commands to show, first the one to keep longest."""
-        return by_rank(commands_at(self._where))
+        return by_rank(commands_at(self.where))
 
     def press(self, command: Command) -> None:
         """Do what was clicked: press its key, where it is one key."""

@@ -346,9 +346,7 @@ class OutputPane(Vertical):
 
     def action_cycle_colour(self) -> None:
         """Let the colours tell the next thing."""
-        modes = list(Mode)
-        self.view.mode = modes[(modes.index(self.view.mode) + 1) % len(modes)]
-        self.post_message(self.ModeChanged(self.view.mode))
+        self.post_message(self.ModeChanged(self.view.cycle_mode()))
 
     def action_toggle_whitespace(self) -> None:
         """Show blanks, tabs and line ends, or not."""

@@ -107,8 +107,17 @@ class TranscriptView(ScrollView, can_focus=True):
 
     def set_sections(self, sections: Iterable[Section]) -> None:
         """Show these sections and no others; the cursor stays where its section does."""
-        kept, cursor = list(sections), self.cursor
-        self._reflow(lambda: self._transcript.put(0, kept, _BUDGET, self._room))
+        kept, cursor, shown = list(sections), self.cursor, self._transcript.sections
+        same = next(
+            (at for at, (new, old) in enumerate(zip(kept, shown, strict=False)) if new != old),
+            min(len(kept), len(shown)),
+        )
+
+        def put() -> None:
+            self._transcript.put(same, kept[same:], _BUDGET, self._room)
+            self._transcript.pull()
+
+        self._reflow(put)
         index = self._transcript.index_of(cursor[0]) if cursor else None
         has_it = index is not None and cursor and cursor[1] < self._transcript.body(index).seen
         self._cursor = Cursor(index, cursor[1]) if has_it and index is not None and cursor else None
@@ -173,6 +182,12 @@ class TranscriptView(ScrollView, can_focus=True):
     def mode(self, mode: Mode) -> None:
         self._look.mode = mode
         self._repaint()
+
+    def cycle_mode(self) -> Mode:
+        """Let the colours tell the next thing; answers with what they tell."""
+        modes = list(Mode)
+        self.mode = modes[(modes.index(self.mode) + 1) % len(modes)]
+        return self.mode
 
     @property
     def whitespace(self) -> bool:

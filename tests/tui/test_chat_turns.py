@@ -1,0 +1,166 @@
+"""Turns on the chat screen: branches, editing, deleting with undo, going on, and what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from textual.pilot import Pilot
+
+from tests.client.loopback import Loopback
+from tests.tui.scripted import answer, until, workbench
+from tests.tui.test_chat import chatty, screen_of
+from workbench.domain.conversation import WhenFull
+from workbench.domain.turns import Turn
+from workbench.tui.screens.chat import ChatScreen
+
+
+class Talk:
+    """A conversation on the screen, driven by keys."""
+
+    def __init__(self, chat: ChatScreen, pilot: Pilot[int], loopback: Loopback) -> None:
+        self.chat, self.pilot, self.loopback = chat, pilot, loopback
+
+    async def say(self, text: str) -> None:
+        self.chat.composer.text = text
+        await self.press("f5")
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, and wait for the answer that they ask for."""
+        await self.pilot.press(*keys)
+        await until(self.pilot, lambda: not self.chat.is_streaming and not self.chat._beginning)
+
+    @property
+    def texts(self) -> list[str]:
+        return [turn.text for turn in self.chat.chat.path]
+
+    @property
+    def sent(self) -> list[str]:
+        bodies = [one.json for one in self.loopback.requests if one.path.endswith("completions")]
+        return [str(body["prompt"]) for body in bodies if isinstance(body, dict)]
+
+    def section(self, place: int) -> str:
+        section = self.chat.view.sections[place]
+        return f"{section.title}|{section.prompt}"
+
+
+@asynccontextmanager
+async def talking(*answers: bytes, size: tuple[int, int] = (120, 40)) -> AsyncGenerator[Talk]:
+    async with workbench(chatty(*answers), size) as (app, pilot, loopback):
+        await pilot.press("f12")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+        yield Talk(screen_of(app), pilot, loopback)
+
+
+async def test_an_edited_turn_is_a_branch_and_the_one_before_it_is_a_key_away() -> None:
+    async with talking(answer("A"), answer("B"), answer("C")) as talk:
+        await talk.say("one")
+        await talk.say("two")
+        talk.chat.composer.text = "half typed"
+        await talk.press("f4", "k", "k", "k", "e")
+        assert talk.chat.composer.text == "one"
+        assert "Edit turn 1" in str(talk.chat.composer.border_title)
+        await talk.say("uno")
+        assert talk.texts == ["uno", "C"]
+        assert talk.chat.composer.text == "half typed"
+        assert talk.sent[-1] == "<user>uno<assistant>"
+        assert "branch 2/2" in talk.section(0)
+        await talk.press("k", "k", "less_than_sign")
+        assert talk.texts == ["one", "A", "two", "B"]
+        assert "▸─ 1 user · branch 1/2" in talk.section(0)
+
+
+async def test_a_deleted_turn_comes_back_and_another_answer_stands_beside_the_first() -> None:
+    async with talking(answer("A"), answer("B")) as talk:
+        await talk.say("one")
+        await talk.press("f4", "r")
+        assert talk.texts == ["one", "B"]
+        await talk.press("d")
+        assert talk.texts == ["one", "A"]
+        await talk.press("u")
+        assert talk.texts == ["one", "B"]
+        await talk.press("u", "U", "u")
+        assert talk.texts == ["one", "A"]
+        await talk.press("u")
+        assert talk.texts == []
+        await talk.press("U", "U")
+        assert talk.texts == ["one", "B"]
+        assert len(talk.chat.chat._keeper.session.runs) == 2
+
+
+async def test_a_cut_answer_goes_on_and_a_token_branches() -> None:
+    async with talking(answer("Once", " upon"), answer(" a time"), answer(" then")) as talk:
+        await talk.say("Tell")
+        await talk.press("f4", "enter")
+        assert talk.sent[-1] == "<user>Tell<assistant>Once upon"
+        assert talk.texts == ["Tell", "Once upon a time"]
+        assert [section.title for section in talk.chat.view.sections][-1] == "   went on"
+        await talk.press("less_than_sign", "end", "2")
+        assert talk.sent[-1] == "<user>Tell<assistant>Once other"
+        assert talk.texts == ["Tell", "Once other then"]
+        run = talk.chat.chat.run_of(talk.chat.chat.path[-1])
+        assert run is not None
+        assert run.parent is not None
+        assert (run.parent.token, run.parent.alternative) == (1, " other")
+
+
+async def test_the_answer_begins_as_written_and_what_does_not_fit_is_left_out_and_said() -> None:
+    async with talking(answer("A"), answer("B"), answer("C")) as talk:
+        await talk.say("one" * 40)
+        talk.chat.chat.configure("", replace(talk.chat.chat.chat, context=60, when_full=WhenFull.DROP_OLDEST))
+        talk.chat.chat.draft = replace(
+            talk.chat.chat.draft, parameters=talk.chat.chat.draft.parameters.set("max_tokens", 16)
+        )
+        talk.chat.chat.prefill = "So"
+        await talk.say("two")
+        assert talk.sent[-1] == "<user>two<assistant>So"
+        assert talk.texts[-1] == "SoB"
+        assert "left out of the next prompt" in talk.section(0)
+        assert "turns 1 to 2 left out to fit the context" in talk.chat.view.sections[-1].figures
+        assert talk.chat.chat.prefill == ""
+
+
+async def test_variables_are_filled_in_and_one_without_a_value_is_not_sent() -> None:
+    async with talking(answer("A")) as talk:
+        talk.chat.chat.set_variables({"place": "home"})
+        await talk.say("{{place}} {{time}}")
+        await until(talk.pilot, lambda: talk.chat.has_class("-failed"))
+        assert talk.sent == []
+        await talk.say("{{place}}")
+        assert talk.sent == ["<user>home<assistant>"]
+        assert talk.texts[0] == "{{place}}"
+
+
+async def test_turns_fold_and_another_windows_size_keeps_them() -> None:
+    async with talking(answer("A"), size=(80, 24)) as talk:
+        await talk.say("one\ntwo")
+        await talk.press("f4", "k", "k", "space")
+        assert talk.section(0) == "▸─ 1 user  one two|"
+        await talk.press("space", "f")
+        assert all(not section.prompt for section in talk.chat.view.sections)
+        await talk.press("ctrl+g", "enter", "i")
+        assert talk.chat.has_class("-inspecting")
+
+
+async def test_what_is_typed_and_what_a_crash_cut_off_are_there_again() -> None:
+    async with workbench(chatty(answer("Hello"))) as (app, pilot, _):
+        await pilot.press("f12")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+        talk = Talk(screen_of(app), pilot, _)
+        await talk.say("Hi")
+        run = talk.chat.chat.path[-1].run
+        await pilot.press(*"typed", "escape")
+        await until(pilot, lambda: app.screen is app.main)
+        # As a crash leaves it: the run was recovered, the turn has no text yet.
+        chat = app.main.keeper.session.chat
+        app.main.keeper.keep_chat(
+            replace(chat, turns=chat.turns.changed(replace(chat.turns.path()[-1], text="")))
+        )
+        await pilot.press("f12")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+        again = screen_of(app)
+        assert again.composer.text == "typed"
+        assert again.chat.path[-1] == Turn(
+            "assistant", "Hello", again.chat.path[-1].id, run, parent=again.chat.path[0].id
+        )

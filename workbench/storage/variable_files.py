@@ -1,0 +1,45 @@
+"""Files that hold the values of prompts' variables: a table of names in TOML or JSON."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from workbench.domain.display import one_line
+from workbench.domain.errors import StorageError
+
+_MOST_BYTES = 16_000_000
+
+
+def load_variables(path: Path) -> Mapping[str, str]:
+    """The values in a file, by name; a file whose name ends in `.json` is JSON, any other TOML.
+
+    Numbers and switches become the text that a person would write. Raises StorageError naming the file and
+    what is wrong.
+    """
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise StorageError(f"{path.name} is too large to hold variables", path=str(path))
+        text = path.read_bytes().decode("utf-8")
+        table = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+    except OSError as error:
+        raise StorageError(f"{path.name} cannot be read", error.strerror or str(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise StorageError(f"{path.name} is not valid", one_line(str(error), 200)) from None
+    if not isinstance(table, dict):
+        raise StorageError(f"{path.name} holds no names with values")
+    return {name: _text(value, name, path) for name, value in table.items()}
+
+
+def _text(value: object, name: str, path: Path) -> str:
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(value)
+        case _:
+            raise StorageError(f"{path.name}: {one_line(name, 40)} is neither a text nor a number")

@@ -1,0 +1,221 @@
+"""The frame of the chat screen: turns, exact prompt, inspector and composer, and the ways between them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events, getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+
+from workbench.domain.display import one_line, visible
+from workbench.domain.run import Run
+from workbench.domain.turns import Turn
+from workbench.tui.breakpoints import begin_at_size
+from workbench.tui.chat_session import ChatSession
+from workbench.tui.commands import COMMANDS, Where, commands_at
+from workbench.tui.run_controller import RunController
+from workbench.tui.screens.popup import Item, Picker
+from workbench.tui.token_styles import TokenStyles
+from workbench.tui.widgets.exact_text_area import ExactTextArea
+from workbench.tui.widgets.inspector import Inspector
+from workbench.tui.widgets.key_row import KeyRow
+from workbench.tui.widgets.token_strip import TokenStrip
+from workbench.tui.widgets.token_view import TokenView
+from workbench.tui.widgets.transcript_view import TranscriptView
+from workbench.tui.widgets.turn_view import TurnView
+
+
+class ChatFrame(Screen[None]):
+    """What is where on the chat screen; classes below it say what is done."""
+
+    DEFAULT_CSS = """
+    ChatFrame { layout: vertical; background: $background; }
+    ChatFrame #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
+    ChatFrame #stage { height: 1fr; }
+    ChatFrame #talk { width: 1fr; height: 1fr; }
+    ChatFrame TurnView { height: 1fr; padding: 0 1; max-width: 104; background: $background; }
+    ChatFrame #preview { height: 1fr; display: none; border: round $border-blurred; padding: 0 1;
+        border-title-color: $text-muted; border-subtitle-color: $text-muted; background: $background; }
+    ChatFrame #preview:focus { border: round $accent; }
+    ChatFrame.-previewing #preview { display: block; }
+    ChatFrame Inspector { width: 38; height: 1fr; border: round $border-blurred; background: $background;
+        border-title-color: $text-muted; }
+    ChatFrame Inspector:focus { border: round $accent; }
+    ChatFrame TokenStrip { display: none; }
+    ChatFrame.-narrow Inspector { display: none; }
+    ChatFrame.-narrow.-inspecting Inspector { display: block; }
+    ChatFrame.-narrow TokenStrip { display: block; }
+    ChatFrame #problem { height: auto; max-height: 4; display: none; padding: 0 1; color: $text-error; }
+    ChatFrame.-failed #problem { display: block; }
+    ChatFrame #composer { height: 5; border: round $border-blurred; border-title-color: $text-muted;
+        border-subtitle-color: $text-muted; }
+    ChatFrame #composer:focus { border: round $accent; }
+    """
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-narrow"),
+        (100, "-medium"),
+    ]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f4", "focus_view", "Transcript", show=False, priority=True),
+        Binding("f2", "focus_composer", "Composer", show=False, priority=True),
+        Binding("f1", "help", "Help", show=False, priority=True),
+        Binding("ctrl+p,ctrl+backslash", "palette", "Commands", show=False, priority=True),
+        Binding("ctrl+c", "app.copy_or_stop", "Copy or stop", show=False, priority=True),
+        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
+    ]
+
+    view = getters.query_one(TurnView)
+    preview = getters.query_one("#preview", TranscriptView)
+    composer = getters.query_one("#composer", ExactTextArea)
+    inspector = getters.query_one(Inspector)
+    strip = getters.query_one(TokenStrip)
+    keys = getters.query_one(KeyRow)
+
+    def __init__(self, chat: ChatSession, styles: TokenStyles) -> None:
+        super().__init__()
+        self.chat = chat
+        self._token_styles = styles
+        self._runs = RunController(chat.services, self._ended)
+        self._gauge = Content("")
+
+    def compose(self) -> ComposeResult:
+        begin_at_size(self, self.app.size)
+        yield Static(id="about", markup=False)
+        with Horizontal(id="stage"):
+            with Vertical(id="talk"):
+                yield TurnView(token_styles=self._token_styles)
+                yield TranscriptView(token_styles=self._token_styles, id="preview")
+            yield Inspector()
+        yield TokenStrip()
+        yield Static(id="problem", markup=False)
+        yield ExactTextArea(id="composer", soft_wrap=True, compact=False)
+        yield KeyRow(Where.CHAT)
+
+    def on_mount(self) -> None:
+        """Go to the composer."""
+        self.preview.border_title = Content("The exact prompt")
+        self.inspector.border_title = Content("Inspector")
+        self.inspector.show(None)
+        self.title_composer()
+        self.set_focus(self.composer)
+        self.show_about()
+
+    def _ended(self, run: Run) -> None:
+        """Told each run that is over."""
+
+    # --- what is told ------------------------------------------------------------------------------------
+
+    def show_about(self) -> None:
+        """Say which template, model and endpoint are used, how full the context is, and what goes on."""
+        chat = self.chat.chat
+        name = chat.template.rpartition("/")[2] or "the endpoint's own"
+        model = one_line(self.chat.draft.model, 40) or "default model"
+        place = f"{model} @ {one_line(self.chat.endpoint.name, 30)}"
+        right = Content.assemble(self._gauge, "   ", (str(self._runs.state), self._runs.state.colour))
+        room = max(self.size.width - 2 - right.cell_length - 1, 0)
+        template = one_line(name, 40)
+        left = Content.assemble(
+            ("Chat", "bold"), ("   template ", "$text-muted"), template, f"   {place}"
+        ).truncate(room, ellipsis=True)
+        gap = max(self.size.width - 2 - left.cell_length - right.cell_length, 1)
+        self.query_one("#about", Static).update(Content.assemble(left, " " * gap, right))
+
+    def show_gauge(self, words: str, style: str) -> None:
+        """Say how full the context is."""
+        self._gauge = Content.styled(words, style) if words else Content("")
+        self.show_about()
+
+    def tell(self, problem: str) -> None:
+        """Say what went wrong, or with an empty text nothing any more."""
+        self.set_class(bool(problem), "-failed")
+        self.query_one("#problem", Static).update(Content(visible(problem)))
+
+    def title_composer(self, editing: Turn | None = None) -> None:
+        """Say what the composer's text will be."""
+        where = [turn.id for turn in self.chat.path]
+        number = where.index(editing.id) + 1 if editing is not None and editing.id in where else 0
+        self.composer.border_title = Content(
+            f"Edit turn {number} · Esc leaves it as it was" if number else "Say"
+        )
+        begin = one_line(repr(self.chat.prefill), 50)
+        self.composer.border_subtitle = Content(f"the answer begins {begin}" if self.chat.prefill else "")
+
+    def on_resize(self) -> None:
+        """Spread the first row over the new width."""
+        self.show_about()
+
+    # --- going somewhere ---------------------------------------------------------------------------------
+
+    @on(events.DescendantFocus)
+    def _show_keys(self) -> None:
+        self.keys.where = Where.CHAT if self.focused is self.composer else Where.TURNS
+        if self.focused is not self.inspector:
+            self.remove_class("-inspecting")
+
+    def action_focus_view(self) -> None:
+        """Go to the transcript, to look at turns and tokens."""
+        self.set_focus(self.view)
+
+    def action_focus_composer(self) -> None:
+        """Go to the composer."""
+        self.set_focus(self.composer)
+
+    def action_inspect(self) -> None:
+        """Go to the inspector."""
+        if self.view.cursor is None:
+            self.view.action_token(1)
+        self.add_class("-inspecting")
+        self.set_focus(self.inspector)
+
+    @on(TokenView.CursorMoved)
+    def _show_token(self, event: TokenView.CursorMoved) -> None:
+        section = next((one for one in self.view.sections if one.key == event.key), None)
+        choice = section.choice if section is not None else None
+        if choice is not None and event.position < len(choice):
+            token = choice.token(event.position)
+            turn = next((one for one in self.chat.path if one.id == event.key.partition(":")[0]), None)
+            run = self.chat.run_of(turn) if turn is not None else None
+            self.inspector.set_raw(run.raw_logprobs if run is not None else None)
+            self.inspector.show(token, len(choice))
+            self.strip.show(token)
+
+    def action_cycle_colour(self) -> None:
+        """Let the colours tell the next thing."""
+        self.view.cycle_mode()
+
+    def action_toggle_whitespace(self) -> None:
+        """Show blanks, tabs and line ends, or not."""
+        self.view.whitespace = not self.view.whitespace
+
+    def use_token_styles(self, styles: TokenStyles) -> None:
+        """Draw tokens with the styles of another theme."""
+        self.view.token_styles = self.preview.token_styles = styles
+
+    # --- commands by name --------------------------------------------------------------------------------
+
+    def action_help(self) -> None:
+        """Show this screen's keys."""
+        self.action_palette()
+
+    def action_palette(self) -> None:
+        """Show every command of this screen with its key; choosing one does it."""
+        found = [*commands_at(Where.CHAT), *commands_at(Where.TURNS)]
+        items = [Item(one.id, one.title, one.help, one.key_label) for one in found]
+        self.app.push_screen(Picker("Chat", items, note="type to filter · Enter does it · Esc"), self._do)
+
+    async def _do(self, id: str | None) -> None:
+        action = next((one.id for one in COMMANDS if one.id == id), "").removeprefix("-")
+        if action in _OF_VIEW:
+            self.set_focus(self.view)
+        if action:
+            await self.run_action(_ACTIONS.get(action, action.replace("-", "_")))
+
+
+_OF_VIEW = frozenset(command.id.removeprefix("-") for command in commands_at(Where.TURNS))
+_ACTIONS = {"next_turn": "turn(1)", "other_branch": "other_branch(1)", "branch_with": "inspect"}
+"""What a command does where its action needs more than its name."""

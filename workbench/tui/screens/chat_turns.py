@@ -1,0 +1,240 @@
+"""What the chat screen does with turns: going to them, folding, editing, answering again, deleting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.binding import Binding, BindingType
+
+from workbench.domain.conversation import Role
+from workbench.domain.display import one_line
+from workbench.domain.run import Run
+from workbench.domain.turns import Turn
+from workbench.tui.chat_session import Answering, ChatSession
+from workbench.tui.screens.chat_prompt import ChatPromptScreen
+from workbench.tui.screens.popup import Item, Picker
+from workbench.tui.screens.replay import ReplayScreen
+from workbench.tui.token_styles import TokenStyles
+from workbench.tui.turn_sections import TurnSections, key_of
+from workbench.tui.widgets.inspector import Inspector
+from workbench.tui.widgets.token_view import TokenView
+
+
+@dataclass(frozen=True, slots=True)
+class ChatHost:
+    """Whoever opens the chat screen, and what is told and asked of it."""
+
+    began: Callable[[Run], None]
+    """Told each run before it is sent."""
+    ended: Callable[[Run], None]
+    """Told each run that has ended, however it did."""
+    compose: Callable[[str], None]
+    """Told what the composer holds, to be kept."""
+    composed: Callable[[], str]
+    """What the composer held when it was left."""
+    raw: Callable[[str], None]
+    """Told the exact prompt that is to be gone on with as plain text."""
+    rerun: Callable[[Run], None]
+    """Told the run that is to be sent again and compared with itself."""
+    undo: Callable[[], None]
+    redo: Callable[[], None]
+
+
+class ChatTurnsScreen(ChatPromptScreen):
+    """Keys for whole turns; each change can be undone, and no run is ever lost."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+g", "jump_to_turn", "Jump", show=False, priority=True),
+    ]
+
+    def __init__(self, chat: ChatSession, styles: TokenStyles, host: ChatHost) -> None:
+        super().__init__(chat, styles, host.raw)
+        self.host = host
+        self.current: int | None = None
+        """The place of the turn that keys work on; None is the last one."""
+        self._sections = TurnSections(chat)
+        self._folded: set[str] = set()
+        self._before_editing = ""
+
+    def send(self, begin: Coroutine[object, object, Answering], *, is_said: bool = False) -> None:
+        """Send what an answer begins with."""
+        raise NotImplementedError
+
+    # --- showing -----------------------------------------------------------------------------------------
+
+    def show_turns(self) -> None:
+        """Show the turns as they are now."""
+        if self.current is not None and self.current >= len(self.chat.path):
+            self.current = None
+        self.view.set_sections(self._sections.of(self.current, self._folded, self.left_out))
+
+    @property
+    def turn(self) -> Turn | None:
+        """The turn that keys work on."""
+        path = self.chat.path
+        return path[-1 if self.current is None else self.current] if path else None
+
+    def go_to(self, place: int) -> None:
+        """Let keys work on a turn, and show it."""
+        path = self.chat.path
+        if path:
+            self.current = max(min(place, len(path) - 1), 0)
+            self.show_turns()
+            self.view.show_section(key_of(path[self.current]))
+
+    def action_turn(self, step: int) -> None:
+        """Go to the next or previous turn."""
+        last = len(self.chat.path) - 1
+        self.go_to(last if self.current is None and step < 0 else (self.current or 0) + step)
+
+    @on(TokenView.CursorMoved)
+    def _go_with_cursor(self, event: TokenView.CursorMoved) -> None:
+        id = event.key.partition(":")[0]
+        place = next((place for place, turn in enumerate(self.chat.path) if turn.id == id), None)
+        if place != self.current:
+            self.current = place
+            self.show_turns()
+
+    def action_jump_to_turn(self) -> None:
+        """Choose a turn by its number or its words."""
+        items = [
+            Item(str(place), f"{place + 1} {turn.role}", one_line(turn.text, 100))
+            for place, turn in enumerate(self.chat.path)
+        ]
+
+        def chosen(place: str | None) -> None:
+            if place is not None:
+                self.set_focus(self.view)
+                self.go_to(int(place))
+
+        here = len(items) - 1 if self.current is None else self.current
+        self.app.push_screen(Picker("Turns", items, chosen=str(here)), chosen)
+
+    def action_fold(self) -> None:
+        """Fold the turn, or unfold it."""
+        if (turn := self.turn) is not None:
+            self._folded ^= {turn.id}
+            self.show_turns()
+
+    def action_fold_all(self) -> None:
+        """Fold all turns, or unfold all where all are folded."""
+        ids = {turn.id for turn in self.chat.path}
+        self._folded = set() if ids <= self._folded else ids
+        self.show_turns()
+        self.go_to(len(self.chat.path) - 1 if self.current is None else self.current)
+
+    # --- changing ----------------------------------------------------------------------------------------
+
+    def _may_change(self) -> bool:
+        if self._runs.is_running:
+            self.tell("An answer streams: stop it with Esc, or wait for its end.")
+        return not self._runs.is_running
+
+    def action_other_branch(self, step: int) -> None:
+        """Show the next or previous branch at the turn."""
+        if (turn := self.turn) is not None and self._may_change():
+            place = self.chat.path.index(turn)
+            self.chat.show_branch(turn, step)
+            self.go_to(place)
+
+    def action_edit_turn(self) -> None:
+        """Take the turn's text into the composer; sending it makes a branch beside the turn."""
+        if (turn := self.turn) is None or not self._may_change():
+            return
+        if self.editing is None:
+            self._before_editing = self.composer.text
+        self.editing = turn
+        self.composer.text = turn.text
+        self.composer.move_cursor(self.composer.document.end)
+        self.title_composer(turn)
+        self.set_focus(self.composer)
+
+    def stop_editing(self) -> None:
+        """Have the composer as it was before a turn was edited."""
+        if self.editing is not None:
+            self.editing = None
+            self.composer.text = self._before_editing
+            self.set_focus(self.view)
+        self.title_composer()
+
+    def action_answer_again(self) -> None:
+        """Another answer in the turn's place, as a branch."""
+        if (turn := self.turn) is not None:
+            self.send(self.chat.answer_again(turn))
+
+    def action_go_on(self) -> None:
+        """Let the answer go on where it ended, as a branch."""
+        turn = self.turn
+        if turn is not None and turn.role == Role.ASSISTANT:
+            self.send(self.chat.go_on(turn))
+        elif turn is not None:
+            self.send(self.chat.answer_again(turn))
+
+    def action_delete_turn(self) -> None:
+        """Take the turn and all after it out of the conversation; undo brings them back."""
+        if (turn := self.turn) is not None and self._may_change():
+            after = len(self.chat.path) - self.chat.path.index(turn) - 1
+            self.chat.delete(turn)
+            more = f" and the {after} after it" if after else ""
+            self.notify(f"Deleted the turn{more}. u brings it back.", markup=False, timeout=4)
+
+    def action_undo(self) -> None:
+        """Take back the newest change."""
+        if self._may_change():
+            self.host.undo()
+
+    def action_redo(self) -> None:
+        """Make the change last taken back again."""
+        if self._may_change():
+            self.host.redo()
+
+    @on(Inspector.AlternativeChosen)
+    def _take_row(self, event: Inspector.AlternativeChosen) -> None:
+        self.action_branch_with(event.position + 1)
+
+    def action_branch_with(self, digit: int) -> None:
+        """Answer anew from the token under the cursor on, with a numbered alternative in its place."""
+        if self.view.cursor is None:
+            return
+        key, position = self.view.cursor
+        id, _, part = key.partition(":")
+        turn = next((one for one in self.chat.path if one.id == id), None)
+        section = next((one for one in self.view.sections if one.key == key), None)
+        if turn is None or section is None or section.choice is None:
+            return
+        if int(part) < len(self.chat.runs_of(turn)) - 1:
+            self.tell("This part was answered before the answer went on: show that branch with < first.")
+            return
+        alternatives = section.choice.token(position).alternatives
+        if digit <= len(alternatives):
+            self.send(self.chat.branch(turn, section.choice, position, alternatives[digit - 1]))
+
+    # --- reading -----------------------------------------------------------------------------------------
+
+    def action_copy_turn(self) -> None:
+        """Copy what is selected, else the turn's exact text."""
+        text = self.view.selected_text() or (self.turn.text if self.turn is not None else "")
+        if text:
+            self.app.copy_to_clipboard(text)
+            self.notify(f"Copied {len(text)} characters.", markup=False, timeout=2)
+
+    def _run_of_turn(self) -> Run | None:
+        run = self.chat.run_of(self.turn) if self.turn is not None else None
+        if run is None or run.is_running:
+            self.tell("Only an answer that has ended can be shown or sent again.")
+            return None
+        return run
+
+    def action_replay(self) -> None:
+        """Play the answer again, offline, at its recorded pace."""
+        if (run := self._run_of_turn()) is not None:
+            number = self.chat.path.index(self.turn) + 1 if self.turn is not None else 0
+            self.app.push_screen(ReplayScreen(run, self._token_styles, number=number, mode=self.view.mode))
+
+    def action_rerun(self) -> None:
+        """Send the answer's exact prompt again and compare."""
+        if (run := self._run_of_turn()) is not None:
+            self.host.rerun(run)

@@ -1,0 +1,48 @@
+"""Asking for a text of any length."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+
+from workbench.tui.screens.popup import Popup
+from workbench.tui.widgets.exact_text_area import ExactTextArea
+
+
+class Writing(Popup[str]):
+    """Answers with the text exactly as it was written, or None."""
+
+    DEFAULT_CSS = """
+    Writing { align: center top; background: $background 40%; }
+    Writing > Vertical { width: 90%; max-width: 90; height: 12; margin-top: 2; border: round $accent;
+        background: $surface; padding: 0 1; border-subtitle-color: $text-muted; }
+    Writing ExactTextArea, Writing ExactTextArea:focus { border: none; height: 1fr; padding: 0;
+        background: $surface; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+j,f5", "take", "Take", show=False, priority=True)]
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__()
+        self._title = title
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Content(self._title)
+            box.border_subtitle = Content("Ctrl+J or F5 takes it · Esc")
+            yield ExactTextArea(soft_wrap=True, compact=True)
+
+    def on_mount(self) -> None:
+        """Show the text, with the cursor at its end."""
+        area = self.query_one(ExactTextArea)
+        area.text = self._text
+        area.move_cursor(area.document.end)
+        area.focus()
+
+    def action_take(self) -> None:
+        """Answer with the text."""
+        self.dismiss(self.query_one(ExactTextArea).text)

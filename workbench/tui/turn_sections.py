@@ -1,0 +1,118 @@
+"""The turns shown as the sections of a transcript; a turn that has not changed keeps its sections."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from workbench.domain.display import one_line, visible
+from workbench.domain.run import Outcome, Run
+from workbench.domain.turns import Turn
+from workbench.runner.chatting import answer_text
+from workbench.tui.chat_session import ChatSession
+from workbench.tui.run_state import figures_of
+from workbench.tui.transcript import Section
+
+_FOLDED = 60
+"""Characters of a folded turn that are shown."""
+
+
+class _State(NamedTuple):
+    """All that a turn's sections depend on."""
+
+    number: int
+    turn: Turn
+    branch: tuple[int, int] | None
+    is_current: bool
+    is_folded: bool
+    is_left_out: bool
+    outcomes: tuple[Outcome | None, ...]
+
+
+class TurnSections:
+    """Makes sections of turns, most of them once: figures of thousands of answers are no small thing."""
+
+    def __init__(self, chat: ChatSession) -> None:
+        self._chat = chat
+        self._made: dict[str, tuple[_State, tuple[Section, ...]]] = {}
+
+    def of(self, current: int | None, folded: Collection[str], left_out: Collection[int]) -> list[Section]:
+        """The sections of the turns shown.
+
+        `current` is the place of the turn that keys work on, `folded` are ids, `left_out` the places of
+        turns that the next prompt goes without.
+        """
+        branches = self._chat.chat.turns.branch_counts()
+        sections: list[Section] = []
+        for place, turn in enumerate(self._chat.path):
+            runs = self._chat.runs_of(turn) if turn.run else []
+            state = _State(
+                place + 1,
+                turn,
+                branches.get(turn.id),
+                place == current,
+                turn.id in folded,
+                place in left_out,
+                tuple(run.outcome for run in runs),
+            )
+            made = self._made.get(turn.id)
+            if made is None or made[0] != state:
+                made = self._made[turn.id] = state, tuple(_sections(state, runs))
+            sections += made[1]
+        return sections
+
+
+def key_of(turn: Turn, part: int = 0) -> str:
+    """The key of a section of a turn."""
+    return f"{turn.id}:{part}"
+
+
+def _sections(state: _State, runs: list[Run]) -> list[Section]:
+    turn, dimmed = state.turn, state.is_left_out
+    title = _title(state, runs)
+    if state.is_folded:
+        return [Section(key_of(turn), f"{title}  {one_line(turn.text, _FOLDED)}", dimmed=dimmed)]
+    if not runs:
+        return [Section(key_of(turn), title, turn.text, dimmed=dimmed)]
+    # What the runs did not answer themselves stands before them: a prefill, or the shared part of a branch.
+    choices = [run.choice(turn.choice if run is runs[-1] else 0) for run in runs]
+    begun = turn.text
+    for run, choice in zip(reversed(runs), reversed(choices), strict=True):
+        if not run.is_running:
+            begun = begun.removesuffix(answer_text(run, choice.index))
+    return [
+        Section(
+            key_of(turn, part),
+            title if part == 0 else "   went on",
+            begun if part == 0 else "",
+            choice,
+            _figures(run),
+            dimmed,
+        )
+        for part, (run, choice) in enumerate(zip(runs, choices, strict=True))
+    ]
+
+
+def _title(state: _State, runs: list[Run]) -> str:
+    mark = "▸─" if state.is_current else "──"
+    parts = [f"{mark} {state.number} {one_line(state.turn.role, 20)}"]
+    if state.branch is not None:
+        parts.append(f"branch {state.branch[0]}/{state.branch[1]}")
+    if runs:
+        newest = runs[-1]
+        model = newest.model or newest.request.model
+        parts += [one_line(model, 40)] * bool(model)
+        parts += [f"preset {one_line(newest.preset, 30)}"] * bool(newest.preset)
+    elif state.turn.role == "assistant":
+        parts.append("written by hand")
+    if state.is_left_out:
+        parts.append("left out of the next prompt")
+    return " · ".join(parts)
+
+
+def _figures(run: Run) -> str:
+    if run.is_running:
+        return ""
+    if run.outcome is Outcome.ERROR and run.error is not None:
+        return visible(f"✗ {run.error.title} {run.error.message}".strip())
+    return " · ".join([figures_of(run), *(visible(one_line(note, 120)) for note in run.notes)])
