@@ -161,6 +161,27 @@ async def test_a_preset_that_is_not_there_is_told_with_the_nearest_one() -> None
         assert toasts(app) == ["config.toml: there is no preset creativ.\nKnown: creative"]
 
 
+async def test_a_further_session_begins_as_configured() -> None:
+    configure('preset = "creative"\n')
+    async with workbench(tokenizing) as (app, pilot, _):
+        app.main.use_endpoint(app.services.endpoints.endpoints[LOCAL])
+        app.main.apply_preset(load_presets(app.services.folders).presets["greedy"])
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: app.main.draft.preset == "creative")
+        assert app.main.draft.prompt == ""
+        assert app.main.parameters.parameters.get("temperature") == 1.2
+        assert app.main.endpoint is app.services.endpoint
+
+
+async def test_where_nothing_is_configured_a_further_session_goes_on_with_what_is_set() -> None:
+    async with workbench(tokenizing) as (app, pilot, _):
+        app.main.apply_preset(load_presets(app.services.folders).presets["greedy"])
+        before = app.main.draft
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: app.main.draft.prompt == "")
+        assert app.main.draft == replace(before, prompt="")
+
+
 async def test_the_draft_keeps_its_preset_over_the_next_start() -> None:
     async with workbench(tokenizing) as (app, pilot, _):
         app.main.apply_preset(load_presets(app.services.folders).presets["precise"])

@@ -10,7 +10,6 @@ from typing import Literal, TypeAlias, cast, get_args
 
 import tomli_w
 
-from workbench.domain.endpoint import LOCAL
 from workbench.domain.errors import StorageError
 from workbench.storage.atomic import write_atomically
 from workbench.storage.folders import Folders
@@ -29,10 +28,10 @@ DEFAULT_THEME = "dark"
 class Config:
     """What the person set; every key is optional."""
 
-    endpoint: str = LOCAL
-    """Name of the endpoint that a new session starts with."""
+    endpoint: str = ""
+    """Name of the endpoint that a new session starts with; empty is the one in use, at first `local`."""
     preset: str = ""
-    """Name of the preset that a new session starts with; empty is the first draft's own values."""
+    """Name of the preset that a new session starts with; empty keeps the parameters there are."""
     theme: str = ""
     """Name of a theme; empty is the one last picked."""
     colour_by: ColourBy | None = None
@@ -80,7 +79,7 @@ def load_config(folders: Folders) -> LoadedConfig:
     except StorageError as problem:
         return LoadedConfig(Config(), (problem,))
     config = Config(
-        endpoint=table.text("endpoint", LOCAL),
+        endpoint=table.text("endpoint"),
         preset=table.text("preset"),
         theme=table.text("theme"),
         colour_by=_colour_by(table),

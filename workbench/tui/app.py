@@ -24,6 +24,7 @@ from workbench.storage.config import (
     load_state,
     save_state,
 )
+from workbench.tui.clipboard import MOST, copied, copy_through_tmux
 from workbench.tui.colours import detect_depth, theme_for, token_styles
 from workbench.tui.hangup import let_go_of_terminal
 from workbench.tui.pasting import with_exact_pastes
@@ -157,6 +158,29 @@ class WorkbenchApp(App[int]):
     def _quit(self, answer: bool | None) -> None:
         if answer:
             self._end()
+
+    # --- copying -----------------------------------------------------------------------------------------
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy text to the terminal's clipboard, through tmux too, and say how much went where."""
+        raw = text.encode("utf-8", "replace")
+        if not raw:
+            return
+        if len(raw) <= MOST:
+            super().copy_to_clipboard(raw.decode())
+        # What is pasted within the program is exact, also where UTF-8 has no way to write it.
+        self._clipboard = text
+        if len(raw) > MOST or "TMUX" not in self.services.environment:
+            self._tell_copied(copied(len(text), is_too_long=len(raw) > MOST))
+        else:
+            self.run_worker(self._copy_through_tmux(text, raw), group="copy", exclusive=True)
+
+    async def _copy_through_tmux(self, text: str, raw: bytes) -> None:
+        taken = await copy_through_tmux(raw, self.services.environment)
+        self._tell_copied(copied(len(text), tmux=taken))
+
+    def _tell_copied(self, words: str) -> None:
+        self.notify(words, markup=False, timeout=3)
 
     def action_copy_or_stop(self) -> None:
         """Copy what is selected, else stop the stream."""

@@ -123,9 +123,12 @@ COMMANDS: tuple[Command, ...] = (
         "Copy or stop",
         "Copy what is selected, else stop the stream; never quits.",
     ),
+    Command("copy_error", (), "Copy error", "Copy what went wrong, also what there is no room for."),
     Command("save", ("ctrl+s",), "Save", "Name the session and save it.", footer=12),
     Command("sessions", ("ctrl+o",), "Sessions", "Open another session.", footer=13),
-    Command("new", ("ctrl+n",), "New", "Begin a new session; this one stays saved.", footer=11),
+    Command(
+        "new", ("ctrl+n",), "New", "Begin a new session, as configured; this one stays saved.", footer=11
+    ),
     Command("undo", ("ctrl+z", "u"), "Undo", "Take back the last change, whichever pane it was made in."),
     Command("redo", ("ctrl+y", "U"), "Redo", "Make again what was taken back last."),
     Command("edit_prompt", ("f9",), "Editor", "Edit the prompt in $EDITOR.", footer=14),
@@ -254,6 +257,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "-choose", ("enter",), "Branch", "Run on with the alternative of the row.", Where.INSPECTOR, footer=1
     ),
+    Command("-copy_row", ("y",), "Copy", "Copy the row's token exactly.", Where.INSPECTOR, footer=2),
     Command(
         "-column",
         ("tab", "shift+tab"),

@@ -6,7 +6,7 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from workbench.domain.endpoint import Endpoint
+from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import StorageError
 from workbench.runner.local_server import LocalServer
 from workbench.storage.config import Config, load_config
@@ -59,7 +59,7 @@ class Services:
             environment=environment,
             config=config.config,
             endpoints=endpoints,
-            endpoint=endpoint_for(endpoint or config.config.endpoint, api_key_env, endpoints),
+            endpoint=endpoint_for(endpoint or config.config.endpoint or LOCAL, api_key_env, endpoints),
             local=LocalServer(environment),
             model=model,
             is_endpoint_typed=bool(endpoint),

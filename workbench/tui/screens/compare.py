@@ -258,7 +258,6 @@ class CompareScreen(Screen[Adopted | None]):
 
     def _copy(self, text: str) -> None:
         self.app.copy_to_clipboard(text)
-        self.notify(f"Copied {len(text)} characters.", markup=False, timeout=2)
 
     def action_adopt(self) -> None:
         """Go on with this column's parameters; what streams is stopped."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from textual import on
@@ -160,6 +160,11 @@ class DraftScreen(FrameScreen):
         """What a new person finds."""
         return Draft(prompt=EXAMPLE, parameters=Parameters(FIRST_DRAFT))
 
+    @property
+    def new_draft(self) -> Draft:
+        """What a further session begins with."""
+        return replace(self.draft, prompt="")
+
     def _begin_with_example(self) -> None:
         self.show_draft(self.first_draft)
         self.use_endpoint(self.endpoint)
@@ -279,14 +284,17 @@ class DraftScreen(FrameScreen):
         self._show_session()
 
     async def action_new(self) -> None:
-        """Begin a new session with the same endpoint and parameters."""
+        """Begin a new session as it is configured, else with the endpoint and parameters there are."""
         if self.is_streaming:
             self.notify("Stop the stream first.", severity="warning", markup=False)
             return
         self.keeper.edited(self.draft)
         await self.keeper.close()
         self.output.show_runs([])
-        self.prompt.load_text("")
+        self.show_draft(self.new_draft)
+        if self.services.is_endpoint_typed or self.services.config.endpoint:
+            self.use_endpoint(self.services.endpoint)
+            self.use_model(self.services.model)
         self.keeper.begin_with(self.draft)
         self._use_path(None)
         self.prompt.focus()

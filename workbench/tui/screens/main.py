@@ -195,13 +195,21 @@ class MainScreen(BatchScreen):
 
     # --- copying ---------------------------------------------------------------------------------------
 
+    def action_copy_error(self) -> None:
+        """Copy what went wrong, whole."""
+        if text := self.output.error.text:
+            self.app.copy_to_clipboard(text)
+        else:
+            self.notify("There is no error.", markup=False, timeout=2)
+
     def copy_or_stop(self, top: Screen[object]) -> None:
         """Copy what is selected on the screen on top, else stop the stream."""
         focused = top.focused
         own = focused.selected_text if isinstance(focused, Input | TextArea) else ""
         if text := own or self.output.view.selected_text() or top.get_selected_text():
             self.app.copy_to_clipboard(text)
-            self.notify(f"Copied {len(text)} characters.", markup=False, timeout=2)
+            # The next one stops: what is marked no longer stands in the way.
+            top.clear_selection()
         else:
             self._runs.stop()
             self.stop_comparing()

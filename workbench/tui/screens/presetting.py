@@ -40,9 +40,18 @@ class PresetScreen(DraftScreen):
     @property
     def first_draft(self) -> Draft:
         """What a new person finds, under the preset that is configured to begin with."""
-        draft = super().first_draft
-        name = self.services.config.preset
-        if not name:
+        return self._as_configured(super().first_draft)
+
+    @property
+    def new_draft(self) -> Draft:
+        """What a further session begins with: the configured preset, else the parameters there are."""
+        draft = super().new_draft
+        if not self.services.config.preset:
+            return draft
+        return self._as_configured(replace(draft, parameters=super().first_draft.parameters))
+
+    def _as_configured(self, draft: Draft) -> Draft:
+        if not (name := self.services.config.preset):
             return draft
         presets = load_presets(self.services.folders).presets
         if (preset := presets.get(name)) is None:

@@ -209,7 +209,6 @@ class ReplayScreen(Screen[None]):
         text = self.view.selected_text() or "".join(choice.text for choice in self.replay.run.ordered[:1])
         if text:
             self.app.copy_to_clipboard(text)
-            self.notify(f"Copied {len(text)} characters.", markup=False, timeout=2)
 
     # --- the token under the cursor ----------------------------------------------------------------------
 

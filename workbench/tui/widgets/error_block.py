@@ -39,12 +39,15 @@ class ErrorBlock(Vertical):
         self._table = commands
         self.field = ""
         """The field at fault, where the error names one."""
+        self.text = ""
+        """All that is known of the failure, to be copied; empty where nothing is wrong."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="what", markup=False)
         with Horizontal():
             yield _Next(self._table["run"], "Retry")
             yield _Next(self._table["choose_endpoint"], "Change endpoint")
+            yield _Next(self._table["copy_error"], "Copy")
             yield _Next(self._table["focus_parameters"], "Edit field")
 
     def show(self, failure: Failure, where: str, field: str = "") -> None:
@@ -62,6 +65,8 @@ class ErrorBlock(Vertical):
         if failure.request_id:
             detail.append(f"request {failure.request_id}")
         lines.append(one_line(" · ".join(detail), 200))
+        known = (failure.title, failure.message, failure.hint, " · ".join(detail))
+        self.text = "\n".join(one for one in known if one)
         self.query_one("#what", Static).update(Content("\n".join(lines)))
         last = list(self.query(_Next))[-1]
         last.display = bool(field)
@@ -70,7 +75,7 @@ class ErrorBlock(Vertical):
 
     def hide(self) -> None:
         """Nothing is wrong any more."""
-        self.field = ""
+        self.field = self.text = ""
         self.remove_class("-shown")
 
 
@@ -94,10 +99,11 @@ class _Next(Static):
 
     def rename(self, title: str) -> None:
         """Say it in other words."""
-        key = self._command.first_key
-        self.update(
-            Content("").join([Content.styled(key, "bold $text-accent"), Content(f" {one_line(title, 40)}")])
-        )
+        key, words = self._command.first_key, one_line(title, 40)
+        if key:
+            self.update(Content.assemble((key, "bold $text-accent"), f" {words}"))
+        else:
+            self.update(Content.styled(words, "bold $text-accent"))
 
     def on_click(self, event: events.Click) -> None:
         """Do it."""

@@ -38,6 +38,7 @@ class Inspector(Static, can_focus=True):
         Binding("up", "move(-1)", "Previous row", show=False),
         Binding("down", "move(1)", "Next row", show=False),
         Binding("enter", "choose", "Branch", show=False),
+        Binding("y", "copy", "Copy", show=False),
         *(Binding(str(digit), f"choose({digit})", "Branch", show=False) for digit in range(1, 10)),
     ]
 
@@ -95,6 +96,16 @@ class Inspector(Static, can_focus=True):
             self._draw()
         if self._row < len(self._rows) and (position := self._rows[self._row].position) is not None:
             self.post_message(self.AlternativeChosen(position))
+
+    def action_copy(self) -> None:
+        """Copy the exact text of the row's token."""
+        if self._token is None or self._row >= len(self._rows):
+            return
+        row = self._rows[self._row]
+        if row.position is not None:
+            self.app.copy_to_clipboard(self._token.alternatives[row.position].text)
+        elif row.is_chosen:
+            self.app.copy_to_clipboard(self._token.text)
 
     def on_click(self, event: events.Click) -> None:
         """Go to the row that was clicked; a second click takes it."""

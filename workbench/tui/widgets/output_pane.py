@@ -335,7 +335,6 @@ class OutputPane(Vertical):
             text = answer[1].text
         if text:
             self.app.copy_to_clipboard(text)
-            self.app.notify(f"Copied {len(text)} characters.", markup=False, timeout=2)
 
     # --- how it looks ------------------------------------------------------------------------------------
 
