@@ -1,0 +1,169 @@
+"""The runs of a session as the rows of a tree: where each leaves its parent, its text and its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from textual.content import Content
+
+from workbench.domain.answers import best_choice
+from workbench.domain.choice import Choice
+from workbench.domain.display import one_line, visible
+from workbench.domain.prompt import prompt_to_editor
+from workbench.domain.run import Run
+from workbench.domain.session import branches, lineage
+from workbench.domain.summary import summarise
+from workbench.tui.passages import end_of, figure_columns, fit_short, on_one_line
+from workbench.tui.run_state import figures_of, state_of
+from workbench.tui.token_text import fit, token_text
+
+_CONTEXT, _TAKEN = 12, 14
+"""Cells of a row for the text before it parts and for what was taken there."""
+_BEGINNING = 60
+"""Tokens of an answer that a row may show."""
+_PASSAGE = 4000
+"""Characters of an answer that the passage shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchRow:
+    """One run in the tree."""
+
+    run: Run
+    number: int
+    """Its place in the session, from 1, as its title in the transcript says."""
+    depth: int
+    guides: str
+    """The lines that lead to it."""
+    parent: Run | None
+    """The run that it leaves; None where that is not there."""
+
+    @property
+    def context(self) -> str:
+        """The text before it parts: the end of the parent's, or of its own prompt."""
+        own = self.run.parent
+        choice = None if self.parent is None or own is None else self.parent.choices.get(own.choice)
+        if choice is not None and own is not None and own.kind != "rerun" and own.token:
+            return "".join(choice.texts(max(own.token - _BEGINNING, 0), own.token))
+        return prompt_to_editor(self.run.request.prompt)
+
+    @property
+    def taken(self) -> str:
+        """The text taken in the parent's token's place; empty where there is none."""
+        return self.run.parent.alternative if self.run.parent is not None else ""
+
+
+def rows_of_tree(runs: Sequence[Run]) -> list[BranchRow]:
+    """Every run once, parents before their children."""
+    numbers = {run.id: number for number, run in enumerate(runs, 1)}
+    by_id = {run.id: run for run in runs}
+    tree = list(branches(runs))
+    rows: list[BranchRow] = []
+    open_levels: set[int] = set()
+    for depth, run in reversed(tree):
+        guides = "".join("│ " if level in open_levels else "  " for level in range(1, depth))
+        if depth:
+            guides += "├─" if depth in open_levels else "└─"
+        open_levels = {level for level in open_levels if level < depth} | {depth}
+        parent = by_id.get(run.parent.run) if run.parent is not None else None
+        rows.append(BranchRow(run, numbers[run.id], depth, guides, parent))
+    return rows[::-1]
+
+
+def branch_line(row: BranchRow, width: int) -> Content:
+    """A run in one row: lines, number and name, the text where it parts, and figures at the right."""
+    figures = _figures(row.run, width)
+    most = width // 4
+    guides = row.guides if len(row.guides) <= most else f"…{row.guides[1 - most :]}"
+    head = [(guides, "$text-muted"), (f"{row.number} ", "bold")]
+    if row.run.name:
+        head.append((f"{fit_short(one_line(row.run.name, 60), width // 6)} ", "bold $text-accent"))
+    if len(row.run.choices) > 1:
+        head.append((f"×{len(row.run.choices)} ", "$text-muted"))
+    room = max(width - sum(cell_len(text) for text, _ in head) - cell_len(figures), 0)
+    context = end_of(row.context, min(_CONTEXT, room // 3))
+    taken = fit_short(token_text(row.taken), min(_TAKEN, room - cell_len(context))) if row.taken else ""
+    rest = max(room - cell_len(context) - cell_len(taken), 0)
+    return Content.assemble(
+        *head,
+        (context, "$text-muted"),
+        (taken, "bold underline"),
+        fit(_beginning(row.run), rest),
+        (figures, "$text-muted"),
+    )
+
+
+def _beginning(run: Run) -> str:
+    choice = _shown(run)
+    if choice is None:
+        return "" if run.error is None else one_line(run.error.title, 120)
+    text = "".join(choice.texts(choice.echoed, choice.echoed + _BEGINNING))
+    return on_one_line(text)
+
+
+def _figures(run: Run, width: int) -> str:
+    state = state_of(run, 0.0)
+    word = f"{state.glyph} {'streaming' if run.is_running else state.word}"
+    choice = _shown(run)
+    return figure_columns(None if choice is None else summarise(run, choice), word, width)
+
+
+def _shown(run: Run) -> Choice | None:
+    """The choice that stands for a run: the likeliest, else the first."""
+    best = best_choice(run.ordered)
+    return next(iter(run.ordered), None) if best is None else best
+
+
+def branch_passage(row: BranchRow, runs: Sequence[Run]) -> Content:
+    """All that there is to say of a run, and its text around the place where it parts."""
+    numbers = {run.id: number for number, run in enumerate(runs, 1)}
+    run = row.run
+    path = " › ".join(_titled(numbers[one.id], one) for one in lineage(runs, run))
+    facts = [
+        figures_of(run),
+        f"{one_line(run.model or run.request.model, 60)} @ {one_line(run.endpoint, 40)}",
+    ]
+    if run.preset:
+        facts.append(one_line(run.preset, 40))
+    parts = [Content.styled(path, "bold"), Content.styled(f"\n{_where(row, numbers)}", "$text-accent")]
+    parts.append(Content.styled(f"\n{' · '.join(facts)}", "$text-muted"))
+    parts += [Content.styled(f"\n! {one_line(note)}", "$text-warning") for note in run.notes]
+    context, choice = row.context[-400:], _shown(run)
+    answer = "" if choice is None else choice.text[_prompt_length(choice) :][:_PASSAGE]
+    parts += [
+        Content("\n\n"),
+        Content.styled(visible(context), "$text-muted"),
+        Content.styled(visible(row.taken), "bold underline"),
+        Content(visible(answer)),
+    ]
+    return Content("").join(parts)
+
+
+def _prompt_length(choice: Choice) -> int:
+    """Characters of an echoed prompt."""
+    return choice.start_of(choice.echoed) if choice.echoed < len(choice) else choice.length
+
+
+def _titled(number: int, run: Run) -> str:
+    return f"{number} {one_line(run.name, 40)}" if run.name else str(number)
+
+
+def _where(row: BranchRow, numbers: dict[str, int]) -> str:
+    """Where a run leaves its parent, in words."""
+    own = row.run.parent
+    if own is None:
+        return "a run of its own"
+    parent = f"run {numbers[own.run]}" if row.parent is not None else "a run that is not in this session"
+    if own.kind == "rerun":
+        return f"{parent} sent again"
+    choice = f", choice {own.choice + 1}" if row.parent is not None and len(row.parent.choices) > 1 else ""
+    if own.kind == "continue":
+        return f"goes on after {parent}{choice}"
+    instead = ""
+    parents = row.parent.choices.get(own.choice) if row.parent is not None else None
+    if parents is not None and own.token < len(parents):
+        instead = f" in place of {token_text(parents.text_of(own.token), parents.raw_of(own.token))}"
+    words = f"leaves {parent}{choice} at token {own.token + 1}"
+    return f"{words} with {token_text(own.alternative)}{instead}" if own.alternative else words

@@ -1,0 +1,124 @@
+"""A screen of rows with figures over a passage about the row under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import events, getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import Screen, ScreenResultType
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from workbench.tui.breakpoints import begin_at_size
+from workbench.tui.commands import Where
+from workbench.tui.passages import figure_heads
+from workbench.tui.screens.help import help_screen
+from workbench.tui.widgets.key_row import KeyRow
+
+_EDGES = 5
+"""Cells of a row that frame, padding and scrollbar take."""
+
+
+class ListingScreen(Screen[ScreenResultType]):
+    """Rows to choose from, laid out for the width; a class below fills them."""
+
+    DEFAULT_CSS = """
+    ListingScreen { layout: vertical; background: $background; }
+    ListingScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
+    ListingScreen #heads { height: 1; color: $text-muted; padding: 0 3 0 1; text-align: right; }
+    ListingScreen OptionList, ListingScreen OptionList:focus {
+        border: round $border-blurred; height: 3fr; padding: 0; background: $background;
+        text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size-vertical: 1;
+    }
+    ListingScreen OptionList > .option-list--option { padding: 0; }
+    ListingScreen OptionList > .option-list--option-highlighted {
+        background: $accent; color: $background; text-style: bold;
+    }
+    ListingScreen VerticalScroll {
+        border: round $border-blurred; height: 2fr; padding: 0 1; background: $background;
+        scrollbar-size-vertical: 1;
+    }
+    ListingScreen #passage { width: 1fr; height: auto; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f1,question_mark", "help", "Help", show=False),
+        Binding("escape", "close", "Close", show=False),
+        Binding("space", "scroll_passage(1)", "Scroll", show=False),
+        Binding("b", "scroll_passage(-1)", "Scroll back", show=False),
+        Binding("ctrl+c", "app.copy_or_stop", "Copy or stop", show=False, priority=True),
+        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
+    ]
+    heading: ClassVar[str]
+    where: ClassVar[Where]
+
+    options = getters.query_one(OptionList)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._drawn = 0
+        self._place = -1
+
+    def compose(self) -> ComposeResult:
+        begin_at_size(self, self.app.size)
+        yield Static(id="about")
+        yield Static(id="heads")
+        yield OptionList(markup=False)
+        with VerticalScroll(can_focus=False):
+            yield Static(id="passage")
+        yield KeyRow(self.where)
+
+    @on(events.Resize)
+    def _fit(self, event: events.Resize) -> None:
+        if event.size.width != self._drawn:
+            self._drawn = event.size.width
+            self.show_rows()
+            self.options.focus()
+
+    @property
+    def row_width(self) -> int:
+        """Cells that a row may fill."""
+        return max(self.size.width - _EDGES, 1)
+
+    def show_rows(self) -> None:
+        """Show all rows as they are now."""
+        raise NotImplementedError
+
+    def passage_of(self, place: int) -> Content:
+        """What there is to say of the row at a place."""
+        raise NotImplementedError
+
+    def put_rows(self, rows: Sequence[Content], place: int, words: str) -> None:
+        """Show these rows with the cursor on one of them; `words` say what they are."""
+        self.query_one("#about", Static).update(Content.assemble((self.heading, "bold"), f"  {words}"))
+        self.query_one("#heads", Static).update(Content(figure_heads(self.row_width)))
+        self.options.clear_options()
+        self.options.add_options(map(Option, rows))
+        if rows:
+            self.options.highlighted = place
+        else:
+            self.query_one("#passage", Static).update(Content(""))
+
+    @on(OptionList.OptionHighlighted)
+    def _look(self, event: OptionList.OptionHighlighted) -> None:
+        self.query_one("#passage", Static).update(self.passage_of(event.option_index))
+        if event.option_index != self._place:
+            self._place = event.option_index
+            self.query_one(VerticalScroll).scroll_home(animate=False)
+
+    def action_scroll_passage(self, pages: int) -> None:
+        """Scroll the passage by pages."""
+        passage = self.query_one(VerticalScroll)
+        passage.scroll_relative(y=pages * max(passage.size.height - 1, 1), animate=False)
+
+    def action_close(self) -> None:
+        """Go back to where one was."""
+        self.dismiss(None)
+
+    def action_help(self) -> None:
+        """Show this screen's keys."""
+        self.app.push_screen(help_screen(self.where))

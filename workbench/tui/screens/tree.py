@@ -1,0 +1,155 @@
+"""The branch tree: a session's runs by where they leave each other, to walk, name and prune."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Protocol
+
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import OptionList
+
+from workbench.domain.display import one_line
+from workbench.domain.run import Run
+from workbench.domain.session import subtree
+from workbench.tui.branch_rows import BranchRow, branch_line, branch_passage, rows_of_tree
+from workbench.tui.commands import Where
+from workbench.tui.screens.listing import ListingScreen
+from workbench.tui.screens.naming import Naming
+
+_EVERY = 0.5
+"""Seconds from one showing of what streams to the next."""
+
+
+class Gardener(Protocol):
+    """Who keeps the runs that the tree shows."""
+
+    @property
+    def tree_runs(self) -> Sequence[Run]:
+        """The runs as they are now, in the order of the session."""
+
+    def prune(self, runs: Sequence[Run]) -> bool:
+        """Take runs out of the session, until that is undone; whether that may be done."""
+
+    def name_run(self, run: Run, name: str) -> bool:
+        """Give a run a name, until that is undone; whether that may be done."""
+
+    def action_undo(self) -> None:
+        """Take the last change back."""
+
+    def action_redo(self) -> None:
+        """Make it again."""
+
+
+class TreeScreen(ListingScreen[Run]):
+    """Shows the tree; answers with the run to go to, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "parent", "Parent", show=False, priority=True),
+        Binding("right", "child", "First branch", show=False, priority=True),
+        Binding("n", "name", "Name", show=False),
+        Binding("d,delete", "prune", "Prune", show=False),
+        Binding("u,ctrl+z", "undo", "Undo", show=False),
+        Binding("U,ctrl+y", "redo", "Redo", show=False),
+    ]
+    heading = "Branches"
+    where = Where.TREE
+
+    def __init__(self, gardener: Gardener, current: Run | None) -> None:
+        """`current` is the run to begin at."""
+        super().__init__()
+        self._gardener = gardener
+        self._wanted = current.id if current is not None else ""
+        self.rows: Sequence[BranchRow] = ()
+        """The tree as the list shows it."""
+        self._is_growing = False
+
+    def on_mount(self) -> None:
+        """Show what streams as it grows."""
+        self.set_interval(_EVERY, self._follow)
+
+    def _follow(self) -> None:
+        if self._is_growing and self.app.screen is self:
+            self.show_rows()
+
+    def show_rows(self) -> None:
+        """Show the runs as they are now."""
+        self.rows = rows_of_tree(self._gardener.tree_runs)
+        self._is_growing = any(row.run.is_running for row in self.rows)
+        places = [place for place, row in enumerate(self.rows) if row.run.id == self._wanted]
+        lines = [branch_line(row, self.row_width) for row in self.rows]
+        roots = sum(row.depth == 0 for row in self.rows)
+        count = f"{len(lines)} run{'s' * (len(lines) != 1)}"
+        words = f"{count}, {len(lines) - roots} of them branches" if lines else "no runs yet"
+        self.put_rows(lines, places[0] if places else len(lines) - 1, words)
+
+    def passage_of(self, place: int) -> Content:
+        """The run's text around the place where it parts, and all its figures."""
+        self._wanted = self.rows[place].run.id
+        return branch_passage(self.rows[place], self._gardener.tree_runs)
+
+    @property
+    def looked_at(self) -> BranchRow | None:
+        """The run under the cursor."""
+        place = self.options.highlighted
+        return self.rows[place] if place is not None and place < len(self.rows) else None
+
+    # --- walking -----------------------------------------------------------------------------------------
+
+    def _go(self, run: Run | None) -> None:
+        for place, row in enumerate(self.rows):
+            if row.run is run:
+                self.options.highlighted = place
+
+    def action_parent(self) -> None:
+        """Go to the run that this one leaves."""
+        if (row := self.looked_at) is not None:
+            self._go(row.parent)
+
+    def action_child(self) -> None:
+        """Go to the first run that leaves this one."""
+        if (row := self.looked_at) is not None:
+            self._go(next((one.run for one in self.rows if one.parent is row.run), None))
+
+    @on(OptionList.OptionSelected)
+    def _choose(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self.rows[event.option_index].run)
+
+    # --- changing ----------------------------------------------------------------------------------------
+
+    def action_name(self) -> None:
+        """Give the run another name; an empty one takes it away."""
+        if (row := self.looked_at) is not None:
+            run = row.run
+
+            def named(name: str | None) -> None:
+                if name is not None and self._gardener.name_run(run, name):
+                    self.show_rows()
+
+            self.app.push_screen(Naming(f"Name of run {row.number}", run.name, may_be_empty=True), named)
+
+    def action_prune(self) -> None:
+        """Take the run and all its branches out of the session."""
+        if (row := self.looked_at) is None:
+            return
+        pruned = subtree([one.run for one in self.rows], row.run)
+        place = self.options.highlighted or 0
+        if not self._gardener.prune(pruned):
+            return
+        above = self.rows[max(place - 1, 0)].run
+        self._wanted = (row.parent or above).id
+        self.show_rows()
+        name = one_line(row.run.name, 40) or f"run {row.number}"
+        more = f" and {len(pruned) - 1} more" if len(pruned) > 1 else ""
+        self.notify(f"Pruned {name}{more}; u brings it back.", markup=False, timeout=5)
+
+    def action_undo(self) -> None:
+        """Take the last change back, whichever it was."""
+        self._gardener.action_undo()
+        self.show_rows()
+
+    def action_redo(self) -> None:
+        """Make again what was taken back."""
+        self._gardener.action_redo()
+        self.show_rows()
