@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.domain.builders import choice_of, run_of
 from workbench.domain.run import Parent, Run
-from workbench.domain.session import Session, branches, lineage
+from workbench.domain.session import Session, branches, lineage, subtree
 
 
 def _run(name: str, parent: str = "") -> Run:
@@ -38,6 +38,14 @@ def test_a_circle_of_parents_still_lists_every_run_once() -> None:
 def test_the_lineage_of_a_branch_begins_with_its_oldest_run() -> None:
     runs = [_run("a"), _run("b", "a"), _run("c", "b")]
     assert [run.id for run in lineage(runs, runs[2])] == ["a", "b", "c"]
+
+
+def test_what_branches_from_a_run_goes_with_it() -> None:
+    runs = [_run("a"), _run("b", "a"), _run("c"), _run("d", "a"), _run("e", "b")]
+    assert [run.id for run in subtree(runs, runs[1])] == ["b", "e"]
+    assert [run.id for run in subtree(runs, runs[0])] == ["a", "b", "e", "d"]
+    assert [run.id for run in subtree(runs, runs[2])] == ["c"]
+    assert subtree(runs, _run("elsewhere")) == []
 
 
 def test_a_session_finds_its_runs_by_id() -> None:

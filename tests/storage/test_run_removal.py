@@ -13,7 +13,7 @@ from tests.domain.builders import choice_of, piece, run_of
 from tests.storage.session_cases import runs
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
-from workbench.storage.run_bytes import with_run, without_run
+from workbench.storage.run_bytes import with_name, with_run, without_run
 from workbench.storage.run_format import run_to_toml
 from workbench.storage.session_file import parse_runs
 from workbench.storage.session_store import SessionStore
@@ -114,3 +114,42 @@ def test_any_run_is_cut_out_of_any_runs_and_put_back(one: Run, other: Run, is_fi
     assert with_run(left, one, other if is_first else None) == body
     # Read and written again it is still found, which keeps the others' bytes.
     assert without_run(body, parse_runs(body, Path("any.toml"))[order.index(one)]) == left
+
+
+# --- names -------------------------------------------------------------------------------------------
+
+
+def test_a_name_is_written_and_all_other_bytes_stay(path: Path) -> None:
+    store, made = _session(path)
+    made[1].other = {"x-note": "kept"}
+    before = path.read_bytes()
+    store.name_run(made[0], "", "the calm one")
+    assert tomllib.loads(path.read_text())["runs"][0]["name"] == "the calm one"
+    store.name_run(made[0], "the calm one", "")
+    assert path.read_bytes() == before
+    store.name_run(made[1], "", "with what is unknown")
+    stored = tomllib.loads(path.read_text())["runs"][1]
+    assert (stored["name"], stored["x-note"]) == ("with what is unknown", "kept")
+    store.close()
+
+
+def test_a_name_outlives_what_another_window_wrote_meanwhile(path: Path) -> None:
+    store, made = _session(path)
+    other = SessionStore.open(path).store
+    other.rename("renamed there")
+    store.name_run(made[2], "", "mine")
+    assert made[2].name == "mine"
+    assert [run.name for run in other.poll()] == []
+    other.close()
+    store.close()
+    assert [run.get("name", "") for run in tomllib.loads(path.read_text())["runs"]] == ["", "", "mine"]
+
+
+@settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
+@given(st.lists(runs(), min_size=1, max_size=3, unique_by=lambda run: run.id), st.text(max_size=9))
+def test_any_run_among_others_takes_any_name(some: list[Run], name: str) -> None:
+    body = "".join(map(run_to_toml, some)).encode()
+    run, was = some[-1], some[-1].name
+    run.name = name
+    named = with_name(body, run, was)
+    assert named == "".join(map(run_to_toml, some)).encode()

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import takewhile
 
 from workbench.domain.prompt import PromptKind
 from workbench.domain.request import Parameters
@@ -78,6 +79,15 @@ def branches(runs: Sequence[Run]) -> Iterator[tuple[int, Run]]:
                 seen.add(run.id)
                 yield depth, run
                 waiting.extend((depth + 1, child) for child in reversed(children.get(run.id, ())))
+
+
+def subtree(runs: Sequence[Run], root: Run) -> list[Run]:
+    """A run and everything that branches from it, parents before their children."""
+    tree = iter(branches(runs))
+    depth = next((depth for depth, run in tree if run is root), None)
+    if depth is None:
+        return []
+    return [root, *(run for _, run in takewhile(lambda place: place[0] > depth, tree))]
 
 
 def lineage(runs: Sequence[Run], run: Run) -> list[Run]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from workbench.domain.run import Run
 from workbench.storage.run_format import run_to_toml
 
@@ -20,3 +22,9 @@ def with_run(body: bytes, run: Run, following: Run | None) -> bytes | None:
         return body + data
     before, found, after = body.partition(run_to_toml(following).encode())
     return before + data + found + after if found else None
+
+
+def with_name(body: bytes, run: Run, was: str) -> bytes | None:
+    """The runs of a file with one under its new name; None where it is not found under the old one."""
+    before, found, after = body.partition(run_to_toml(replace(run, name=was)).encode())
+    return before + run_to_toml(run).encode() + after if found else None

@@ -21,7 +21,7 @@ from workbench.storage.atomic import write_atomically
 from workbench.storage.journal import Journal
 from workbench.storage.known_file import Known, identity, read_from
 from workbench.storage.recovery import recover
-from workbench.storage.run_bytes import with_run, without_run
+from workbench.storage.run_bytes import with_name, with_run, without_run
 from workbench.storage.run_format import run_to_toml
 from workbench.storage.session_file import append, not_written, parse_runs, parse_session
 from workbench.storage.session_format import FORMAT, head_to_toml
@@ -378,6 +378,14 @@ class SessionStore:
             except (StorageError, OSError):
                 self.session.runs[:] = was
                 raise
+
+    def name_run(self, run: Run, was: str, name: str) -> None:
+        """Give a run another name than it has in the file. Raises StorageError."""
+        with self._writing():
+            # What another window wrote may have brought the old name back.
+            run.name = name
+            if run.id in self._stored:
+                self._rewrite(partial(with_name, run=run, was=was))
 
     def rename(self, title: str) -> None:
         """Give the session another title; its file keeps its name. Raises StorageError."""

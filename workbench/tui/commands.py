@@ -24,6 +24,8 @@ class Where(StrEnum):
     GRID = "grid"
     PRESETS = "presets"
     CHAT = "chat"
+    TREE = "branches"
+    CHOICES = "choices"
     ENDPOINTS = "endpoints"
     ENDPOINT_FORM = "endpoint form"
     TURNS = "turns"
@@ -240,6 +242,20 @@ COMMANDS: tuple[Command, ...] = (
     Command("toggle_whitespace", ("w",), "Whitespace", "Show blanks, tabs and line ends.", Where.OUTPUT),
     Command("find", ("slash",), "Find", "Find a text in the output.", Where.OUTPUT, footer=6),
     Command("copy_answer", ("y",), "Copy", "Copy the answer's exact text.", Where.OUTPUT, footer=5),
+    Command(
+        "branch_tree",
+        ("t",),
+        "Branch tree",
+        "All runs as a tree of branches, to go to, name or prune.",
+        Where.OUTPUT,
+    ),
+    Command(
+        "choices",
+        ("l",),
+        "Choices",
+        "The choices of the run as a list with figures.",
+        Where.OUTPUT,
+    ),
     Command("replay", ("p",), "Replay", "Play the run again, offline, at its recorded pace.", Where.OUTPUT),
     Command(
         "rerun",
@@ -417,6 +433,58 @@ COMMANDS: tuple[Command, ...] = (
         Where.ENDPOINT_FORM,
         footer=2,
         shown="Tab ↑ ↓",
+    ),
+    Command("-close_tree", ("escape",), "Back", "Go back to where you were.", Where.TREE, footer=0),
+    Command("-go_to_run", ("enter",), "Go to", "Go to the run in the output.", Where.TREE, footer=1),
+    Command(
+        "-kin",
+        ("left", "right"),
+        "Parent, branch",
+        "To the run it leaves; to the first that leaves it.",
+        Where.TREE,
+        footer=2,
+        shown="← →",
+    ),
+    Command("-name_run", ("n",), "Name", "Name the run; an empty name takes it away.", Where.TREE, footer=3),
+    Command(
+        "-prune",
+        ("d", "delete"),
+        "Prune",
+        "Take the run and all its branches out of the session; u brings them back.",
+        Where.TREE,
+        footer=4,
+    ),
+    Command(
+        "-undo_prune",
+        ("u", "ctrl+z"),
+        "Undo",
+        "Take back the last change; U makes it again.",
+        Where.TREE,
+        footer=5,
+    ),
+    Command(
+        "-scroll_tree",
+        ("space", "b"),
+        "Scroll",
+        "Scroll the text below.",
+        Where.TREE,
+        footer=6,
+        shown="Space b",
+    ),
+    Command("-tree_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.TREE, footer=7),
+    Command("-close_choices", ("escape",), "Back", "Go back to where you were.", Where.CHOICES, footer=0),
+    Command("-go_to_choice", ("enter",), "Go to", "Go to the choice in the output.", Where.CHOICES, footer=1),
+    Command(
+        "-scroll_choice",
+        ("space", "b"),
+        "Scroll",
+        "Scroll the text below.",
+        Where.CHOICES,
+        footer=2,
+        shown="Space b",
+    ),
+    Command(
+        "-choices_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.CHOICES, footer=3
     ),
     Command("-say", ("ctrl+j", "f5"), "Send", "Say what the composer holds.", Where.CHAT, footer=0),
     Command("-leave_chat", ("escape",), "Stop", "Stop the answer, else leave.", Where.CHAT, footer=1),

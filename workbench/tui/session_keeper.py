@@ -106,6 +106,12 @@ class SessionKeeper:
         self._edits.append(lambda store: store.restore(run, before.id if before is not None else ""))
         self._start()
 
+    def name_run(self, run: Run, name: str) -> None:
+        """Give a run another name; an empty one takes it away."""
+        was, run.name = run.name, name
+        self._edits.append(lambda store: store.name_run(run, was, name))
+        self._start()
+
     def tick(self) -> None:
         """Write what changed; call it once a second."""
         self._keep_streaming()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from textual import on
 
@@ -15,12 +16,19 @@ from workbench.domain.session import Draft
 from workbench.runner.branching import Branch, branch_at, continue_after
 from workbench.tui.changes import Change
 from workbench.tui.screens.batching import BatchScreen
+from workbench.tui.services import Services
+from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.inspector import Inspector
 from workbench.tui.widgets.output_pane import OutputPane
 
 
 class BranchScreen(BatchScreen):
     """Sends what branches from a token, and looks after the runs of the session; all can be undone."""
+
+    def __init__(self, services: Services, styles: TokenStyles, session: Path | None = None) -> None:
+        super().__init__(services, styles, session)
+        self._taken_back: set[str] = set()
+        """Ids of runs that were taken back while they streamed."""
 
     def ask_and_send(
         self, request: Request, parent: Parent | None = None, then: Callable[[Run], None] | None = None
@@ -36,15 +44,20 @@ class BranchScreen(BatchScreen):
 
     @on(OutputPane.AlternativeTaken)
     def _take_alternative(self, event: OutputPane.AlternativeTaken) -> None:
-        def send() -> None:
-            branch = branch_at(event.run, event.choice, event.position, event.alternative)
-            self._send_branch(branch, lambda run: self._note_branch(run, "the branch"))
-
-        self.attempt(send)
+        self.attempt(
+            lambda: self.send_branch(branch_at(event.run, event.choice, event.position, event.alternative))
+        )
 
     @on(Inspector.AlternativeChosen)
     def _take_row(self, event: Inspector.AlternativeChosen) -> None:
         self.output.take_alternative(event.position)
+
+    def send_branch(self, branch: Branch) -> None:
+        """Send a branch under the panel's parameters; undo takes its run out of the session.
+
+        Raises BadValueError for a value that the endpoint would refuse.
+        """
+        self._send_run(branch, lambda run: self._note_branch(run, "the branch"))
 
     @on(OutputPane.Continued)
     def _continue(self, event: OutputPane.Continued) -> None:
@@ -56,31 +69,52 @@ class BranchScreen(BatchScreen):
                 self.prompt.set_prompt(branch.prompt)
                 self._note_branch(run, "the answer that joined the prompt", before)
 
-            self._send_branch(branch, sent)
+            self._send_run(branch, sent)
 
         self.attempt(join_and_send)
 
-    def _send_branch(self, branch: Branch, sent: Callable[[Run], None]) -> None:
+    def _send_run(self, branch: Branch, sent: Callable[[Run], None]) -> None:
         request = Request(branch.prompt, self.asked_model, self.parameters.parameters)
         self.ask_and_send(request, branch.parent, sent)
 
     def _note_branch(self, run: Run, label: str, before: Draft | None = None) -> None:
         """Record a run that was sent, and what became of the draft with it, as one change."""
-        after, order = self.draft, list(self.output.runs)
-        self.keeper.noted = after
+        after = self.keeper.noted = self.draft
 
         def undo() -> None:
-            self._leave_out([run])
+            self._take_back(run)
             if before is not None:
                 self._put_back(before)
             self._go_to_origin(run)
 
         def redo() -> None:
-            self._take_in([run], order)
+            self._bring_back(run)
             if before is not None:
                 self._put_back(after)
 
         self.keeper.changes.record(Change(label, undo, redo))
+
+    def _take_back(self, run: Run) -> None:
+        if run.is_running:
+            self._taken_back.add(run.id)
+            self.stop_sending(run)
+        else:
+            self.keeper.remove(run)
+        self.output.show_runs([one for one in self.output.runs if one.id != run.id])
+
+    def _bring_back(self, run: Run) -> None:
+        if run.is_running:
+            self._taken_back.discard(run.id)
+        else:
+            self.keeper.restore(run, None)
+        self.output.show_runs([*self.output.runs, run])
+
+    def keep_ended(self, run: Run) -> None:
+        """Keep a run that is over, unless it was taken back while it streamed."""
+        self.keeper.ended(run)
+        if run.id in self._taken_back:
+            self._taken_back.discard(run.id)
+            self.keeper.remove(run)
 
     def _go_to_origin(self, run: Run) -> None:
         """Go to the token that a run leaves."""
@@ -100,12 +134,7 @@ class BranchScreen(BatchScreen):
         """Take runs out of the session, until that is undone; whether that may be done."""
         if not self._may_change(runs):
             return False
-        order = list(self.output.runs)
-        self._leave_out(runs)
-        count = "a run" if len(runs) == 1 else f"{len(runs)} runs"
-        self.keeper.changes.record(
-            Change(f"pruning {count}", lambda: self._take_in(runs, order), lambda: self._leave_out(runs))
-        )
+        self.remove_runs(runs, "the pruned run" if len(runs) == 1 else f"the {len(runs)} pruned runs")
         return True
 
     def name_run(self, run: Run, name: str) -> bool:
@@ -119,37 +148,19 @@ class BranchScreen(BatchScreen):
             self.output.show_runs(self.output.runs)
 
         use(name)
-        label = f"the name {one_line(name, 40)}" if name else f"without the name {one_line(before, 40)}"
+        label = f"the name {one_line(name, 40)}" if name else f"the name {one_line(before, 40)} taken away"
         self.keeper.changes.record(Change(label, lambda: use(before), lambda: use(name)))
         return True
 
     def _may_change(self, runs: Sequence[Run]) -> bool:
-        def check() -> None:
-            if self.keeper.read_only:
-                raise BadValueError("The session is open read-only", hint="Save a copy of it first.")
-            if any(run.is_running for run in runs):
-                raise BadValueError("The run still streams", hint="Wait for its end, or stop it with Esc.")
-
-        try:
-            check()
-        except BadValueError as problem:
+        problem = None
+        if self.keeper.read_only:
+            problem = BadValueError("The session is open to read only", hint="Nothing can be changed in it.")
+        elif any(run.is_running for run in runs):
+            problem = BadValueError("The run still streams", hint="Wait for its end, or stop it with Esc.")
+        if problem is not None:
             self.notify(str(problem), title="Nothing was changed", severity="warning", markup=False)
-            return False
-        return True
-
-    def _leave_out(self, runs: Sequence[Run]) -> None:
-        ids = {run.id for run in runs}
-        for run in runs:
-            self.stop_sending(run)
-        self.keeper.leave_out(runs)
-        self.output.show_runs([run for run in self.output.runs if run.id not in ids])
-
-    def _take_in(self, runs: Sequence[Run], order: Sequence[Run]) -> None:
-        """Have runs again where they stood in an earlier order; what came since stays behind them."""
-        self.keeper.take_in(runs)
-        wanted = {run.id for run in (*runs, *self.output.runs)}
-        known = {run.id: run for run in (*order, *self.output.runs)}
-        self.output.show_runs([run for run in known.values() if run.id in wanted])
+        return problem is None
 
     # --- looking at them ---------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,21 +12,19 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, TextArea
 
-from workbench.domain.prompt import Prompt
 from workbench.domain.reading import Mode
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Parent, Run
 from workbench.domain.splitting import NOT_SPLIT, Split
 from workbench.domain.whatif import Sampling
-from workbench.runner.branching import Branch, branch_at, continue_after
+from workbench.runner.branching import Branch
 from workbench.runner.splitting import Habits, left_out
 from workbench.storage.probes import load_probe
 from workbench.tui.run_controller import RunController
-from workbench.tui.screens.batching import BatchScreen
+from workbench.tui.screens.branching import BranchScreen
 from workbench.tui.screens.sending import Sending, ask_and_send
 from workbench.tui.services import Services
 from workbench.tui.token_styles import TokenStyles
-from workbench.tui.widgets.inspector import Inspector
 from workbench.tui.widgets.output_pane import OutputPane
 from workbench.tui.widgets.parameter_panel import ParameterPanel
 
@@ -36,7 +35,7 @@ FRAMES_A_SECOND = 30
 """How often the panes look for new tokens while something streams."""
 
 
-class MainScreen(BatchScreen):
+class MainScreen(BranchScreen):
     """Passes between the panes and the controller, which knows how a run is sent."""
 
     def __init__(
@@ -91,14 +90,20 @@ class MainScreen(BatchScreen):
         parameters = self.parameters.parameters
         if seed is not None:
             parameters = parameters.set("seed", seed)
-        self._ask_and_send(Request(self.prompt.prompt, self.asked_model, parameters), None)
+        self.ask_and_send(Request(self.prompt.prompt, self.asked_model, parameters))
 
-    def _run_branch(self, prompt: Prompt, parent: Parent) -> None:
-        self._ask_and_send(Request(prompt, self.asked_model, self.parameters.parameters), parent)
-
-    def _ask_and_send(self, request: Request, parent: Parent | None) -> None:
+    def ask_and_send(
+        self, request: Request, parent: Parent | None = None, then: Callable[[Run], None] | None = None
+    ) -> None:
+        """Send a request, after asking where that is called for; `then` is told its run once it is sent."""
         sending = Sending(self.endpoint, request, self._habits(request), self.services.config.confirm_above)
-        ask_and_send(self.app, sending, lambda split: self._send(request, parent, split), self.attempt)
+
+        def send(split: Split | None) -> None:
+            run = self._send(request, parent, split)
+            if then is not None:
+                then(run)
+
+        ask_and_send(self.app, sending, send, self.attempt)
 
     def _habits(self, request: Request) -> Habits:
         if request.choices < 2:
@@ -106,7 +111,7 @@ class MainScreen(BatchScreen):
         probe = load_probe(self.services.folders, self.endpoint.name)
         return Habits(probe, self._left_out.get((self.endpoint.name, request.model), NOT_SPLIT))
 
-    def _send(self, request: Request, parent: Parent | None, split: Split | None) -> None:
+    def _send(self, request: Request, parent: Parent | None, split: Split | None) -> Run:
         self.note_draft()
         preset = self.preset_of(request.parameters)
         run = Run(request, self.endpoint.name, parent=parent, preset=preset, split=split)
@@ -117,13 +122,19 @@ class MainScreen(BatchScreen):
         if self._frames is not None:
             self._frames.resume()
         self._frame()
+        return run
+
+    def stop_sending(self, run: Run) -> None:
+        """Stop a run where it streams."""
+        if run is self._runs.run:
+            self._runs.stop()
 
     def _frame(self) -> None:
         self.output.pull()
         self.header.state = self._runs.state
 
     def _run_ended(self, run: Run) -> None:
-        self.keeper.ended(run)
+        self.keep_ended(run)
         if not self.is_attached:
             return
         self.output.end(run)
@@ -159,7 +170,7 @@ class MainScreen(BatchScreen):
     async def _branch_from(self, branch: Branch) -> None:
         if self.comparison is not None:
             await self.comparison.aclose()
-        self.attempt(lambda: self._run_branch(*branch))
+        self.attempt(lambda: self.send_branch(branch))
 
     # --- the token under the cursor ----------------------------------------------------------------------
 
@@ -172,26 +183,6 @@ class MainScreen(BatchScreen):
     @on(ParameterPanel.Changed)
     def _show_what_if(self, event: ParameterPanel.Changed) -> None:
         self.inspector.set_sampling(_sampling(event.parameters), self.endpoint.samplers)
-
-    @on(OutputPane.AlternativeTaken)
-    def _take_alternative(self, event: OutputPane.AlternativeTaken) -> None:
-        self.attempt(
-            lambda: self._run_branch(*branch_at(event.run, event.choice, event.position, event.alternative))
-        )
-
-    @on(Inspector.AlternativeChosen)
-    def _take_row(self, event: Inspector.AlternativeChosen) -> None:
-        self.output.take_alternative(event.position)
-
-    @on(OutputPane.Continued)
-    def _continue(self, event: OutputPane.Continued) -> None:
-        def join_and_send() -> None:
-            branch = continue_after(event.run, event.choice)
-            self._run_branch(*branch)
-            with self.changing("the answer that joined the prompt"):
-                self.prompt.set_prompt(branch.prompt)
-
-        self.attempt(join_and_send)
 
     # --- copying ---------------------------------------------------------------------------------------
 

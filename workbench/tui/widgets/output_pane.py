@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 from workbench.domain.choice import Alternative, Choice, Token
 from workbench.domain.reading import Mode
 from workbench.domain.run import Failure, Outcome, Run
-from workbench.tui.blocks import sections_of
+from workbench.tui.blocks import key_of, sections_of
 from workbench.tui.command_table import OWN_KEYS, CommandTable
 from workbench.tui.commands import Where, bindings_for, commands_at
 from workbench.tui.run_state import figures_of
@@ -62,6 +62,19 @@ class OutputPane(Vertical):
     @dataclass
     class Continued(Message):
         """An answer is to join the prompt and run on."""
+
+        run: Run
+        choice: Choice
+
+    @dataclass
+    class TreeAsked(Message):
+        """The tree of all runs is to be shown, beginning at one."""
+
+        run: Run | None
+
+    @dataclass
+    class ChoicesAsked(Message):
+        """The choices of a run are to be shown beside each other."""
 
         run: Run
         choice: Choice
@@ -244,6 +257,19 @@ class OutputPane(Vertical):
         """Give the transcript the focus at once: the next key may be waiting already."""
         self.screen.set_focus(self.view)
 
+    def go_to(self, run: Run, choice: Choice | None = None, position: int | None = None) -> None:
+        """Go to a token of a run, the first of its answer where none is named."""
+        if choice is None:
+            choice = next(iter(run.ordered), None)
+        key = key_of(run, choice.index if choice is not None else 0)
+        if all(section.key != key for section in self.view.sections):
+            return
+        self.focus_view()
+        self.view.show_section(key)
+        if choice is not None and len(choice):
+            wanted = choice.echoed if position is None else position
+            self.view.move_cursor(key, min(wanted, len(choice) - 1))
+
     @property
     def token(self) -> tuple[Run, Choice, int] | None:
         """The token under the cursor: its run, choice and place."""
@@ -305,6 +331,16 @@ class OutputPane(Vertical):
         """Let the answer join the prompt and run on."""
         if (answer := self._answer()) is not None:
             self.post_message(self.Continued(*answer))
+
+    def action_branch_tree(self) -> None:
+        """Ask for the tree of all runs."""
+        answer = self._answer()
+        self.post_message(self.TreeAsked(answer[0] if answer is not None else None))
+
+    def action_choices(self) -> None:
+        """Ask for the choices of the answer's run."""
+        if (answer := self._answer()) is not None:
+            self.post_message(self.ChoicesAsked(*answer))
 
     def action_replay(self) -> None:
         """Ask for the answer's run to be played again."""
