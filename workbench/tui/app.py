@@ -96,6 +96,14 @@ class WorkbenchApp(App[int]):
         loop.add_signal_handler(signal.SIGHUP, self._hang_up)
         loop.add_signal_handler(signal.SIGTERM, self._end)
 
+    def refresh_css(self, animate: bool = True) -> None:
+        """Style everything anew; before there is anything, only note the theme's colours."""
+        if self.screen_stack:
+            super().refresh_css(animate)
+        else:
+            # Textual would read the rules here, and again with the rules of the first widgets.
+            self.stylesheet.set_variables(self.get_css_variables())
+
     # --- themes ------------------------------------------------------------------------------------------
 
     def _reload_themes(self) -> None:

@@ -20,4 +20,5 @@ def begin_at_size(screen: Screen[_Result], size: Size) -> None:
     for breakpoints, length in lengths:
         reached = [name for least, name in breakpoints or () if length >= least]
         if reached:
-            screen.add_class(reached[-1])
+            # Its own parts are styled when it is shown; not for each class before that.
+            screen.add_class(reached[-1], update=False)

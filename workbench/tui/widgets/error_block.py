@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from textual import events
-from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
@@ -42,16 +41,18 @@ class ErrorBlock(Vertical):
         self.text = ""
         """All that is known of the failure, to be copied; empty where nothing is wrong."""
 
-    def compose(self) -> ComposeResult:
-        yield Static(id="what", markup=False)
-        with Horizontal():
-            yield _Next(self._table["run"], "Retry")
-            yield _Next(self._table["choose_endpoint"], "Change endpoint")
-            yield _Next(self._table["copy_error"], "Copy")
-            yield _Next(self._table["focus_parameters"], "Edit field")
+    def _fill(self) -> None:
+        """Make what is in it with the first failure: the first paint does not wait for it."""
+        self._what = Static(id="what", markup=False)
+        self._edit = _Next(self._table["focus_parameters"], "Edit field")
+        others = (("run", "Retry"), ("choose_endpoint", "Change endpoint"), ("copy_error", "Copy"))
+        ways = (_Next(self._table[id], title) for id, title in others)
+        self.mount(self._what, Horizontal(*ways, self._edit))
 
     def show(self, failure: Failure, where: str, field: str = "") -> None:
         """Show a failure that happened at `where`; `field` names the parameter at fault."""
+        if not self.children:
+            self._fill()
         self.field = field
         self.border_title = Content(one_line(f"✗ {failure.title}", 90))
         lines = [
@@ -67,10 +68,9 @@ class ErrorBlock(Vertical):
         lines.append(one_line(" · ".join(detail), 200))
         known = (failure.title, failure.message, failure.hint, " · ".join(detail))
         self.text = "\n".join(one for one in known if one)
-        self.query_one("#what", Static).update(Content("\n".join(lines)))
-        last = list(self.query(_Next))[-1]
-        last.display = bool(field)
-        last.rename(f"Edit {field}")
+        self._what.update(Content("\n".join(lines)))
+        self._edit.display = bool(field)
+        self._edit.rename(f"Edit {field}")
         self.add_class("-shown")
 
     def hide(self) -> None:

@@ -137,7 +137,6 @@ class OutputPane(Vertical):
         yield TokenView(token_styles=self._styles)
         yield Sparkline(self._styles)
         yield ErrorBlock(self._commands)
-        yield Input(id="find", placeholder="find", select_on_focus=False)
 
     # --- runs --------------------------------------------------------------------------------------------
 
@@ -389,6 +388,9 @@ class OutputPane(Vertical):
 
     def action_find(self) -> None:
         """Ask for a text to find."""
+        if not self.query("#find"):
+            # Made when it is first wanted: the first paint does not wait for it.
+            self.mount(Input(id="find", placeholder="find", select_on_focus=False))
         find = self.query_one("#find", Input)
         find.add_class("-open")
         self.screen.set_focus(find)
@@ -406,9 +408,9 @@ class OutputPane(Vertical):
 
     def close_find(self, keep: bool = False) -> bool:
         """Close the search, with what it found still marked for `n` and `N`; False where it is not open."""
-        find = self.query_one("#find", Input)
-        if not find.has_class("-open"):
+        if not self.query("#find.-open"):
             return False
+        find = self.query_one("#find", Input)
         find.remove_class("-open")
         if not keep:
             find.value = ""

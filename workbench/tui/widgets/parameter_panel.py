@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,8 +12,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.geometry import Offset
+from textual.geometry import Offset, Size
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Static
 
 from workbench.domain.display import one_line
@@ -46,7 +47,7 @@ class ParameterPanel(Vertical, can_focus=True):
     DEFAULT_CSS = """
     ParameterPanel { padding: 0 1; }
     ParameterPanel > #rows { height: 1fr; scrollbar-size-vertical: 1; }
-    ParameterPanel #lines { height: auto; }
+    ParameterPanel #lines { height: auto; width: 1fr; }
     ParameterPanel > #problem { height: auto; max-height: 3; color: $text-error; display: none; }
     ParameterPanel > #problem.-shown { display: block; }
     ParameterPanel > #help { height: auto; max-height: 7; color: $text-muted; }
@@ -91,8 +92,7 @@ class ParameterPanel(Vertical, can_focus=True):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="rows", can_focus=False):
-            yield _Lines(id="lines", markup=False)
-        yield FieldEditor()
+            yield _Lines(self._rows, id="lines")
         yield Static(id="problem", markup=False)
         yield Static(id="help", markup=False)
 
@@ -206,6 +206,9 @@ class ParameterPanel(Vertical, can_focus=True):
             text, lines = field_to_text(field, self._parameters.get(self.field)), has_lines(field)
         self._editing = self.field
         self._problem = ""
+        if not self.query(FieldEditor):
+            # Made when it is first wanted: the first paint does not wait for it.
+            self.mount(FieldEditor(), after="#rows")
         self.editor.begin(text if typed is None else typed, lines)
         self._draw()
 
@@ -322,9 +325,7 @@ class ParameterPanel(Vertical, can_focus=True):
     def _draw(self) -> None:
         if not self.is_mounted:
             return
-        lines = self.query_one("#lines", _Lines)
-        width = self.query_one("#rows").scrollable_content_region.width or 28
-        lines.update(Content("\n").join(self._line(place, width) for place in range(len(ROWS))))
+        self.query_one("#lines").refresh()
         problem = self.query_one("#problem", Static)
         problem.update(Content(one_line(f"✗ {self._problem}", 200)))
         problem.set_class(bool(self._problem), "-shown")
@@ -333,6 +334,9 @@ class ParameterPanel(Vertical, can_focus=True):
         name = one_line(self._preset_name, 20)
         self.border_subtitle = Content(f"preset: {name}{'*' * changed}" if name else "")
         self.call_after_refresh(self._show_row)
+
+    def _rows(self, width: int) -> Content:
+        return Content("\n").join(self._line(place, width) for place in range(len(ROWS)))
 
     def _show_row(self) -> None:
         rows = self.query_one("#rows", VerticalScroll)
@@ -430,8 +434,24 @@ class ParameterPanel(Vertical, can_focus=True):
         self._draw()
 
 
-class _Lines(Static):
-    """The rows; a widget of its own so that a click tells its row."""
+class _Lines(Widget):
+    """The rows; a widget of its own so that a click tells its row.
+
+    They are made when they are drawn, however often what they show has changed since.
+    """
+
+    def __init__(self, rows: Callable[[int], Content], *, id: str) -> None:
+        """`rows` makes them for a width in cells."""
+        super().__init__(id=id)
+        self._make_rows = rows
+
+    def render(self) -> Content:
+        """The rows at the width there is."""
+        return self._make_rows(self.size.width)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """A line a row."""
+        return len(ROWS)
 
 
 def _help_of(name: str, limits: Mapping[str, Range]) -> Iterator[str]:
