@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.client.loopback import DONE, JSON, Handler, answering, chunked, event, serving
+from tests.client.loopback import DONE, JSON, Handler, Received, answering, chunked, event, serving
 from workbench.client.client import Client
 from workbench.client.events import Delta, Ended, Failed, Started
 from workbench.client.wire import WireLog
@@ -171,3 +172,21 @@ def test_the_http_library_is_imported_in_one_module_and_not_before_a_request() -
     assert users == ["transport.py"]
     script = "import sys, workbench.runner.execution; sys.exit('httpx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+async def test_a_server_that_closes_connections_it_promised_to_keep_loses_no_request() -> None:
+    body = event("x", finish_reason="stop") + DONE
+
+    async def closing(_: Received, writer: asyncio.StreamWriter) -> None:
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nKeep-Alive: timeout=5\r\n"
+        writer.write(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        await writer.drain()
+        # As llama.cpp's server does: the connection's end comes just behind the answer.
+        await asyncio.sleep(0.002)
+
+    client = Client({})
+    async with serving(closing) as server:
+        for _ in range(10):
+            events = [one async for one in client.stream(server.endpoint(), REQUEST)]
+            assert not [one for one in events if isinstance(one, Failed)]
+    await client.aclose()

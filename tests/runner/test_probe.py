@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -13,7 +14,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, EndpointError
 from workbench.domain.probe import Finding, Probe, Verdict
 from workbench.runner.asking import MOST_TOKENS
-from workbench.runner.probe import MOST_REQUESTS, probe
+from workbench.runner.probe import MOST_REQUESTS, Probing
 from workbench.storage.folders import Folders
 from workbench.storage.probes import load_probe, probe_file, save_probe
 
@@ -46,11 +47,16 @@ EVERYTHING = {
 }
 
 
+async def whole(probing: Probing) -> Probe:
+    await probing.run()
+    return probing.found
+
+
 async def probed(toy: Toy, drop: frozenset[str] = frozenset()) -> Probe:
     client = Client({})
     try:
         async with toy.serve() as url:
-            return await probe(client, Endpoint("toy", url, drop=drop))
+            return await whole(Probing(client, Endpoint("toy", url, drop=drop)))
     finally:
         await client.aclose()
 
@@ -114,11 +120,12 @@ async def test_every_request_is_told_before_it_goes_out_and_all_are_tiny() -> No
     told: list[tuple[int, int]] = []
     client = Client({})
     async with toy.serve() as url:
-        found = await probe(
+        probing = Probing(
             client,
             Endpoint("toy", url),
             on_request=lambda number, words: told.append((number, len(toy.bodies))),
         )
+        found = await whole(probing)
     await client.aclose()
     assert told == [(number, number - 1) for number in range(1, found.requests + 1)]
     assert len(toy.bodies) == found.requests <= MOST_REQUESTS
@@ -134,6 +141,16 @@ async def test_an_endpoint_that_answers_nothing_is_an_error_after_one_request() 
         await probed(toy)
     assert caught.value.status == 401
     assert len(toy.bodies) == 1
+
+
+async def test_what_a_stopped_probe_found_stands_beside_what_was_known_before() -> None:
+    older, one = FOUND, Finding("n", Verdict.REFUSED, "no")
+    newer = replace(FOUND, findings=(one,), is_partial=True)
+    assert newer.over(older).findings == (one, *older.findings)
+    assert newer.over(replace(older, model="another")) == newer
+    assert newer.over(None) == newer
+    assert replace(newer, is_partial=False).over(older).findings == (one,)
+    assert Probe.from_json(newer.to_json()) == newer
 
 
 FOUND = Probe(

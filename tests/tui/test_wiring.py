@@ -113,7 +113,7 @@ async def test_what_a_probe_found_is_noted_and_limits_follow_the_endpoint() -> N
     async with workbench(tokenizing) as (app, _, _):
         limits = {"temperature": Range(0, 1)}
         app.main.use_endpoint(replace(app.main.endpoint, name="other", limits=limits))
-        assert app.main.parameters._notes == {"min_p": "does nothing at this endpoint"}
+        assert app.main.parameters._notes == {"min_p": "does nothing at this endpoint: same answer"}
         assert app.main.parameters.limits == limits
         app.main.use_endpoint(replace(app.main.endpoint, name="third", limits={}))
         assert app.main.parameters._notes == {}

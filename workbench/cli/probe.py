@@ -7,7 +7,9 @@ import asyncio
 import os
 import sys
 from collections.abc import MutableMapping
+from contextlib import suppress
 
+from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json
 from workbench.client.client import Client
 from workbench.domain.display import one_line
@@ -16,10 +18,10 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.probe import Probe
 from workbench.runner.asking import MOST_TOKENS
 from workbench.runner.local_server import LocalServer
-from workbench.runner.probe import MOST_REQUESTS, probe
+from workbench.runner.probe import MOST_REQUESTS, Probing
 from workbench.storage.endpoints import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
-from workbench.storage.probes import save_probe
+from workbench.storage.probes import load_probe, save_probe
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,19 +49,25 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         file=sys.stderr,
     )
     found = asyncio.run(_probe(endpoint, arguments.model, environment))
-    save_probe(folders, found)
+    if found.findings:
+        found = found.over(load_probe(folders, endpoint.name))
+        save_probe(folders, found)
     if arguments.json:
         print_json(found.to_json())
-    else:
+    elif found.findings:
         print(found.table())
-    return 0
+    return ExitStatus.INTERRUPTED if found.is_partial else ExitStatus.OK
 
 
 async def _probe(endpoint: Endpoint, model: str, environment: MutableMapping[str, str]) -> Probe:
+    """What was found; only a part of it where Ctrl+C stopped the probe."""
     server, client = LocalServer(environment), Client(environment)
     try:
         place = await server.ensure(endpoint) if endpoint.name == LOCAL else endpoint
-        return await probe(client, place, model, on_request=_tell)
+        probing = Probing(client, place, model, on_request=_tell)
+        with suppress(asyncio.CancelledError):
+            await probing.run()
+        return probing.found
     finally:
         await client.aclose()
         await server.aclose()

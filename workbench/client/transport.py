@@ -36,7 +36,7 @@ class Transport:
                 timeout=httpx.Timeout(
                     connect=times.connect, read=times.read, write=times.write, pool=_POOL_WAIT
                 ),
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=_kept(endpoint)),
                 # Compressed streams arrive in lumps, as proxies gather them first.
                 headers={"User-Agent": "completion-workbench", "Accept-Encoding": "identity"},
             )
@@ -114,6 +114,15 @@ def _join_chunks(http: httpx.AsyncClient) -> None:
         if isinstance(transport, httpx.AsyncHTTPTransport):
             pool = transport._pool
             pool._network_backend = JoiningBackend(pool._network_backend)
+
+
+def _kept(endpoint: Endpoint) -> int:
+    """How many connections are kept for the next request.
+
+    Servers that close a connection behind an answer which promised to keep it (llama.cpp's) may do so just as
+    the next request goes out, which must then count as billed. A new one costs next to nothing without TLS.
+    """
+    return 0 if endpoint.base_url.strip().lower().startswith("http://") else 64
 
 
 def _tls(endpoint: Endpoint) -> ssl.SSLContext | bool:

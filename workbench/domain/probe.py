@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -23,8 +23,10 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
     """It could not be told; the evidence says why."""
 
-
-_GLYPHS = {Verdict.HONOURED: "✓", Verdict.NO_EFFECT: "–", Verdict.REFUSED: "✗", Verdict.UNKNOWN: "?"}
+    @property
+    def glyph(self) -> str:
+        """A sign that says it without colour."""
+        return {"honoured": "✓", "no effect": "–", "refused": "✗", "unknown": "?"}[self.value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,16 @@ class Probe:
     requests: int
     """How many requests it took."""
     findings: tuple[Finding, ...]
+    is_partial: bool = False
+    """Whether it was stopped before its end."""
+
+    def over(self, older: Probe | None) -> Probe:
+        """A probe that was stopped, with what an older one of the same model found besides."""
+        if not self.is_partial or older is None or older.model != self.model:
+            return self
+        known = {one.name for one in self.findings}
+        kept = tuple(one for one in older.findings if one.name not in known)
+        return replace(self, findings=(*self.findings, *kept), is_partial=older.is_partial)
 
     def verdict(self, name: str) -> Verdict:
         """What was found about a field; unknown where nobody asked."""
@@ -64,7 +76,7 @@ class Probe:
         """The findings as lines of plain text."""
         width = max((len(one.name) for one in self.findings), default=0)
         return "\n".join(
-            f"{_GLYPHS[one.verdict]} {one.name:{width}}  {one.verdict:9}  {one_line(one.evidence, 120)}"
+            f"{one.verdict.glyph} {one.name:{width}}  {one.verdict:9}  {one_line(one.evidence, 120)}"
             for one in self.findings
         )
 
@@ -75,6 +87,7 @@ class Probe:
             "model": self.model,
             "at": self.at.isoformat(),
             "requests": self.requests,
+            **({"partial": True} if self.is_partial else {}),
             "findings": [
                 {"name": one.name, "verdict": one.verdict.value, "evidence": one.evidence}
                 for one in self.findings
@@ -94,6 +107,7 @@ class Probe:
                 datetime.fromisoformat(str(table["at"])),
                 int(str(table["requests"])),
                 tuple(_finding(one) for one in findings),
+                table.get("partial") is True,
             )
         except (KeyError, TypeError, ValueError):
             raise BadValueError("The probe cannot be read", hint="Probe the endpoint again.") from None

@@ -30,36 +30,55 @@ _NEARLY = 0.05
 """By how much equal logprobs may differ between two requests, as engines round."""
 
 
-async def probe(
-    client: Client,
-    endpoint: Endpoint,
-    model: str = "",
-    *,
-    on_request: Callable[[int, str], None] = lambda number, words: None,
-) -> Probe:
-    """Find out what a model at an endpoint honours; `on_request` tells each request before it goes out.
+class Probing:
+    """A probe under way; `found` is what is known so far, also after it was cancelled."""
 
-    Fields that the profile leaves out are asked about too. Raises EndpointError where not even a plain
-    request is answered.
-    """
-    # Nothing is repeated behind the count that a person was told.
-    open_endpoint = replace(endpoint, drop=frozenset(), retries=0)
-    answers = Asking(client, open_endpoint, model or endpoint.model, on_request)
-    greedy = await answers.ask("a plain request, streamed", {"logprobs": 5})
-    if greedy.outcome is Outcome.ERROR or not greedy.choices:
-        raise _as_error(greedy)
-    _look_at_plain(answers, greedy)
-    await _ask_about_usage_and_streams(answers, greedy)
-    hot = await _ask_about_chance(answers, greedy)
-    await _ask_about_filters(answers, greedy, hot)
-    await _ask_about_penalties(answers)
-    await _ask_about_stop_and_bias(answers, greedy)
-    await _ask_about_logprobs(answers, greedy, hot)
-    await _ask_about_choices(answers)
-    await _ask_about_prompts(answers)
-    return Probe(
-        endpoint.name, greedy.model or answers.model, datetime.now(UTC), answers.sent, tuple(answers.findings)
-    )
+    def __init__(
+        self,
+        client: Client,
+        endpoint: Endpoint,
+        model: str = "",
+        *,
+        on_request: Callable[[int, str], None] = lambda number, words: None,
+    ) -> None:
+        """`on_request` tells each request before it goes out."""
+        # Nothing is repeated behind the count that a person was told, and what the profile leaves out is
+        # asked about too.
+        open_endpoint = replace(endpoint, drop=frozenset(), retries=0)
+        self._answers = Asking(client, open_endpoint, model or endpoint.model, on_request)
+        self._answered_by = self._answers.model
+        self._is_partial = True
+
+    @property
+    def found(self) -> Probe:
+        """What is known so far."""
+        answers = self._answers
+        return Probe(
+            answers.endpoint.name,
+            self._answered_by,
+            datetime.now(UTC),
+            answers.sent,
+            tuple(answers.findings),
+            self._is_partial,
+        )
+
+    async def run(self) -> None:
+        """Ask everything. Raises EndpointError where not even a plain request is answered."""
+        answers = self._answers
+        greedy = await answers.ask("a plain request, streamed", {"logprobs": 5})
+        if greedy.outcome is Outcome.ERROR or not greedy.choices:
+            raise _as_error(greedy)
+        self._answered_by = greedy.model or answers.model
+        _look_at_plain(answers, greedy)
+        await _ask_about_usage_and_streams(answers, greedy)
+        hot = await _ask_about_chance(answers, greedy)
+        await _ask_about_filters(answers, greedy, hot)
+        await _ask_about_penalties(answers)
+        await _ask_about_stop_and_bias(answers, greedy)
+        await _ask_about_logprobs(answers, greedy, hot)
+        await _ask_about_choices(answers)
+        await _ask_about_prompts(answers)
+        self._is_partial = False
 
 
 def _as_error(run: Run) -> EndpointError:

@@ -29,6 +29,7 @@ class Where(StrEnum):
     ENDPOINTS = "endpoints"
     ENDPOINT_FORM = "endpoint form"
     TURNS = "turns"
+    PROBE = "probe"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("choose_preset", ("ctrl+l",), "Preset", "Apply a preset; each shows what it would change."),
     Command("save_preset", (), "Save preset", "Keep the panel's parameters as a preset."),
     Command("choose_model", (), "Model", "Choose the model, from the endpoint's list or by name."),
+    Command("probe", (), "Probe", "Find out what the endpoint honours, ignores and refuses."),
     Command("choose_theme", (), "Theme", "Choose a theme; each is shown while you look."),
     Command("choose_kind", (), "Prompt kind", "Text, texts, token ids, or lists of token ids."),
     Command("-field", ("up", "down"), "Field", "Previous, next field.", Where.PARAMETERS),
@@ -485,6 +487,21 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "-choices_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.CHOICES, footer=3
+    ),
+    Command(
+        "-send_probe",
+        ("enter", "ctrl+j", "f5"),
+        "Send",
+        "Send the requests that were told.",
+        Where.PROBE,
+        footer=0,
+        shown="Enter",
+    ),
+    Command(
+        "-stop_probe", ("escape",), "Stop", "Stop and keep what was found, else leave.", Where.PROBE, footer=1
+    ),
+    Command(
+        "-probe_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.PROBE, footer=2
     ),
     Command("-say", ("ctrl+j", "f5"), "Send", "Say what the composer holds.", Where.CHAT, footer=0),
     Command("-leave_chat", ("escape",), "Stop", "Stop the answer, else leave.", Where.CHAT, footer=1),

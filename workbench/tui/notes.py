@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.domain.endpoint import EnvironmentKey
+from workbench.domain.probe import Verdict
 from workbench.storage.config import config_file
 from workbench.storage.endpoints import offered
 from workbench.storage.folders import Folders
@@ -15,8 +16,12 @@ from workbench.tui.services import Services
 def probe_notes(folders: Folders, endpoint: str) -> Mapping[str, str]:
     """Remarks by field, from the last probe of an endpoint; none where it was never probed."""
     probe = load_probe(folders, endpoint)
-    names = probe.without_effect if probe is not None else ()
-    return dict.fromkeys(names, "does nothing at this endpoint")
+    if probe is None:
+        return {}
+    words = {Verdict.NO_EFFECT: "does nothing at this endpoint", Verdict.REFUSED: "is refused here"}
+    return {
+        one.name: f"{words[one.verdict]}: {one.evidence}" for one in probe.findings if one.verdict in words
+    }
 
 
 def offer(services: Services) -> str:

@@ -10,6 +10,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.storage.endpoints import endpoint_for
+from workbench.tui.notes import probe_notes
 from workbench.tui.screens.question import Question
 from workbench.tui.screens.undoing import UndoScreen
 from workbench.tui.widgets.output_pane import OutputPane
@@ -80,3 +81,13 @@ class ReviewScreen(UndoScreen):
     def _refuse_what_streams(self, run: Run) -> None:
         if run.is_running:
             raise BadValueError("The run still streams", hint="Wait for its end, or stop it with Esc.")
+
+    def action_probe(self) -> None:
+        """Find out what the endpoint honours; says first what it would send."""
+        # Most sessions probe nothing, so the first paint need not wait for it.
+        from workbench.tui.screens.probe import Probed, ProbeScreen
+
+        def found() -> None:
+            self.parameters.set_notes(probe_notes(self.services.folders, self.endpoint.name))
+
+        self.app.push_screen(ProbeScreen(Probed(self.services, self.endpoint, self.asked_model, found)))

@@ -1,0 +1,100 @@
+"""The probe screen: it says what it would send, sends it when told, and keeps what it found."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from tests.client.loopback import Received, answering, event, hanging
+from tests.runner.toy_endpoint import Toy
+from tests.tui.scripted import until, workbench
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.probe import Verdict
+from workbench.storage.folders import Folders
+from workbench.storage.probes import load_probe
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.probe import ProbeScreen
+
+
+async def open_probe(app: WorkbenchApp, pilot: Pilot[int]) -> ProbeScreen:
+    """The screen, opened by name as a person finds it."""
+    await pilot.press("ctrl+p", *"probe", "enter")
+    await until(pilot, lambda: isinstance(app.screen, ProbeScreen))
+    screen = app.screen
+    assert isinstance(screen, ProbeScreen)
+    return screen
+
+
+def said(screen: ProbeScreen, id: str) -> str:
+    """What one part of the screen says."""
+    return str(screen.query_one(f"#{id}", Static).render())
+
+
+async def test_what_would_be_sent_is_told_first_and_each_finding_is_shown() -> None:
+    toy = Toy(ignored=frozenset({"min_p"}), refused=frozenset({"best_of"}))
+    async with toy.serve() as url, workbench(answering(b""), (80, 24)) as (app, pilot, _):
+        app.main.use_endpoint(Endpoint("toy", url))
+        screen = await open_probe(app, pilot)
+        assert "at most 22 tiny requests, of at most 12 tokens a choice" in said(screen, "now")
+        assert toy.bodies == []
+        await pilot.press("enter")
+        await until(pilot, lambda: said(screen, "now").startswith("Done"))
+        assert len(toy.bodies) <= 22
+        rows = [[str(cell) for cell in screen.table.get_row_at(at)] for at in range(screen.table.row_count)]
+        assert ["–", "min_p"] in [row[:2] for row in rows]
+        assert ["✗", "best_of"] in [row[:2] for row in rows]
+        assert "1 refused" in said(screen, "about")
+        kept = load_probe(Folders.default(os.environ), "toy")
+        assert kept is not None
+        assert [one.name for one in kept.findings] == [row[1] for row in rows]
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        app.main.parameters.go_to("min_p")
+        assert any(
+            "does nothing at this endpoint: at 1 still" in line for line in app.main.parameters._help()
+        )
+        app.main.parameters.go_to("best_of")
+        assert any("is refused here: 400" in line for line in app.main.parameters._help())
+
+
+async def test_stopping_keeps_what_was_found_and_closes_the_connection() -> None:
+    asked = asyncio.Event()
+
+    async def two_then_silence(received: Received, writer: asyncio.StreamWriter) -> None:
+        if "temperature" in received.json and received.json["temperature"] == 2:
+            asked.set()
+            await hanging()(received, writer)
+        else:
+            await answering(event(" in the sea", finish_reason="length"))(received, writer)
+
+    async with workbench(two_then_silence) as (app, pilot, loopback):
+        screen = await open_probe(app, pilot)
+        await pilot.press("enter")
+        await until(pilot, asked.is_set)
+        await pilot.press("escape")
+        await until(pilot, lambda: said(screen, "now").startswith("Stopped: 4 requests sent"))
+        await asyncio.wait_for(loopback.requests[-1].gone.wait(), 10)
+        kept = load_probe(Folders.default(os.environ), app.main.endpoint.name)
+        assert kept is not None
+        assert kept.is_partial
+        assert kept.verdict("greedy repeats") is Verdict.HONOURED
+        assert "stopped" in said(screen, "about")
+
+
+async def test_an_endpoint_that_answers_nothing_is_told_and_keeps_what_was_known() -> None:
+    toy = Toy()
+    async with toy.serve() as url, workbench(answering(b"")) as (app, pilot, _):
+        app.main.use_endpoint(Endpoint("toy", url))
+        screen = await open_probe(app, pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: said(screen, "now").startswith("Done"))
+        before = load_probe(Folders.default(os.environ), "toy")
+        toy.status = 401
+        await pilot.press("enter")
+        await until(pilot, lambda: "401" in said(screen, "now"))
+        assert load_probe(Folders.default(os.environ), "toy") == before
+        assert before is not None
+        assert screen.table.row_count == len(before.findings)

@@ -1,0 +1,222 @@
+"""The probe screen: what an endpoint honours, ignores and refuses, asked for after its requests are told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.text import Text
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import DataTable, Static
+
+from workbench.domain.display import one_line
+from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.domain.errors import StorageError, WorkbenchError
+from workbench.domain.probe import Finding, Probe, Verdict
+from workbench.runner.asking import MOST_TOKENS
+from workbench.runner.probe import MOST_REQUESTS, Probing
+from workbench.storage.probes import load_probe, save_probe
+from workbench.tui.breakpoints import begin_at_size
+from workbench.tui.commands import Where
+from workbench.tui.screens.help import help_screen
+from workbench.tui.services import Services
+from workbench.tui.widgets.key_row import KeyRow
+
+_STYLES = {Verdict.HONOURED: "", Verdict.NO_EFFECT: "dim", Verdict.REFUSED: "bold", Verdict.UNKNOWN: "italic"}
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """What is asked, and who is told what was found."""
+
+    services: Services
+    endpoint: Endpoint
+    model: str
+    on_found: Callable[[], None]
+    """Told when the kept probe is another one."""
+
+
+class ProbeScreen(Screen[None]):
+    """Says what it would send, sends it when told to, and shows each finding as it is made."""
+
+    DEFAULT_CSS = """
+    ProbeScreen { layout: vertical; background: $background; }
+    ProbeScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
+    ProbeScreen #now { height: auto; max-height: 4; padding: 0 1; }
+    ProbeScreen DataTable { height: 1fr; background: $background; }
+    ProbeScreen #evidence { height: 3; padding: 0 1; color: $text-muted; border-top: solid $border-blurred; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter,ctrl+j,f5", "send", "Send", show=False, priority=True),
+        Binding("escape", "stop", "Stop or close", show=False, priority=True),
+        Binding("ctrl+c", "stop_sending", "Stop", show=False, priority=True),
+        Binding("f1,question_mark", "help", "Help", show=False, priority=True),
+        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
+    ]
+
+    table = getters.query_one(DataTable)
+
+    def __init__(self, probed: Probed) -> None:
+        super().__init__()
+        self._probed = probed
+        self._older = load_probe(probed.services.folders, probed.endpoint.name)
+        self._found = self._older
+        self._probing: Probing | None = None
+        self._sending: asyncio.Task[None] | None = None
+        self._shown: tuple[Finding, ...] = ()
+
+    @property
+    def is_probing(self) -> bool:
+        """Whether requests are going out."""
+        return self._sending is not None and not self._sending.done()
+
+    def compose(self) -> ComposeResult:
+        begin_at_size(self, self.app.size)
+        yield Static(id="about")
+        yield Static(id="now")
+        yield DataTable(cursor_type="row", cursor_foreground_priority="renderable")
+        yield Static(id="evidence")
+        yield KeyRow(Where.PROBE)
+
+    def on_mount(self) -> None:
+        """Say what would be sent, and show what was found before."""
+        for name, width in (("", 1), ("asked about", 20), ("answer", 9), ("evidence", None)):
+            self.table.add_column(Text(name, style="bold"), width=width)
+        self.table.focus()
+        self._tell(self._announcement())
+        self._show()
+
+    def _announcement(self) -> str:
+        endpoint = self._probed.endpoint
+        place = LOCAL if endpoint.name == LOCAL else f"{endpoint.name} ({endpoint.base_url})"
+        place = place if place != f"{endpoint.base_url} ({endpoint.base_url})" else endpoint.base_url
+        asked = f"{self._probed.model} at {place}" if self._probed.model else place
+        said = (
+            f"Enter sends at most {MOST_REQUESTS} tiny requests, of at most {MOST_TOKENS} tokens a choice, "
+            f"to {one_line(asked, 100)}. Nothing has been sent yet."
+        )
+        if self._older is not None:
+            said += f" Below is what was found on {self._older.at:%Y-%m-%d}."
+        return said
+
+    # --- sending -----------------------------------------------------------------------------------------
+
+    def action_send(self) -> None:
+        """Send the requests, unless they are on their way."""
+        if not self.is_probing:
+            self._found = None
+            self._sending = asyncio.create_task(self._probe())
+            self._show()
+
+    def action_stop(self) -> None:
+        """Stop and keep what was found; where nothing is on its way, leave."""
+        if not self.action_stop_sending():
+            self.dismiss(None)
+
+    def action_stop_sending(self) -> bool:
+        """Stop and keep what was found; False where nothing is on its way."""
+        return self.is_probing and self._sending is not None and self._sending.cancel()
+
+    async def on_unmount(self) -> None:
+        """Nothing goes out for a screen that is gone."""
+        if self._sending is not None and self.action_stop_sending():
+            await asyncio.wait({self._sending})
+
+    async def _probe(self) -> None:
+        services, endpoint = self._probed.services, self._probed.endpoint
+        self._probing = None
+        try:
+            if endpoint.name == LOCAL:
+                self._tell("Starting the local model…")
+                endpoint = await services.local.ensure(endpoint)
+            self._probing = Probing(
+                services.client, endpoint, self._probed.model, on_request=self._show_request
+            )
+            await self._probing.run()
+            self._end("Done")
+        except asyncio.CancelledError:
+            self._end("Stopped")
+        except WorkbenchError as problem:
+            self._end(f"✗ {problem.title}. {problem.message} {problem.hint}")
+
+    def _show_request(self, number: int, words: str) -> None:
+        self._tell(f"▶ {number} of at most {MOST_REQUESTS}: {words} · Esc stops and keeps what was found")
+        self._show()
+
+    def _end(self, words: str) -> None:
+        found = self._probing.found if self._probing is not None else None
+        count = f": {found.requests} requests sent" if found is not None else ""
+        self._tell(f"{words}{count}." if count else words)
+        self._probing = None
+        if found is not None and found.findings:
+            self._found = found.over(self._older)
+            self._keep(self._found)
+        else:
+            self._found = self._older
+        self._show()
+
+    def _keep(self, found: Probe) -> None:
+        try:
+            save_probe(self._probed.services.folders, found)
+        except StorageError as problem:
+            self.notify(str(problem), title="Not kept", severity="error", markup=False, timeout=10)
+            return
+        self._older = found
+        self._probed.on_found()
+
+    # --- what is to be seen ------------------------------------------------------------------------------
+
+    def _tell(self, words: str) -> None:
+        if self.is_attached:
+            self.query_one("#now", Static).update(Content(one_line(words, 400)))
+
+    def _show(self) -> None:
+        if not self.is_attached:
+            return
+        probe = self._probing.found if self._probing is not None else self._found
+        findings = probe.findings if probe is not None else ()
+        if findings[: len(self._shown)] != self._shown:
+            self.table.clear()
+            self._shown = ()
+        for one in findings[len(self._shown) :]:
+            self.table.add_row(*(Text(part, style=_STYLES[one.verdict]) for part in _cells(one)))
+        if self._probing is not None and len(findings) > len(self._shown):
+            self.table.move_cursor(row=len(findings) - 1)
+        self._shown = findings
+        self._show_about(probe)
+        self._show_evidence()
+
+    def _show_about(self, probe: Probe | None) -> None:
+        model = (probe.model if probe is not None else "") or self._probed.model
+        counts = {one: sum(each.verdict is one for each in self._shown) for one in Verdict}
+        summary = " · ".join(f"{count} {verdict.value}" for verdict, count in counts.items() if count)
+        if probe is not None and probe.is_partial and self._probing is None:
+            summary += " · stopped"
+        left = Content.assemble(("Probe", "bold"), f"  {one_line(self._probed.endpoint.name, 40)}  ")
+        room = max(self.size.width - left.cell_length - len(summary) - 4, 1)
+        left += Content(one_line(model, room))
+        gap = " " * max(self.size.width - 2 - left.cell_length - len(summary), 1)
+        self.query_one("#about", Static).update(Content.assemble(left, gap, (summary, "$text-accent")))
+
+    @on(DataTable.RowHighlighted)
+    def _show_evidence(self) -> None:
+        place = self.table.cursor_row
+        words = ""
+        if 0 <= place < len(self._shown):
+            one = self._shown[place]
+            words = f"{one.name} · {one.verdict.value}: {one.evidence}"
+        self.query_one("#evidence", Static).update(Content(one_line(words, 400)))
+
+    def action_help(self) -> None:
+        """Show this screen's keys."""
+        self.app.push_screen(help_screen(Where.PROBE))
+
+
+def _cells(one: Finding) -> tuple[str, str, str, str]:
+    return one.verdict.glyph, one_line(one.name, 20), one.verdict.value, one_line(one.evidence, 200)
