@@ -58,10 +58,39 @@ def test_token_ids_that_nobody_told_are_refused_with_a_way_out() -> None:
     assert "text" in refused.value.hint
 
 
+def characters(*pieces: Piece) -> tuple[Run, Choice]:
+    """A run whose answer is these pieces."""
+    run = Run(Request(TextPrompt("P"), "m"))
+    choice = run.choice(0)
+    for piece in pieces:
+        choice.append(piece, 0.1)
+    return run, choice
+
+
 def test_a_part_of_a_character_cannot_end_a_text() -> None:
     run, choice = answered(TextPrompt("P"))
-    with pytest.raises(BadValueError, match="part of a character"):
-        branch_at(run, choice, 1, Alternative("�", -1.0, None, b"\xe2\x80"))
+    with pytest.raises(BadValueError, match=r"\\xe2\\x80 cannot be sent") as refused:
+        branch_at(run, choice, 1, Alternative("", -1.0, None, b"\xe2\x80"))
+    assert "token ids" in refused.value.hint
+
+
+def test_a_branch_within_a_character_is_exact_where_the_alternative_ends_it() -> None:
+    run, choice = characters(Piece("a"), Piece("", raw=b"\xe2\x80"), Piece("’", raw=b"\x99"))
+    branch = branch_at(run, choice, 2, Alternative("", -1.0, None, b"\x98"))
+    assert branch.prompt == TextPrompt("Pa‘")
+    assert branch_at(run, choice, 3, Alternative("s", -1.0)).prompt == TextPrompt("Pa’s")
+
+
+def test_a_branch_within_a_character_says_what_cannot_be_sent() -> None:
+    run, choice = characters(Piece("a"), Piece("", raw=b"\xe2\x80"), Piece("’", raw=b"\x99"))
+    with pytest.raises(BadValueError, match=r"\\xe2\\x80"):
+        branch_at(run, choice, 2, Alternative(" b", -1.0))
+
+
+def test_an_answer_that_ends_within_a_character_goes_on_without_it_and_says_so() -> None:
+    branch = continue_after(*characters(Piece("a"), Piece("", raw=b"\xf0\x9f")))
+    assert branch.prompt == TextPrompt("Pa")
+    assert "\\xf0\\x9f" in branch.note
 
 
 def test_an_echoed_prompt_is_not_sent_twice() -> None:

@@ -2,19 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from workbench.domain.choice import Alternative, Choice
+from workbench.domain.display import show_bytes
 from workbench.domain.errors import BadValueError
+from workbench.domain.joints import Known
 from workbench.domain.prompt import TextPrompt, TokensPrompt, single_prompts
 from workbench.domain.run import Parent, Run
+
+
+class Origin(NamedTuple):
+    """What a branch goes on from: the prompt of the run it leaves, and tokens that were generated."""
+
+    prompt: TextPrompt | TokensPrompt
+    generated: tuple[Known, ...]
+    """The tokens that it shares, and the alternative taken in the next one's place."""
+    parent: Parent
+    shared: str
+    """The text of the tokens that it shares, as the endpoint told it."""
+    begun: bytes
+    """What stands after that, of a character that they began and did not end."""
+    taken: bytes
+    """The alternative's bytes; none where there is none."""
+
+    @property
+    def text(self) -> tuple[str, bytes]:
+        """What was generated as text, and the bytes at its end that are none."""
+        data = self.begun + self.taken
+        try:
+            return self.shared + data.decode(), b""
+        except UnicodeDecodeError as error:
+            return self.shared + data[: error.start].decode(), data[error.start :]
 
 
 class Branch(NamedTuple):
     """What a branch sends, and where it comes from."""
 
     prompt: TextPrompt | TokensPrompt
-    parent: Parent
+    origin: Origin
+    note: str = ""
+    """What a person should know of the prompt."""
+
+    @property
+    def parent(self) -> Parent:
+        """Where it leaves another run."""
+        return self.origin.parent
+
+    @property
+    def joint(self) -> Origin | None:
+        """What it goes on from, where that may have become other tokens: it is sent as text."""
+        return self.origin if isinstance(self.prompt, TextPrompt) else None
 
 
 def prompt_of_choice(run: Run, choice: Choice) -> TextPrompt | TokensPrompt:
@@ -24,49 +63,88 @@ def prompt_of_choice(run: Run, choice: Choice) -> TextPrompt | TokensPrompt:
     return prompts[min(choice.index // each, len(prompts) - 1)]
 
 
+def origin_of(run: Run, choice: Choice, position: int, alternative: Alternative) -> Origin:
+    """What a branch with an alternative in the place of a token goes on from."""
+    parent = Parent(run.id, choice.index, position, alternative.text)
+    taken = _bytes_of(alternative.text, alternative.raw)
+    known = Known(taken, id=alternative.id)
+    generated = (*_shared(choice, position), known)
+    return Origin(prompt_of_choice(run, choice), generated, parent, *_text(choice, position), taken)
+
+
+def end_of(run: Run, choice: Choice) -> Origin:
+    """What a branch goes on from where a choice ended."""
+    end = len(choice)
+    parent = Parent(run.id, choice.index, end, kind="continue")
+    generated = tuple(_shared(choice, end))
+    return Origin(prompt_of_choice(run, choice), generated, parent, *_text(choice, end), b"")
+
+
+def _text(choice: Choice, position: int) -> tuple[str, bytes]:
+    """The text of the tokens before one, and the bytes of a character that the last of them began."""
+    first = position
+    while first > choice.echoed and not choice.text_of(first - 1):
+        first -= 1
+    begun = b"".join(choice.raw_of(index) or b"" for index in range(first, position))
+    return "".join(choice.texts(choice.echoed, position)), begun
+
+
 def branch_at(run: Run, choice: Choice, position: int, alternative: Alternative) -> Branch:
     """A branch with an alternative in the place of a token, for every kind of prompt.
 
-    Raises BadValueError where the prompt is token ids and an id is unknown, or where it is text and the
-    alternative's bytes are none.
+    Raises BadValueError where the prompt is token ids and an id is unknown, or where it is text that would
+    end within a character.
     """
-    parent = Parent(run.id, choice.index, position, alternative.text)
-    return Branch(_prefix(run, choice, position, alternative), parent)
+    return branch_from(origin_of(run, choice, position, alternative))
 
 
 def continue_after(run: Run, choice: Choice) -> Branch:
-    """A branch that goes on where a choice ended.
+    """A branch that goes on where a choice ended; a character that it only began is left out.
 
     Raises BadValueError where the prompt is token ids and an id is unknown.
     """
-    parent = Parent(run.id, choice.index, len(choice), kind="continue")
-    return Branch(_prefix(run, choice, len(choice), None), parent)
+    return branch_from(end_of(run, choice))
 
 
-def _prefix(
-    run: Run, choice: Choice, position: int, alternative: Alternative | None
-) -> TextPrompt | TokensPrompt:
-    # An echoed prompt is part of the choice's text already.
-    first = choice.echoed
-    match prompt_of_choice(run, choice):
-        case TextPrompt(text):
-            if alternative is not None and alternative.raw is not None:
+def branch_from(origin: Origin) -> Branch:
+    """The branch as its run's prompt was sent: text goes on as text, token ids as token ids.
+
+    Raises BadValueError as `branch_at` does.
+    """
+    match origin.prompt:
+        case TextPrompt(before):
+            text, left = origin.text
+            if left and origin.parent.kind != "continue":
                 raise BadValueError(
-                    "This alternative is a part of a character",
-                    hint="A text prompt holds whole characters only: choose another alternative.",
+                    f"The prompt would end within a character: {show_bytes(left)} cannot be sent as text",
+                    hint="Choose another alternative, or send branches as token ids.",
                     field="prompt",
                 )
-            shared = "".join(choice.texts(first, position))
-            return TextPrompt(text + shared + (alternative.text if alternative else ""))
+            note = f"{show_bytes(left)} began a character and was not sent" if left else ""
+            return Branch(TextPrompt(before + text), origin, note)
         case TokensPrompt(ids):
-            more = [choice.id_of(index) for index in range(first, position)]
-            if alternative is not None:
-                more.append(alternative.id)
-            known = [one for one in more if one is not None]
-            if len(known) < len(more):
+            more = [one.id for one in origin.generated if one.id is not None]
+            if len(more) < len(origin.generated):
                 raise BadValueError(
                     "The endpoint did not say the tokens' ids, so a prompt of token ids cannot go on",
                     hint="Send the prompt as text to branch or continue.",
                     field="prompt",
                 )
-            return TokensPrompt((*ids, *known))
+            return Branch(TokensPrompt((*ids, *more)), origin)
+
+
+def _shared(choice: Choice, position: int) -> Iterator[Known]:
+    # An echoed prompt is part of the choice's text already.
+    begun = b""
+    for index in range(choice.echoed, position):
+        text, raw = choice.text_of(index), choice.raw_of(index)
+        # A token that ends a character adds all of it to the text, and what began it added nothing. Where
+        # the two do not fit together the text counts: some endpoints spell tokens otherwise.
+        whole = text.encode("utf-8", "surrogatepass")
+        data = raw if raw is not None and (not text or begun + raw == whole) else whole
+        begun = begun + data if not text else b""
+        yield Known(data, choice.logprob_of(index) is not None, choice.id_of(index))
+
+
+def _bytes_of(text: str, raw: bytes | None) -> bytes:
+    return text.encode("utf-8", "surrogatepass") if raw is None else raw

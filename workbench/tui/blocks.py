@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line, visible
-from workbench.domain.prompt import prompt_to_editor
+from workbench.domain.joints import AS_IDS, JOINT
+from workbench.domain.prompt import TextPrompt, TokensPrompt, prompt_to_editor
 from workbench.domain.run import Outcome, Run
 from workbench.runner.branching import prompt_of_choice
 from workbench.tui.run_state import figures_of
@@ -25,15 +26,36 @@ def sections_of(runs: Sequence[Run], place: int, dimmed: bool = False) -> list[S
     if not run.choices:
         prompt = prompt_to_editor(run.request.prompt)
         return [Section(key_of(run, 0), title, prompt, None, _ending(run), dimmed)]
-    return [_section(run, choice, title, dimmed) for choice in run.ordered]
+    return [_section(runs, run, choice, title, dimmed) for choice in run.ordered]
 
 
-def _section(run: Run, choice: Choice, title: str, dimmed: bool) -> Section:
-    prompt = "" if choice.echoed else prompt_to_editor(prompt_of_choice(run, choice))
-    figures = "" if run.is_running else figures_of(run, choice.index)
+def _section(runs: Sequence[Run], run: Run, choice: Choice, title: str, dimmed: bool) -> Section:
+    prompt = "" if choice.echoed else shown_prompt(runs, run, choice)
+    figures = "" if run.is_running else "\n".join([figures_of(run, choice.index), *_joint_notes(run)])
     if run.request.choices > 1:
         title = f"{title} · choice {choice.index + 1} of {run.request.choices}"
     return Section(key_of(run, choice.index), title, prompt, choice, figures, dimmed)
+
+
+def shown_prompt(runs: Sequence[Run], run: Run, choice: Choice) -> str:
+    """The prompt that a choice answers, as text also where a branch sent it as token ids."""
+    own = prompt = prompt_of_choice(run, choice)
+    parts: list[str] = []
+    while isinstance(prompt, TokensPrompt) and (parent := run.parent) is not None:
+        found = next((one for one in runs if one.id == parent.run), None)
+        shared = found.choices.get(parent.choice) if found is not None else None
+        if found is None or shared is None:
+            break
+        parts.append("".join(shared.texts(shared.echoed, parent.token)) + parent.alternative)
+        run, prompt = found, prompt_of_choice(found, shared)
+    if isinstance(prompt, TextPrompt):
+        return prompt.text + "".join(reversed(parts))
+    return prompt_to_editor(own)
+
+
+def _joint_notes(run: Run) -> list[str]:
+    """What there is to say of the place at which a run goes on with what was generated."""
+    return [f"! {one_line(note)}" for note in run.notes if note.startswith((JOINT, AS_IDS))]
 
 
 def _title(run: Run, number: int, before: Run | None) -> str:

@@ -152,6 +152,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("choose_model", (), "Model", "Choose the model, from the endpoint's list or by name."),
     Command("probe", (), "Probe", "Find out what the endpoint honours, ignores and refuses."),
     Command("choose_theme", (), "Theme", "Choose a theme; each is shown while you look."),
+    Command(
+        "branch_ids", (), "Branch ids", "Send branches as token ids where they are known, or as text again."
+    ),
     Command("choose_kind", (), "Prompt kind", "Text, texts, token ids, or lists of token ids."),
     Command("-field", ("up", "down"), "Field", "Previous, next field.", Where.PARAMETERS),
     Command(

@@ -9,6 +9,7 @@ from time import monotonic
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Failure, Outcome, Run
+from workbench.runner.branching import Origin
 from workbench.tui.run_state import RunState, state_of
 from workbench.tui.services import Services
 
@@ -38,8 +39,8 @@ class RunController:
         """What the newest run is doing."""
         return state_of(self.run, monotonic() - self._sent, self._status)
 
-    def start(self, run: Run, endpoint: Endpoint) -> None:
-        """Send a run."""
+    def start(self, run: Run, endpoint: Endpoint, origin: Origin | None = None) -> None:
+        """Send a run; a changed joint of one that goes on from `origin` is noted, where that can be told."""
         self.stop()
         self.run, self.endpoint = run, endpoint
         self._status = ""
@@ -47,9 +48,13 @@ class RunController:
         # The client's imports are paid for when something is sent, not when the screen opens.
         from workbench.runner.launch import launch
 
-        self._task = asyncio.create_task(
-            launch(self._services.client, self._services.local, endpoint, run, self._note_status(run))
-        )
+        client, local = self._services.client, self._services.local
+        launching = launch(client, local, endpoint, run, self._note_status(run))
+        if origin is not None and endpoint.tokenizer:
+            from workbench.runner.joints import beside, note_joint, tokenizer_of
+
+            launching = beside(launching, note_joint(run, origin, tokenizer_of(client, local, endpoint)))
+        self._task = asyncio.create_task(launching)
         self._task.add_done_callback(lambda task: self._ended(run, task))
 
     def stop(self) -> bool:

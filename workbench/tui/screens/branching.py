@@ -9,11 +9,12 @@ from textual import on
 
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line
-from workbench.domain.errors import BadValueError
+from workbench.domain.errors import BadValueError, WorkbenchError
+from workbench.domain.prompt import TextPrompt, TokensPrompt
 from workbench.domain.request import Request
-from workbench.domain.run import Parent, Run
+from workbench.domain.run import Failure, Run
 from workbench.domain.session import Draft
-from workbench.runner.branching import Branch, branch_at, continue_after
+from workbench.runner.branching import Branch, Origin, branch_from, end_of, origin_of
 from workbench.tui.changes import Change
 from workbench.tui.screens.batching import BatchScreen
 from workbench.tui.services import Services
@@ -27,11 +28,13 @@ class BranchScreen(BatchScreen):
 
     def __init__(self, services: Services, styles: TokenStyles, session: Path | None = None) -> None:
         super().__init__(services, styles, session)
+        self.sends_ids = False
+        """Whether branches are sent as token ids also where the prompt was text."""
         self._taken_back: set[str] = set()
         """Ids of runs that were taken back while they streamed."""
 
     def ask_and_send(
-        self, request: Request, parent: Parent | None = None, then: Callable[[Run], None] | None = None
+        self, request: Request, branch: Branch | None = None, then: Callable[[Run], None] | None = None
     ) -> None:
         """Send a request; `then` is told its run once it is sent."""
         raise NotImplementedError
@@ -44,38 +47,64 @@ class BranchScreen(BatchScreen):
 
     @on(OutputPane.AlternativeTaken)
     def _take_alternative(self, event: OutputPane.AlternativeTaken) -> None:
-        self.attempt(
-            lambda: self.send_branch(branch_at(event.run, event.choice, event.position, event.alternative))
-        )
+        origin = origin_of(event.run, event.choice, event.position, event.alternative)
+        self.attempt(lambda: self.send_branch(origin))
 
     @on(Inspector.AlternativeChosen)
     def _take_row(self, event: Inspector.AlternativeChosen) -> None:
         self.output.take_alternative(event.position)
 
-    def send_branch(self, branch: Branch) -> None:
+    def send_branch(self, origin: Origin) -> None:
         """Send a branch under the panel's parameters; undo takes its run out of the session.
 
         Raises BadValueError for a value that the endpoint would refuse.
         """
-        self._send_run(branch, lambda run: self._note_branch(run, "the branch"))
+        self._go_on(origin, lambda run: self._note_branch(run, "the branch"))
 
     @on(OutputPane.Continued)
     def _continue(self, event: OutputPane.Continued) -> None:
-        def join_and_send() -> None:
-            branch = continue_after(event.run, event.choice)
+        origin = end_of(event.run, event.choice)
 
-            def sent(run: Run) -> None:
-                before = self.draft
-                self.prompt.set_prompt(branch.prompt)
-                self._note_branch(run, "the answer that joined the prompt", before)
+        def sent(run: Run) -> None:
+            before = self.draft
+            is_text = isinstance(origin.prompt, TextPrompt)
+            self.prompt.set_prompt(branch_from(origin).prompt if is_text else run.request.prompt)
+            self._note_branch(run, "the answer that joined the prompt", before)
 
-            self._send_run(branch, sent)
+        self.attempt(lambda: self._go_on(origin, sent))
 
-        self.attempt(join_and_send)
+    def _go_on(self, origin: Origin, sent: Callable[[Run], None]) -> None:
+        place = self.endpoint
+        if self.sends_ids and not place.sends_ids:
+            hint = "Choose another endpoint, or send branches as text."
+            raise BadValueError(f"{one_line(place.name, 40)} takes no token ids", hint=hint, field="prompt")
+        lacks_ids = any(one.id is None for one in origin.generated)
+        if self.sends_ids or (isinstance(origin.prompt, TokensPrompt) and lacks_ids and place.tokenizer):
+            self.run_worker(self._send_ids(origin, sent), group="branch", exclusive=True)
+        else:
+            self._send_branch(branch_from(origin), sent)
 
-    def _send_run(self, branch: Branch, sent: Callable[[Run], None]) -> None:
+    async def _send_ids(self, origin: Origin, sent: Callable[[Run], None]) -> None:
+        # Most branches are text, and the client's imports are paid for with the first request.
+        from workbench.runner.joints import tokenizer_of, with_token_ids
+
+        tokenize = tokenizer_of(self.services.client, self.services.local, self.endpoint)
+        try:
+            branch = await with_token_ids(origin, tokenize)
+        except WorkbenchError as problem:
+            self.output.fail(Failure.of(problem), "nothing was sent")
+            return
+        self.attempt(lambda: self._send_branch(branch, sent))
+
+    def _send_branch(self, branch: Branch, sent: Callable[[Run], None]) -> None:
         request = Request(branch.prompt, self.asked_model, self.parameters.parameters)
-        self.ask_and_send(request, branch.parent, sent)
+        self.ask_and_send(request, branch, sent)
+
+    def action_branch_ids(self) -> None:
+        """Send branches as token ids from now on, or as text again."""
+        self.sends_ids = not self.sends_ids
+        words = "token ids, so that every token stays as it was" if self.sends_ids else "text"
+        self.notify(f"Branches are sent as {words}.", markup=False, timeout=4)
 
     def _note_branch(self, run: Run, label: str, before: Draft | None = None) -> None:
         """Record a run that was sent, and what became of the draft with it, as one change."""

@@ -14,7 +14,7 @@ from textual.widgets import Input, TextArea
 
 from workbench.domain.reading import Mode
 from workbench.domain.request import Parameters, Request
-from workbench.domain.run import Outcome, Parent, Run
+from workbench.domain.run import Outcome, Run
 from workbench.domain.splitting import NOT_SPLIT, Split
 from workbench.domain.whatif import Sampling
 from workbench.runner.branching import Branch
@@ -93,13 +93,13 @@ class MainScreen(BranchScreen):
         self.ask_and_send(Request(self.prompt.prompt, self.asked_model, parameters))
 
     def ask_and_send(
-        self, request: Request, parent: Parent | None = None, then: Callable[[Run], None] | None = None
+        self, request: Request, branch: Branch | None = None, then: Callable[[Run], None] | None = None
     ) -> None:
         """Send a request, after asking where that is called for; `then` is told its run once it is sent."""
         sending = Sending(self.endpoint, request, self._habits(request), self.services.config.confirm_above)
 
         def send(split: Split | None) -> None:
-            run = self._send(request, parent, split)
+            run = self._send(request, branch, split)
             if then is not None:
                 then(run)
 
@@ -111,12 +111,15 @@ class MainScreen(BranchScreen):
         probe = load_probe(self.services.folders, self.endpoint.name)
         return Habits(probe, self._left_out.get((self.endpoint.name, request.model), NOT_SPLIT))
 
-    def _send(self, request: Request, parent: Parent | None, split: Split | None) -> Run:
+    def _send(self, request: Request, branch: Branch | None, split: Split | None) -> Run:
         self.note_draft()
         preset = self.preset_of(request.parameters)
+        parent = branch.parent if branch is not None else None
         run = Run(request, self.endpoint.name, parent=parent, preset=preset, split=split)
+        if branch is not None and branch.note:
+            run.note(branch.note)
         self.output.begin(run)
-        self._runs.start(run, self.endpoint)
+        self._runs.start(run, self.endpoint, branch.joint if branch is not None else None)
         self.keeper.began(run)
         self.footer.running = True
         if self._frames is not None:
@@ -170,7 +173,7 @@ class MainScreen(BranchScreen):
     async def _branch_from(self, branch: Branch) -> None:
         if self.comparison is not None:
             await self.comparison.aclose()
-        self.attempt(lambda: self.send_branch(branch))
+        self.attempt(lambda: self.send_branch(branch.origin))
 
     # --- the token under the cursor ----------------------------------------------------------------------
 
