@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 from tests.bench.figure import Figure
 
-BENCHES = ("client", "compare", "view", "editor", "terminal", "sessions", "library", "startup")
+BENCHES = ("client", "compare", "view", "editor", "chat", "terminal", "sessions", "library", "startup")
 """Each a module beside this one with `figures() -> list[Figure]`."""
 
 

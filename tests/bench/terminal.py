@@ -84,7 +84,7 @@ def server(rate: float, seconds: float) -> Iterator[str]:
 class Terminal:
     """The workbench in a pseudo-terminal."""
 
-    def __init__(self, url: str, home: Path) -> None:
+    def __init__(self, url: str, home: Path, *arguments: str) -> None:
         self._parent, child = pty.openpty()
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
         world = {
@@ -93,7 +93,7 @@ class Terminal:
             "COLORTERM": "truecolor",
             "WORKBENCH_HOME": str(home),
         }
-        argv = [sys.executable, "-c", "from workbench.cli import main; main()", "--endpoint", url]
+        argv = [sys.executable, "-c", "from workbench.cli import main; main()", "--endpoint", url, *arguments]
         self._process = subprocess.Popen(
             argv, stdin=child, stdout=child, stderr=child, env=world, start_new_session=True
         )

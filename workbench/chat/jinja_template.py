@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -13,6 +14,8 @@ from workbench.domain.errors import TemplateError
 from workbench.domain.json_values import JsonObject
 
 _NO_VARIABLES: JsonObject = MappingProxyType({})
+_LONG = 200
+"""Turns from which on a conversation is rendered in a thread."""
 _TAG = "~answer goes on here~"
 _PROBE = "~probe~"
 
@@ -56,13 +59,20 @@ class ChatRenderer:
 
         Raises TemplateError where the template is broken, hostile, or refuses the conversation.
         """
+        # Thousands of turns take a tenth of a second, for which no key must wait.
+        is_long = len(conversation.messages) > _LONG
         if isinstance(template, BuiltinTemplate):
+            if is_long:
+                return await asyncio.to_thread(template.render, conversation)
             return template.render(conversation)
         prompt = await self._prompt(template, conversation)
         stop = await self._stop_sequences(template)
         known = {template.bos, template.eos, *template.stop, *template.specials}
         known |= likely_specials(template.source, prompt)
-        specials = find_specials(prompt, conversation, known)
+        if is_long:
+            specials = await asyncio.to_thread(find_specials, prompt, conversation, known)
+        else:
+            specials = find_specials(prompt, conversation, known)
         # Some models open every turn with the token that their tokenizer calls the beginning of the text.
         writes_bos = "bos_token" in template.source and prompt.startswith(template.bos)
         return Rendered(prompt, stop, specials, template.bos if writes_bos else "")

@@ -1,0 +1,95 @@
+"""A conversation of 2,000 turns: key to screen while the next one is typed, and how long it takes to open."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+from tests.bench.figure import Figure, percentile
+from tests.bench.terminal import Terminal, server
+from workbench.domain.choice import Alternative, Piece
+from workbench.domain.prompt import TextPrompt
+from workbench.domain.request import Request
+from workbench.domain.run import Outcome, Run
+from workbench.domain.session import Session
+from workbench.domain.turns import Chat, Turn, Turns
+from workbench.storage.session_store import SessionStore
+
+_TURNS = 2_000
+_ANSWER = 40
+"""Tokens of each answer."""
+_KEYS = [chr(code) for code in range(0x100, 0x1F0) if chr(code).isalpha()][:200]
+"""Letters that stand nowhere else on the screen, nor in what moves its cursor."""
+_F12, _EXACT_PROMPT = "\x1b[24~", "\x05"
+
+
+def conversation(path: Path, turns: int) -> None:
+    """Write a session with a conversation of so many turns, every answer a run with alternatives."""
+    session = Session(title="long talk", chat=Chat(template="chatml"))
+    talk = Turns()
+    for number in range(turns // 2):
+        run = Run(Request(TextPrompt(f"question {number}")), "bench", outcome=Outcome.COMPLETE, total=1.0)
+        for place in range(_ANSWER):
+            others = [Alternative(f" word{place + other}", -0.3 - other) for other in range(5)]
+            run.choice(0).append(Piece(others[0].text, others[0].logprob, others), place / 80)
+        said = Turn("user", f"This is question {number}: what comes next?", parent=talk.last)
+        talk = talk.with_turn(said)
+        talk = talk.with_turn(Turn("assistant", run.choice(0).text, run=run.id, parent=said.id))
+        session.runs.append(run)
+    session.chat = Chat(talk, template="chatml")
+    store = SessionStore.create(path, session)
+    store.save()
+    store.close()
+
+
+def _typed(terminal: Terminal, keys: list[str]) -> list[float]:
+    """Milliseconds from each key to its letter on the screen."""
+    taken: list[float] = []
+    for key in keys:
+        terminal.press(key)
+        taken.append(terminal.read_until(key) * 1e3)
+        terminal.count(0.05)
+    return taken
+
+
+def _measure(folder: Path, turns: int) -> tuple[float, list[float], list[float]]:
+    path = folder / f"talk-{turns}.toml"
+    conversation(path, turns)
+    with server(1, 1) as url:
+        terminal = Terminal(url, folder, str(path))
+        try:
+            terminal.read_until("temperature")
+            terminal.read_until("long talk")
+            terminal.count(2)
+            began = time.perf_counter()
+            terminal.press(_F12)
+            terminal.read_until("Say")
+            opened = time.perf_counter() - began
+            terminal.count(2)
+            alone = _typed(terminal, _KEYS)
+            terminal.press(_EXACT_PROMPT)
+            terminal.read_until("exact prompt")
+            terminal.count(2)
+            return opened, alone, _typed(terminal, _KEYS[::-1])
+        finally:
+            terminal.close()
+
+
+def figures() -> list[Figure]:
+    """Key to screen with 2,000 turns above, alone and with the exact prompt shown, and the opening.
+
+    Each beside the same with two turns: what those take as well, the machine takes and not the turns.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        opened, *typed = _measure(Path(folder), _TURNS)
+        opened_few, *typed_few = _measure(Path(folder), 2)
+    few = {"2 turns": opened_few * 1e3}
+    rows = [Figure("chat: opening 2,000 turns", opened * 1e3, "ms", "≤ 1,000 ms", opened <= 1, few)]
+    for words, taken, few_taken in zip(("", ", exact prompt shown"), typed, typed_few, strict=True):
+        for name, share, goal in (("p50", 0.5, 25), ("p99", 0.99, 50)):
+            value = percentile(taken, share)
+            few = {"2 turns": percentile(few_taken, share)}
+            title = f"chat: key to screen under 2,000 turns{words}, {name}"
+            rows.append(Figure(title, value, "ms", f"≤ {goal} ms", value <= goal, few))
+    return rows
