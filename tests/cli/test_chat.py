@@ -10,6 +10,7 @@ import pytest
 from tests.cli.test_run import workbench
 from tests.client.loopback import DONE, JSON, answering, event, in_turn, serving
 from workbench.cli.chat import fill_prompt, read_variables
+from workbench.cli.sessions import read_session
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt, TextsPrompt, TokensPrompt
 
@@ -26,7 +27,7 @@ def conversation(folder: Path) -> str:
 async def test_a_conversation_becomes_its_templates_prompt_with_its_stop_sequences(tmp_path: Path) -> None:
     async with serving(ANSWER) as server:
         done = await workbench(
-            *("run", "--chat", conversation(tmp_path), "--template", "chatml", "--set", "how=brief"),
+            *("run", "--chat", conversation(tmp_path), "--template", "chatml", "--var", "how=brief"),
             *("--endpoint", server.base_url),
         )
     assert done.status == 0
@@ -78,3 +79,53 @@ def test_a_variable_without_a_value_is_named_once_any_is_given() -> None:
         fill_prompt(TextPrompt("{{a}} {{c}}"), {"a": "1"})
     with pytest.raises(BadValueError, match="NAME=VALUE"):
         read_variables(["a"])
+
+
+async def test_a_conversation_goes_on_in_its_session_with_its_template_and_variables(tmp_path: Path) -> None:
+    session = str(tmp_path / "s.toml")
+    values = tmp_path / "values.toml"
+    values.write_text('how = "brief"\ncount = 2\n')
+    async with serving(ANSWER) as server:
+        to = ("--session", session, "--endpoint", server.base_url)
+        first = ("--chat", conversation(tmp_path), "--vars", str(values), "--template", "plain")
+        done = await workbench("run", *first, "--prefix", "user=Q: ", "--prefix", r"separator=\n\n", *to)
+        assert done.status == 0, done.err
+        done = await workbench("run", "--say", "And {{count}}?", *to)
+        assert done.status == 0, done.err
+        assert [one.json["prompt"] for one in server.requests] == [
+            "Be brief.\n\nQ: Hi\n\nAssistant:",
+            "Be brief.\n\nQ: Hi\n\nAssistant: x\n\nQ: And 2?\n\nAssistant:",
+        ]
+        done = await workbench("run", "--chat", conversation(tmp_path), *to)
+        assert done.status == 0, done.err
+        done = await workbench("run", "--say", "{{no}}", *to)
+        assert done.status == 1
+        assert "No value for no" in done.err
+    kept = read_session(session).chat
+    assert [turn.text for turn in kept.turns.path()] == ["Hi", "x"]
+    assert sorted(turn.text for turn in kept.turns.all) == ["And {{count}}?", "Hi", "x", "x", "x"]
+
+
+async def test_an_answer_at_the_end_goes_on_and_what_does_not_fit_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "chat.json"
+    turns = ["one " * 30, "A", "two", "Once upon"]
+    roles = ["user", "assistant"] * 2
+    path.write_text(json.dumps([{"role": r, "content": t} for r, t in zip(roles, turns, strict=True)]))
+    async with serving(ANSWER) as server:
+        cut = ("--when-full", "drop-oldest", "--context", "60", "--max-tokens", "16")
+        done = await workbench(
+            "run", "--chat", str(path), "--template", "plain", *cut, "--endpoint", server.base_url
+        )
+        assert done.status == 0, done.err
+        assert server.requests[0].json["prompt"] == "User: two\nAssistant: Once upon"
+
+
+async def test_what_makes_no_conversation_is_refused(tmp_path: Path) -> None:
+    for given in (
+        ["--say", "x"],
+        ["--chat", conversation(tmp_path), "--prompt", "x"],
+        ["--chat", conversation(tmp_path), "--prefix", "no=x"],
+        ["--chat", conversation(tmp_path), "--context", "0"],
+    ):
+        done = await workbench("run", *given, "--endpoint", "http://127.0.0.1:9/v1")
+        assert done.status == 2, given

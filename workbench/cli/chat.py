@@ -4,36 +4,71 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from workbench.domain.conversation import Conversation, Message, conversation_from_json
+from workbench.domain.conversation import (
+    Conversation,
+    Prefixes,
+    Role,
+    WhenFull,
+    conversation_from_json,
+)
+from workbench.domain.display import unescaped
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt
+from workbench.domain.run import Run
+from workbench.domain.turns import Chat, Turn
 from workbench.domain.variables import fill
+from workbench.runner.conversing import Asked, continuing
+from workbench.storage.variable_files import load_variables
+
+_PREFIXES = ("user", "assistant", "system", "separator")
 
 
 def add_chat_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that give a conversation, its template and variables."""
+    """Add the options that give a conversation, its template, its context and variables."""
     group = parser.add_argument_group("conversation")
     group.add_argument(
         "--chat",
         metavar="FILE",
-        help='turns as JSON: [{"role": "user", "content": "…"}, …]; answers the last',
+        help='turns as JSON: [{"role": "user", "content": "…"}, …]; answers the last one, or goes on with it '
+        "where it is an answer",
+    )
+    group.add_argument(
+        "--say", metavar="TEXT", help="the next turn of the conversation, of --chat or else of --session"
     )
     group.add_argument(
         "--template",
-        default="",
         metavar="NAME|FILE",
-        help="chatml, llama3, mistral, gemma, alpaca, vicuna, plain, or a chat template's file; "
-        "without it the endpoint's own",
+        help="chatml, llama3, mistral, gemma, alpaca, vicuna, plain, or a chat template's file (FILE:NAME of "
+        "several); without it the session's, else the endpoint's own",
     )
     group.add_argument(
-        "--set",
+        "--prefix",
+        action="append",
+        default=[],
+        metavar="ROLE=TEXT",
+        help="before the turns of user, assistant or system under the plain template, or the separator "
+        "between turns; \\n is a line's end",
+    )
+    group.add_argument(
+        "--when-full",
+        choices=[rule.value.replace(" ", "-") for rule in WhenFull],
+        help="what to leave out where the prompt outgrows the context",
+    )
+    group.add_argument(
+        "--context", type=int, metavar="N", help="tokens that prompt and answer may take together"
+    )
+    group.add_argument(
+        "--var",
         action="append",
         default=[],
         metavar="NAME=VALUE",
         help="fill {{NAME}} in prompts; repeatable",
     )
+    group.add_argument("--vars", metavar="FILE", help="values of variables in TOML or JSON")
 
 
 def read_conversation(name: str) -> Conversation:
@@ -46,15 +81,63 @@ def read_conversation(name: str) -> Conversation:
         raise BadValueError(f"--chat {name}: is no JSON: {error}", field="chat") from None
 
 
-def read_variables(pairs: list[str]) -> dict[str, str]:
-    """The variables' values. Raises BadValueError for what is not NAME=VALUE."""
-    values: dict[str, str] = {}
+def read_variables(pairs: list[str], file: str | None = None) -> dict[str, str]:
+    """The variables' values, a file's first. Raises StorageError, or BadValueError for no NAME=VALUE."""
+    values = dict(load_variables(Path(file).expanduser())) if file else {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not name or not equals:
-            raise BadValueError(f"--set {pair}: is not NAME=VALUE", field="set")
+            raise BadValueError(f"--var {pair}: is not NAME=VALUE", field="var")
         values[name] = value
     return values
+
+
+def is_chat(arguments: argparse.Namespace) -> bool:
+    """Whether the options ask for an answer to a conversation."""
+    return bool(arguments.chat) or arguments.say is not None
+
+
+def read_chat(arguments: argparse.Namespace, kept: Chat) -> Chat:
+    """The conversation that the options give, on top of the one that the session has kept.
+
+    Raises BadValueError naming the option or turn at fault.
+    """
+    chat = replace(
+        kept,
+        template=kept.template if arguments.template is None else arguments.template,
+        prefixes=_prefixes(arguments.prefix, kept.prefixes),
+        context=arguments.context if arguments.context is not None else kept.context,
+    )
+    if arguments.context is not None and arguments.context < 1:
+        raise BadValueError("--context must be at least 1", field="context")
+    if arguments.when_full:
+        chat = replace(chat, when_full=WhenFull(arguments.when_full.replace("-", " ")))
+    if arguments.chat:
+        conversation = read_conversation(arguments.chat)
+        system = chat.system if conversation.system is None else conversation.system
+        chat = replace(chat, system=system, turns=chat.turns.saying(conversation.messages))
+    if arguments.say is not None:
+        turn = Turn(Role.USER, arguments.say, parent=chat.turns.last)
+        chat = replace(chat, turns=chat.turns.with_turn(turn))
+    return chat
+
+
+def what_is_asked(chat: Chat, arguments: argparse.Namespace, runs: Sequence[Run]) -> Asked:
+    """What an answer is asked of: the last turn, or its going on where it is an answer already."""
+    path = chat.turns.path()
+    if path and path[-1].role == Role.ASSISTANT:
+        return continuing(path, next((run for run in runs if run.id == path[-1].run), None))
+    prefill = read_conversation(arguments.chat).prefill if arguments.chat else ""
+    return Asked(path, prefill)
+
+
+def _prefixes(pairs: list[str], prefixes: Prefixes) -> Prefixes:
+    for pair in pairs:
+        role, equals, text = pair.partition("=")
+        if not equals or role not in _PREFIXES:
+            raise BadValueError(f"--prefix {pair}: is not ROLE=TEXT", f"Roles are {', '.join(_PREFIXES)}.")
+        prefixes = replace(prefixes, **{role: unescaped(text)})
+    return prefixes
 
 
 def fill_prompt(prompt: Prompt, values: dict[str, str]) -> Prompt:
@@ -68,15 +151,6 @@ def fill_prompt(prompt: Prompt, values: dict[str, str]) -> Prompt:
             return prompt
 
 
-def fill_conversation(conversation: Conversation, values: dict[str, str]) -> Conversation:
-    """A conversation with the variables of all its turns filled in."""
-    return Conversation(
-        tuple(Message(message.role, _filled(message.text, values)) for message in conversation.messages),
-        None if conversation.system is None else _filled(conversation.system, values),
-        _filled(conversation.prefill, values),
-    )
-
-
 def _filled(text: str, values: dict[str, str]) -> str:
     """Raises BadValueError naming variables without a value, once any value is given."""
     if not values:
@@ -84,5 +158,5 @@ def _filled(text: str, values: dict[str, str]) -> str:
     filled = fill(text, values)
     if filled.unknown:
         names = ", ".join(filled.unknown)
-        raise BadValueError(f"no value for {names}", hint="Give one with --set NAME=VALUE.", field="set")
+        raise BadValueError(f"no value for {names}", hint="Give one with --var NAME=VALUE.", field="var")
     return filled.text

@@ -9,8 +9,8 @@ import signal
 import sys
 from collections.abc import Coroutine, MutableMapping
 from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
 
-from workbench.chat.jinja_template import ChatRenderer
 from workbench.cli.arguments import (
     add_endpoint_options,
     add_parameter_options,
@@ -21,31 +21,30 @@ from workbench.cli.arguments import (
 )
 from workbench.cli.chat import (
     add_chat_options,
-    fill_conversation,
     fill_prompt,
-    read_conversation,
+    is_chat,
+    read_chat,
     read_variables,
+    what_is_asked,
 )
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import Printer, print_failure, print_json, run_to_json
 from workbench.cli.sessions import open_for_writing
 from workbench.client.client import Client
-from workbench.domain.conversation import Conversation
 from workbench.domain.display import visible
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError
-from workbench.domain.prompt import Prompt, TextPrompt, count_prompts
+from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
-from workbench.domain.splitting import Split
-from workbench.runner.chatting import chat_request, find_template
+from workbench.domain.session import Session
+from workbench.runner.conversing import Asked, answered, begin_answer
 from workbench.runner.keeping import keep
 from workbench.runner.launch import launch
 from workbench.runner.local_server import LocalServer
-from workbench.runner.splitting import Habits, offer_split
+from workbench.runner.prompting import Prompter
 from workbench.storage.endpoints import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
-from workbench.storage.probes import load_probe
 from workbench.storage.session_store import SessionStore
 
 
@@ -71,54 +70,48 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     environment = dict(os.environ)
     try:
         endpoint = find_endpoint(arguments)
-        conversation, prompt = _read_input(arguments)
+        variables = read_variables(arguments.var, arguments.vars)
+        prompt = TextPrompt("") if is_chat(arguments) else fill_prompt(read_prompt(arguments), variables)
+        _refuse_mixed_prompts(arguments)
     except BadValueError as problem:
         parser.error(f"{problem.title}. {problem.hint}".strip())
-    # Asked for one by one, any number of choices is within an endpoint's limit.
-    limits = {name: one for name, one in endpoint.limits.items() if name != "n" or not arguments.split}
-    parameters, problems = read_parameters(arguments, limits, endpoint.lenient)
+    parameters, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
     if problems:
         parser.print_usage(sys.stderr)
         for wrong in problems:
-            print(f"{parser.prog}: error: {explain(wrong, limits)}", file=sys.stderr)
+            print(f"{parser.prog}: error: {explain(wrong, endpoint.limits)}", file=sys.stderr)
         return ExitStatus.BAD_ARGUMENTS
-    if arguments.split and parameters.number("best_of", 1) > 1:
-        parser.error("--split: candidates of best_of are ranked within one request, so it is not split")
     request = Request(prompt, arguments.model or endpoint.model, parameters)
-    one = Run(request, endpoint.name, split=_split(request, endpoint, wanted=arguments.split))
     with open_for_writing(arguments.session) as store:
-        interrupted = asyncio.run(
-            _complete(one, endpoint, environment, store, conversation=conversation, arguments=arguments)
-        )
+        if is_chat(arguments):
+            session = store.session if store is not None else Session()
+            session.variables = {**session.variables, **variables}
+            try:
+                session.chat = read_chat(arguments, session.chat)
+            except BadValueError as problem:
+                parser.error(f"{problem.title}. {problem.hint}".strip())
+            talk = _Talk(session, what_is_asked(session.chat, arguments, session.runs), request)
+            one = asyncio.run(_converse(talk, endpoint, environment, store, quiet=arguments.json))
+        else:
+            one = Run(request, endpoint.name)
+            asyncio.run(_complete(one, endpoint, environment, store, quiet=arguments.json))
     if arguments.json:
         print_json(run_to_json(one))
     if one.error is not None:
         print_failure(one.error)
-    if interrupted:
+    if one.outcome is Outcome.STOPPED:
         return ExitStatus.INTERRUPTED
     return ExitStatus.OK if one.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED) else ExitStatus.FAILED
 
 
-def _split(request: Request, endpoint: Endpoint, *, wanted: bool) -> Split | None:
-    """What gets a request of its own where that is wanted; where it would help and is not, that is said."""
-    if wanted:
-        several = count_prompts(request.prompt) > 1, request.parameters.number("n", 1) > 1
-        return Split(*several) or None
-    if request.choices > 1:
-        habits = Habits(load_probe(Folders.default(os.environ), endpoint.name))
-        if (offer := offer_split(endpoint, request, habits)) is not None:
-            words = f"{endpoint.name} may not answer this in one request: {offer.reason}"
-            print(f"workbench: {visible(words)}; --split sends {offer.requests} instead", file=sys.stderr)
-    return None
-
-
-def _read_input(arguments: argparse.Namespace) -> tuple[Conversation | None, Prompt]:
-    values = read_variables(arguments.set)
-    if not arguments.chat:
-        return None, fill_prompt(read_prompt(arguments), values)
-    if arguments.prompt or arguments.prompt_file or arguments.prompt_ids:
-        raise BadValueError("--chat gives the prompt; it cannot be mixed with other prompts", field="prompt")
-    return fill_conversation(read_conversation(arguments.chat), values), TextPrompt("")
+def _refuse_mixed_prompts(arguments: argparse.Namespace) -> None:
+    """Raises BadValueError where a conversation and other prompts are given."""
+    if is_chat(arguments) and (arguments.prompt or arguments.prompt_file or arguments.prompt_ids):
+        raise BadValueError(
+            "--chat and --say give the prompt; they cannot be mixed with other prompts", field="prompt"
+        )
+    if arguments.say is not None and not (arguments.chat or arguments.session):
+        raise BadValueError("--say needs a conversation to go on with", hint="Name --session or --chat.")
 
 
 def find_endpoint(arguments: argparse.Namespace) -> Endpoint:
@@ -127,26 +120,57 @@ def find_endpoint(arguments: argparse.Namespace) -> Endpoint:
     return endpoint_for(arguments.endpoint or LOCAL, arguments.api_key_env, loaded)
 
 
+@dataclass(frozen=True, slots=True)
+class _Talk:
+    """A session's conversation, what is asked of it, and what is sent but for the prompt."""
+
+    session: Session
+    asked: Asked
+    draft: Request
+
+
 async def _complete(
     one: Run,
     endpoint: Endpoint,
     environment: MutableMapping[str, str],
     store: SessionStore | None,
     *,
-    conversation: Conversation | None,
-    arguments: argparse.Namespace,
-) -> bool:
-    """Send the request and print what comes; True where Ctrl+C stopped it."""
+    quiet: bool,
+) -> None:
+    """Send the request and print what comes, until its end or Ctrl+C."""
     server, client = LocalServer(environment), Client(environment)
     try:
-        if conversation is not None:
-            ready = await server.ensure(endpoint) if endpoint.name == LOCAL else endpoint
-            template = await find_template(arguments.template, client, ready)
-            asked = one.request
-            async with aclosing(ChatRenderer()) as renderer:
-                chat = await chat_request(renderer, conversation, template, asked.model, asked.parameters)
-            one.request = chat.request
-        return await _follow(one, launch(client, server, endpoint, one, _tell), store, quiet=arguments.json)
+        await _follow(one, launch(client, server, endpoint, one, _tell), store, quiet=quiet)
+    finally:
+        await client.aclose()
+        await server.aclose()
+
+
+async def _converse(
+    talk: _Talk,
+    endpoint: Endpoint,
+    environment: MutableMapping[str, str],
+    store: SessionStore | None,
+    *,
+    quiet: bool,
+) -> Run:
+    """Answer a conversation and keep the answer as its turn; returns its run."""
+    session, place = talk.session, (endpoint, talk.draft)
+    server, client = LocalServer(environment), Client(environment)
+    try:
+        async with aclosing(Prompter(lambda: client, server)) as prompter:
+            begun = await begin_answer(prompter, session.chat, talk.asked, session.variables, place)
+        for note in begun.made.notes:
+            _tell(note)
+        turns = session.chat.turns.ending_with(begun.turn.parent).with_turn(begun.turn)
+        session.chat = replace(session.chat, turns=turns)
+        if store is not None:
+            store.save_head()
+        await _follow(begun.run, launch(client, server, endpoint, begun.run, _tell), store, quiet=quiet)
+        session.chat = answered(session.chat, begun.run)
+        if store is not None:
+            store.save_head()
+        return begun.run
     finally:
         await client.aclose()
         await server.aclose()
@@ -154,7 +178,7 @@ async def _complete(
 
 async def _follow(
     one: Run, launching: Coroutine[None, None, None], store: SessionStore | None, *, quiet: bool
-) -> bool:
+) -> None:
     task = asyncio.create_task(launching)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -180,7 +204,6 @@ async def _follow(
             await keeping
     if printer is not None:
         printer.finish()
-    return one.outcome is Outcome.STOPPED
 
 
 def _tell(status: str) -> None:

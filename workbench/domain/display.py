@@ -58,3 +58,23 @@ def one_line(text: str, limit: int = 300) -> str:
 def show_bytes(raw: bytes) -> str:
     """Bytes that are no text, as `\\xe2\\x80`."""
     return "".join(f"\\x{byte:02x}" for byte in raw)
+
+
+_ESCAPES = {"\\": "\\", "n": "\n", "t": "\t"}
+
+
+def escaped(text: str) -> str:
+    """A text on one line, in which `\\n` is a line's end."""
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
+
+
+def unescaped(text: str) -> str:
+    """The text that `escaped` made a line of; a backslash before anything else stays."""
+    parts: list[str] = []
+    characters = iter(text)
+    for character in characters:
+        if character == "\\" and (after := next(characters, "")) is not None:
+            parts.append(_ESCAPES.get(after, character + after))
+        else:
+            parts.append(character)
+    return "".join(parts)

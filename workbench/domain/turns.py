@@ -96,6 +96,25 @@ class Turns:
         """The same with turns put back, and the path that ends with `last`."""
         return Turns((*self.all, *turns), last)
 
+    def saying(self, messages: Sequence[Message]) -> Turns:
+        """The path that says just this: through turns that are there, as far as they go, and new ones."""
+        turns = self.ending_with("")
+        for message in messages:
+            there = next(
+                (
+                    one
+                    for one in turns.all
+                    if one.parent == turns.last and (one.role, one.text) == (message.role, message.text)
+                ),
+                None,
+            )
+            turns = (
+                turns.ending_with(there.id)
+                if there is not None
+                else turns.with_turn(Turn(message.role, message.text, parent=turns.last))
+            )
+        return turns
+
     def merged(self, theirs: Turns) -> Turns:
         """These turns and those that another window kept; the path stays this one's where it has any."""
         turns = {turn.id: turn for turn in (*theirs.all, *self.all)}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from workbench.chat.jinja_template import ChatRenderer, JinjaTemplate
 from workbench.chat.templates import BuiltinTemplate
 from workbench.client.client import Client
-from workbench.domain.conversation import Conversation, Prefixes
+from workbench.domain.conversation import Conversation, Prefixes, WhenFull
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters
@@ -20,8 +20,12 @@ from workbench.runner.local_server import LocalServer
 class Prompter:
     """Makes requests of conversations, each through its chat's template and within its context."""
 
-    def __init__(self, client: Callable[[], Client], local: LocalServer) -> None:
-        """`client` is asked for when something is first sent, as its imports are slow."""
+    def __init__(self, client: Callable[[], Client], local: LocalServer, *, is_shown: bool = False) -> None:
+        """`client` is asked for when something is first sent, as its imports are slow.
+
+        `is_shown` asks an endpoint for its context also where nothing depends on it but what a person sees.
+        """
+        self._is_shown = is_shown
         self._client = client
         self._local = local
         self._renderer = ChatRenderer()
@@ -66,7 +70,8 @@ class Prompter:
     async def window(self, chat: Chat, ready: Endpoint, name: str, model: str) -> ContextWindow:
         """The context of an endpoint that answers; `name` is the endpoint's own."""
         size = chat.context or ready.context
-        if size is None:
+        is_needed = ready.tokenizer or chat.when_full is not WhenFull.REFUSE or self._is_shown
+        if size is None and is_needed:
             if (name, model) not in self._contexts:
                 self._contexts[name, model] = await self._client().context_size(ready, model)
             size = self._contexts[name, model]

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.conversation import Role
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.request import Request
-from workbench.domain.run import Parent, Run
+from workbench.domain.run import Run
 from workbench.domain.turns import Chat, Turn, Turns
-from workbench.domain.variables import find_variables
 from workbench.runner.branching import branch_at
 from workbench.runner.chatting import ChatRequest, answer_text
+from workbench.runner.conversing import (
+    Answering,
+    Asked,
+    answered,
+    begin_answer,
+    continuing,
+    prompt_of,
+    unfilled,
+)
 from workbench.runner.prompting import Prompter
 from workbench.tui.changes import Change
 from workbench.tui.services import Services
 from workbench.tui.session_keeper import SessionKeeper
-
-
-@dataclass(frozen=True, slots=True)
-class Answering:
-    """A run that is to be sent, and the turn that it will be the answer of."""
-
-    run: Run
-    turn: Turn
-    made: ChatRequest
 
 
 class ChatSession:
@@ -46,7 +45,7 @@ class ChatSession:
         self.preset = ""
         """Name of the preset that the parameters are of, noted with each run."""
         self._keeper = keeper
-        self._prompter = Prompter(lambda: services.client, services.local)
+        self._prompter = Prompter(lambda: services.client, services.local, is_shown=True)
         self._runs: dict[str, Run] = {}
         self._path: tuple[Turn, ...] | None = None
 
@@ -105,27 +104,12 @@ class ChatSession:
         """
         path = self.path if beside is None else self._before(beside)
         path = (*path, Turn(Role.USER, said)) if said else path
-        return await self._request(path, self.prefill, self.draft, sending=False)
+        asked, place = Asked(path, self.prefill), (self.endpoint, self.draft)
+        return await prompt_of(self._prompter, self.chat, asked, self.variables, place, sending=False)
 
-    async def _request(
-        self, path: Sequence[Turn], prefill: str, draft: Request, *, sending: bool
-    ) -> ChatRequest:
-        conversation = self.chat.conversation(path, self.variables, prefill)
-        if sending and self.variables and (names := self.unfilled(path, prefill)):
-            raise BadValueError(
-                f"No value for {', '.join(names)}",
-                "Variables are filled in as soon as one has a value.",
-                "Give it one, or itself in braces to send it as it stands.",
-            )
-        return await self._prompter.request(
-            self.chat, conversation, self.endpoint, draft.model, draft.parameters, sending=sending
-        )
-
-    def unfilled(self, path: Sequence[Turn], prefill: str) -> list[str]:
-        """The variables without a value in what a person wrote of a prompt."""
-        written = [self.chat.system or "", *(turn.text for turn in path if not turn.run)]
-        names = (name for text in (*written, prefill) for name in find_variables(text))
-        return [name for name in dict.fromkeys(names) if name not in self.variables]
+    def unfilled(self, said: str) -> list[str]:
+        """The variables without a value, were something said."""
+        return unfilled(self.chat, Asked((*self.path, Turn(Role.USER, said)), self.prefill), self.variables)
 
     # --- answers -----------------------------------------------------------------------------------------
 
@@ -136,7 +120,7 @@ class ChatSession:
         """
         path = self.path if beside is None else self._before(beside)
         turn = Turn(Role.USER, said, parent=path[-1].id if path else "")
-        answering = await self._answer((*path, turn), self.prefill, None, self.draft)
+        answering = await self._begin(Asked((*path, turn), self.prefill), self.draft)
         self.prefill = ""
         self._change("the turn" if beside is None else "the edited turn", self._with(turn, answering.turn))
         return answering
@@ -148,18 +132,13 @@ class ChatSession:
         if parameters.get("seed") is not None:
             # The pinned seed would only say the same once more.
             parameters = parameters.set("seed", random.getrandbits(31))
-        return await self._answered(
-            path, self.prefill, None, replace(self.draft, parameters=parameters), "the other answer"
-        )
+        draft = replace(self.draft, parameters=parameters)
+        return await self._answer(Asked(path, self.prefill), draft, "the other answer")
 
     async def go_on(self, turn: Turn) -> Answering:
         """Let an answer that was cut go on where it ended, as a branch. Raises what `say` raises."""
-        run = self.run_of(turn)
-        tokens = 0 if run is None else len(run.choice(turn.choice))
-        parent = None if run is None else Parent(run.id, turn.choice, tokens, kind="continue")
-        return await self._answered(
-            self._before(turn), turn.text, parent, self.draft, "the answer that went on"
-        )
+        asked = continuing((*self._before(turn), turn), self.run_of(turn))
+        return await self._answer(asked, self.draft, "the answer that went on")
 
     async def branch(self, turn: Turn, choice: Choice, position: int, alternative: Alternative) -> Answering:
         """Answer anew from a token on, with an alternative in its place. Raises what `say` raises."""
@@ -169,33 +148,23 @@ class ChatSession:
         parent = branch_at(run, choice, position, alternative).parent
         kept = turn.text.removesuffix(answer_text(run, turn.choice))
         begin = kept + "".join(choice.texts(choice.echoed, position)) + alternative.text
-        return await self._answered(self._before(turn), begin, parent, self.draft, "the branch")
+        return await self._answer(Asked(self._before(turn), begin, parent), self.draft, "the branch")
 
-    async def _answered(
-        self, path: Sequence[Turn], prefill: str, parent: Parent | None, draft: Request, label: str
-    ) -> Answering:
-        answering = await self._answer(path, prefill, parent, draft)
+    async def _answer(self, asked: Asked, draft: Request, label: str) -> Answering:
+        answering = await self._begin(asked, draft)
         self._change(label, self._with(answering.turn))
         return answering
 
-    async def _answer(
-        self, path: Sequence[Turn], prefill: str, parent: Parent | None, draft: Request
-    ) -> Answering:
-        if not path:
-            raise BadValueError("There is nothing to answer", hint="Say something first.")
-        made = await self._request(path, prefill, draft, sending=True)
-        run = Run(made.request, self.endpoint.name, turn=path[-1].id, parent=parent, preset=self.preset)
-        for note in made.notes:
-            run.note(note)
-        self._runs[run.id] = run
-        return Answering(run, Turn(Role.ASSISTANT, prefill, run=run.id, parent=path[-1].id), made)
+    async def _begin(self, asked: Asked, draft: Request) -> Answering:
+        place = (self.endpoint, draft)
+        answering = await begin_answer(self._prompter, self.chat, asked, self.variables, place)
+        answering.run.preset = self.preset
+        self._runs[answering.run.id] = answering.run
+        return answering
 
     def ended(self, run: Run) -> None:
         """Keep the text of an answer whose run is over."""
-        turn = next((one for one in self.chat.turns.all if one.run == run.id), None)
-        if turn is not None:
-            whole = replace(turn, text=turn.text + answer_text(run, turn.choice))
-            self._set(replace(self.chat, turns=self.chat.turns.changed(whole)))
+        self._set(answered(self.chat, run))
 
     def _settle_answers(self) -> None:
         """Complete the answers whose runs a crash cut off: the runs were recovered, the turns were not."""

@@ -14,7 +14,8 @@ from workbench.domain.conversation import Role
 from workbench.domain.errors import WorkbenchError
 from workbench.domain.reading import Mode
 from workbench.domain.run import Run
-from workbench.tui.chat_session import Answering, ChatSession
+from workbench.runner.conversing import Answering
+from workbench.tui.chat_session import ChatSession
 from workbench.tui.screens.chat_settings import ChatSettingsScreen
 from workbench.tui.screens.chat_turns import ChatHost
 from workbench.tui.token_styles import TokenStyles

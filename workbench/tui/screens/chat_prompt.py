@@ -89,7 +89,7 @@ class ChatPromptScreen(ChatFrame):
         words = [f"{about}{fitted.tokens:,} tokens"] if fitted is not None else []
         injected = sum(span.injected for span in specials)
         words += [f"{injected} special tokens in turns' own text"] * bool(injected)
-        if names := self.chat.unfilled(self.chat.path, self.composer.text):
+        if names := self.chat.unfilled(self.composer.text):
             words.append(f"no value: {one_line(', '.join(names), 40)}")
         return [*words, *(visible(note) for note in made.notes)]
 

@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from workbench.chat.sources import load_templates
 from workbench.chat.templates import BUILTIN_TEMPLATES, PLAIN
 from workbench.domain.conversation import Prefixes, WhenFull
+from workbench.domain.display import escaped, unescaped
 from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.variables import find_variables
 from workbench.runner.chatting import named_template
@@ -19,7 +20,7 @@ from workbench.tui.screens.chat_turns import ChatTurnsScreen
 from workbench.tui.screens.form import Entry, Form
 from workbench.tui.screens.naming import Naming
 from workbench.tui.screens.popup import Item, Picker
-from workbench.tui.screens.variables import edit_variables, escaped, unescaped
+from workbench.tui.screens.variables import edit_variables
 from workbench.tui.screens.writing import Writing
 
 _OWN = "\0own"

@@ -13,7 +13,8 @@ from workbench.domain.conversation import Role
 from workbench.domain.display import one_line
 from workbench.domain.run import Run
 from workbench.domain.turns import Turn
-from workbench.tui.chat_session import Answering, ChatSession
+from workbench.runner.conversing import Answering
+from workbench.tui.chat_session import ChatSession
 from workbench.tui.screens.chat_prompt import ChatPromptScreen
 from workbench.tui.screens.popup import Item, Picker
 from workbench.tui.screens.replay import ReplayScreen

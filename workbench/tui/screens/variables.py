@@ -7,28 +7,10 @@ from pathlib import Path
 
 from textual.app import App
 
+from workbench.domain.display import escaped, unescaped
 from workbench.domain.errors import BadValueError
 from workbench.storage.variable_files import load_variables
 from workbench.tui.screens.form import Entry, Form
-
-_ESCAPES = {"\\": "\\", "n": "\n", "t": "\t"}
-
-
-def escaped(text: str) -> str:
-    """A text on one line, in which `\\n` is a line's end."""
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
-
-
-def unescaped(text: str) -> str:
-    """The text that `escaped` made a line of; a backslash before anything else stays."""
-    parts: list[str] = []
-    characters = iter(text)
-    for character in characters:
-        if character == "\\" and (after := next(characters, "")) is not None:
-            parts.append(_ESCAPES.get(after, character + after))
-        else:
-            parts.append(character)
-    return "".join(parts)
 
 
 def edit_variables(
