@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, islice
 from math import isnan, nan
 from typing import NamedTuple
 
@@ -312,22 +313,28 @@ class Choice:
         index, place = len(self._words), len(self._alternative_words)
         self._extend_ids(self._ids, columns.ids, index, count)
         self._extend_ids(self._alternative_ids, columns.alternative_ids, place, alternatives)
-        word = self._word
+        self._learn(columns.texts)
+        self._learn(columns.alternative_texts)
+        word = self._known.__getitem__
         self._words.extend(map(word, columns.texts))
-        for text in columns.texts:
-            self._starts.append(self._length)
-            self._length += len(text)
+        ends = array("I", accumulate(map(len, columns.texts), initial=self._length))
+        self._length = ends.pop()
+        self._starts.extend(ends)
         self._logprobs.extend(columns.logprobs)
         self._at.extend(columns.at)
         self._raws.update((index + i, raw) for i, raw in columns.raws.items())
-        end = place
-        for its_count in columns.alternative_counts:
-            end += its_count
-            self._alternative_ends.append(end)
+        self._alternative_ends.extend(islice(accumulate(columns.alternative_counts, initial=place), 1, None))
         self._alternative_words.extend(map(word, columns.alternative_texts))
         self._alternative_logprobs.extend(columns.alternative_logprobs)
         self._alternative_raws.update((place + i, raw) for i, raw in columns.alternative_raws.items())
         self._text = None
+
+    def _learn(self, texts: Iterable[str]) -> None:
+        """Have all texts in the vocabulary, in the order in which they first appear."""
+        known = self._known
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        known.update(zip(new, range(len(known), len(known) + len(new)), strict=True))
+        self._vocabulary += new
 
     @staticmethod
     def _extend_ids(ids: array[int], more: array[int], have: int, count: int) -> None:

@@ -14,7 +14,7 @@ from workbench.domain.session import Draft
 from workbench.storage.atomic import write_atomically
 from workbench.storage.journal import Recovered, read_journal
 from workbench.storage.run_format import run_to_toml
-from workbench.storage.session_file import parse_document, torn_at
+from workbench.storage.session_file import torn_at
 from workbench.storage.sidecars import StoredDraft, read_draft
 
 
@@ -28,6 +28,8 @@ class Found:
     """The session's own draft, as its last owner left it."""
     spare_drafts: tuple[Draft, ...]
     spare_paths: tuple[Path, ...]
+    repaired: bool
+    """Whether the end of the file was cut off."""
     _done: tuple[Path, ...]
 
     def forget(self) -> None:
@@ -37,15 +39,16 @@ class Found:
                 path.unlink()
 
 
-def recover(path: Path, raw: bytes, orphans: list[Path]) -> Found:
+def recover(path: Path, raw: bytes, orphans: list[Path], error: StorageError | None) -> Found:
     """Read the sidecars of windows that are gone, and cut off an append that they did not finish.
 
-    The file must be locked. Raises OSError or StorageError.
+    `error` is why the file is no session as it stands, if it is none. The file must be locked. Raises
+    OSError or StorageError.
     """
     journals = [(one, read_journal(one)) for one in orphans if one.suffix == ".run"]
     recovered = [journal for _, journal in journals if journal is not None]
-    notes = _repair(path, raw, recovered)
-    notes += [_note(one) for one in recovered]
+    repairs = _repair(path, raw, recovered, error)
+    notes = repairs + [_note(one) for one in recovered]
     drafts = [(one, stored) for one in orphans if one.suffix == ".draft" and (stored := read_draft(one))]
     owned = sorted((one for one, stored in drafts if stored.owned), key=lambda one: one.stat().st_mtime_ns)
     stored_by_path: dict[Path, StoredDraft] = dict(drafts)
@@ -60,6 +63,7 @@ def recover(path: Path, raw: bytes, orphans: list[Path]) -> Found:
         stored_by_path[owned[-1]].draft if owned else None,
         tuple(stored_by_path[one].draft for one in spare),
         tuple(spare),
+        bool(repairs),
         (*(one for one, _ in journals), *owned),
     )
 
@@ -70,23 +74,18 @@ def _note(one: Recovered) -> str:
     return f"recovered {what}: {tokens} token{'s'[: tokens != 1]}"
 
 
-def _repair(path: Path, raw: bytes, recovered: list[Recovered]) -> list[str]:
+def _repair(path: Path, raw: bytes, recovered: list[Recovered], error: StorageError | None) -> list[str]:
     for one in recovered:
         if one.offset is not None and one.offset < len(raw):
             tail, whole = raw[one.offset :], run_to_toml(one.run).encode()
             if len(tail) < len(whole) and whole.startswith(tail):
                 os.truncate(path, one.offset)
                 return ["repaired the end of the file, where a run was written in part"]
-    try:
-        parse_document(raw, path)
-    except StorageError as error:
-        end = raw.count(b"\n") + 1
-        mark = torn_at(raw) if error.line is not None and error.line >= end - 1 else None
-        if mark is not None:
-            kept = path.with_name(f"{path.name}.torn-{datetime.now(UTC):%Y%m%d-%H%M%S}")
-            write_atomically(kept, raw[mark:])
-            os.truncate(path, mark)
-            return [
-                f"repaired the end of the file, where a run was written in part; it is kept in {kept.name}"
-            ]
-    return []
+    end = raw.count(b"\n") + 1
+    mark = torn_at(raw) if error is not None and error.line is not None and error.line >= end - 1 else None
+    if mark is None:
+        return []
+    kept = path.with_name(f"{path.name}.torn-{datetime.now(UTC):%Y%m%d-%H%M%S}")
+    write_atomically(kept, raw[mark:])
+    os.truncate(path, mark)
+    return [f"repaired the end of the file, where a run was written in part; it is kept in {kept.name}"]

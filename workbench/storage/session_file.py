@@ -14,6 +14,7 @@ from workbench.domain.run import Run
 from workbench.domain.session import Session
 from workbench.storage.fields import BadField, Fields
 from workbench.storage.journal import write_all
+from workbench.storage.quick_toml import loads
 from workbench.storage.run_format import run_from_table
 from workbench.storage.session_format import session_from_tables
 
@@ -35,7 +36,7 @@ class Contents:
 def parse_document(raw: bytes, path: Path) -> dict[str, object]:
     """The TOML document in some bytes. Raises StorageError naming the line at fault."""
     try:
-        return tomllib.loads(raw.decode())
+        return loads(raw)
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise broken(path, f"line {line} is not UTF-8", line) from None
@@ -45,6 +46,15 @@ def parse_document(raw: bytes, path: Path) -> dict[str, object]:
         raise broken(path, str(error), line) from None
     except RecursionError:
         raise broken(path, "its values are nested too deeply", None) from None
+
+
+def error_in(raw: bytes, path: Path) -> StorageError | None:
+    """Why some bytes are no TOML, naming the line at fault; None where they are."""
+    try:
+        parse_document(raw, path)
+    except StorageError as error:
+        return error
+    return None
 
 
 def parse_session(raw: bytes, path: Path) -> Contents:

@@ -23,7 +23,7 @@ from workbench.storage.known_file import Known, identity, read_from
 from workbench.storage.recovery import recover
 from workbench.storage.run_bytes import with_name, with_run, without_run
 from workbench.storage.run_format import run_to_toml
-from workbench.storage.session_file import append, not_written, parse_runs, parse_session
+from workbench.storage.session_file import append, error_in, not_written, parse_runs, parse_session
 from workbench.storage.session_format import FORMAT, head_to_toml
 from workbench.storage.sidecars import Sidecars, write_draft
 
@@ -34,6 +34,10 @@ def _as_they_are(body: bytes) -> bytes | None:
 
 def _anew(_: bytes) -> bytes | None:
     return None
+
+
+_START = 64
+"""Bytes at the beginning of a file that tell its format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,25 +120,29 @@ class SessionStore:
             return store._open()
 
     def _open(self) -> OpenedSession:
-        raw = self._read()
+        start = self._read(_START)
         try:
             self.owns_draft = self._sidecars.enter()
         except OSError as error:
             why = error.strerror or str(error)
-            return self._opened_read_only(raw, f"read-only: its folder cannot be written ({why})")
-        if self._is_newer(raw):
-            return self._opened_read_only(raw, "read-only: a newer version of the workbench wrote this file")
+            return self._opened_read_only(f"read-only: its folder cannot be written ({why})")
+        if self._is_newer(start):
+            return self._opened_read_only("read-only: a newer version of the workbench wrote this file")
         try:
             with self._storing(), self._sidecars.lock, self._sidecars.orphans() as orphans:
                 return self._recover(orphans)
         except StorageError as error:
-            return self._opened_read_only(raw, str(error))
+            return self._opened_read_only(str(error))
 
     def _recover(self, orphans: list[Path]) -> OpenedSession:
-        found = recover(self.path, self._read(), orphans)
-        opened = self._opened(self._read(), found.notes)
+        raw = self._read()
+        opened = self._opened(raw)
+        found = recover(self.path, raw, orphans, opened.error)
+        if found.repaired:
+            opened = self._opened(self._read())
         if opened.error is not None:
-            return opened
+            self._leave_alone()
+            return replace(opened, notes=found.notes)
         for run in found.runs:
             if run.id not in self._stored:
                 self._keep(run)
@@ -152,9 +160,10 @@ class SessionStore:
             notes.append(str(error))
         return replace(opened, notes=tuple(notes), spare_drafts=found.spare_drafts)
 
-    def _read(self) -> bytes:
+    def _read(self, size: int = -1) -> bytes:
         try:
-            return self.path.read_bytes()
+            with self.path.open("rb") as file:
+                return file.read(size)
         except OSError as error:
             raise StorageError(
                 f"{self.path.name} cannot be read",
@@ -163,29 +172,30 @@ class SessionStore:
                 path=str(self.path),
             ) from None
 
-    def _opened_read_only(self, raw: bytes, note: str) -> OpenedSession:
+    def _opened_read_only(self, note: str) -> OpenedSession:
+        self._leave_alone()
+        return replace(self._opened(self._read()), notes=(note,), read_only=True)
+
+    def _leave_alone(self) -> None:
         self._sidecars.leave()
         self.read_only = True
-        return self._opened(raw, (note,))
 
     def _is_newer(self, raw: bytes) -> bool:
         # The format stands first, so that a file of a newer one need not be understood.
         found = re.match(rb"format\s*=\s*(\d+)", raw)
         return found is not None and int(found[1]) > FORMAT
 
-    def _opened(self, raw: bytes, notes: tuple[str, ...]) -> OpenedSession:
+    def _opened(self, raw: bytes) -> OpenedSession:
         try:
             contents = parse_session(raw, self.path)
         except StorageError as error:
-            self.read_only = True
-            self._sidecars.leave()
             text = raw.decode(errors="replace")
-            return OpenedSession(self, self.session, notes, True, error, text)
+            return OpenedSession(self, self.session, read_only=True, error=error, text=text)
         self.session = contents.session
         self._stored = {run.id for run in self.session.runs}
         self._known = Known.of(self.path, raw, contents.head, self.session.draft)
         self._draft_found = self.session.draft
-        return OpenedSession(self, self.session, notes, self.read_only)
+        return OpenedSession(self, self.session)
 
     @contextmanager
     def _storing(self) -> Iterator[None]:
@@ -437,7 +447,8 @@ class SessionStore:
             journals = [one for one in orphans if one.suffix == ".run"]
             if not journals:
                 return self._read_news()
-            found = recover(self.path, self.path.read_bytes(), journals)
+            raw = self.path.read_bytes()
+            found = recover(self.path, raw, journals, error_in(raw, self.path))
             news = self._read_news()
             have = {run.id for run in self.session.runs}
             for run in found.runs:
