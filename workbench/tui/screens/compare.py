@@ -31,8 +31,10 @@ from workbench.tui.widgets.token_view import TokenView
 from workbench.tui.widgets.transcript_view import TranscriptView
 
 _FRAMES_A_SECOND = 30
-_FIGURES_EVERY = 6
-"""Frames between two looks at figures and agreement."""
+_A_FRAME = 3
+"""Columns that are drawn in one frame: neighbours, as everything between what changed is drawn with it."""
+_WORDS_EVERY = 6
+"""Frames between two looks at the lines above and below the columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ class CompareScreen(Screen[Adopted | None]):
         self._timer: Timer | None = None
         self._frames = 0
         self._following: dict[TranscriptView, bool] = {}
-        self._shown = ""
+        self._told: dict[Static, Content] = {}
 
     def compose(self) -> ComposeResult:
         begin_at_size(self, self.app.size)
@@ -128,33 +130,55 @@ class CompareScreen(Screen[Adopted | None]):
     # --- frames ------------------------------------------------------------------------------------------
 
     def _frame(self) -> None:
-        for column in self._columns:
-            column.pull()
         running = self._comparison.is_running
-        if self._frames % _FIGURES_EVERY == 0 or not running:
+        if not running:
+            for column in self._columns:
+                column.pull()
             self._show()
+            if self._timer is not None:
+                self._timer.pause()
+            return
+        turn, group = divmod(self._frames, -(-len(self._columns) // _A_FRAME))
+        places = range(len(self._columns))[group * _A_FRAME : (group + 1) * _A_FRAME]
+        for place in places:
+            self._columns[place].pull()
+        self._show_figures(places[turn % len(places)])
+        if self._frames % _WORDS_EVERY == 0:
+            self._show_words()
         self._frames += 1
-        if not running and self._timer is not None:
-            self._timer.pause()
 
     def _show(self) -> None:
         """Show everything that is not the text itself."""
+        self._show_figures(*range(len(self._columns)))
+        self._show_words()
+
+    def _show_figures(self, *places: int) -> None:
+        """Show what stands around the text of some columns."""
         shared, divergence = self._comparison.agreement()
         position = self._position()
         parts = divergence is not None and divergence.position == position
-        for place, (column, title) in enumerate(zip(self._columns, self._comparison.titles, strict=True)):
-            column.show_state(title, self._comparison.state(place))
+        titles = self._comparison.titles
+        for place in places:
+            column = self._columns[place]
+            column.show_state(titles[place], self._comparison.state(place))
             column.show_agreement(shared if len(self._columns) > 1 else 0, divergence)
             column.show_token(position, parts=parts)
+
+    def _show_words(self) -> None:
+        """Show what stands above and below the columns."""
         self._show_about()
         self._show_tabs()
         remarks = self._comparison.remarks
         box = self.query_one("#remarks", Static)
         box.display = bool(remarks)
-        told = "\n".join(f"! {remark}" for remark in remarks)
-        if told != self._shown:
-            self._shown = told
-            box.update(Content(told))
+        self._tell(box, Content("\n".join(f"! {remark}" for remark in remarks)), layout=True)
+
+    def _tell(self, line: Static, content: Content, *, layout: bool = False) -> None:
+        """Let a line say something else; drawing it costs as much as a column's rows."""
+        told = self._told.get(line)
+        if told is None or not content.is_same(told):
+            self._told[line] = content
+            line.update(content, layout=layout)
 
     def _position(self) -> int | None:
         """The token whose distributions are shown: the one under the cursor, else where answers part."""
@@ -170,9 +194,8 @@ class CompareScreen(Screen[Adopted | None]):
         end = prompt if len(prompt) <= room else f"…{prompt[-max(room - 1, 0) :]}" if room > 1 else ""
         left = Content.assemble((self.heading, "bold"), f"  {end}  ", (self._seed_note, "$text-muted"))
         gap = max(self.size.width - 2 - left.cell_length - len(summary), 1)
-        self.query_one("#about", Static).update(
-            Content.assemble(left, " " * gap, (summary, "$text-accent")), layout=False
-        )
+        content = Content.assemble(left, " " * gap, (summary, "$text-accent"))
+        self._tell(self.query_one("#about", Static), content)
 
     def _show_tabs(self) -> None:
         parts = []
@@ -180,7 +203,7 @@ class CompareScreen(Screen[Adopted | None]):
             glyph = self._comparison.state(place).glyph
             name = f" {one_line(column.title, 12)} {glyph} "
             parts.append(Content.styled(name, "reverse" if place == self._current else "$text-muted"))
-        self.query_one("#tabs", Static).update(Content("").join(parts), layout=False)
+        self._tell(self.query_one("#tabs", Static), Content("").join(parts))
 
     # --- columns -----------------------------------------------------------------------------------------
 
@@ -236,7 +259,8 @@ class CompareScreen(Screen[Adopted | None]):
 
     @on(TokenView.CursorMoved)
     def _show_cursor(self) -> None:
-        self._show()
+        # While something streams the other columns follow in their turn.
+        self._show_figures(*([self._current] if self._comparison.is_running else range(len(self._columns))))
 
     def action_stop(self) -> None:
         """Stop this column; where it has ended all others; where they have too, leave."""

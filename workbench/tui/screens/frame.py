@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.geometry import Offset
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -82,6 +82,16 @@ class FrameScreen(Screen[None]):
         notice = f"The window is too small: {LEAST_WIDTH}x{LEAST_HEIGHT} is needed. Whatever runs goes on."
         yield Static(Content(notice), id="notice")
         yield Footer(self._commands)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether anything of it can be seen.
+
+        Textual takes a screen for visible under any other one, and then draws that one anew, whole, with
+        every change and every idle moment below it.
+        """
+        top = self.app.screen
+        return super().is_current and (top is self or isinstance(top, ModalScreen))
 
     def on_resize(self, event: events.Resize) -> None:
         """Say so where there is too little room; whatever runs goes on."""
