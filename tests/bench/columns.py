@@ -136,7 +136,9 @@ def ours(url: str) -> tuple[float, float, float]:
 
 def figures() -> list[Figure]:
     """The time from a key to the screen, and the work of a second."""
-    script = "import sys; from tests.bench.columns import ours; print(*ours(sys.argv[1]), file=sys.__stdout__)"
+    script = (
+        "import sys; from tests.bench.columns import ours; print(*ours(sys.argv[1]), file=sys.__stdout__)"
+    )
     command = [sys.executable, "-c", "from tests.bench.columns import serve; serve()"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=_ROOT, text=True)
     try:

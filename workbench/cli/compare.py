@@ -17,12 +17,11 @@ from workbench.cli.arguments import (
     read_prompt,
 )
 from workbench.cli.batch import add_batch_options, batch_status, execute_batch, tell, unanswered
+from workbench.cli.compare_saved import compare_saved
+from workbench.cli.compared import print_compared
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.sessions import open_for_writing
-from workbench.cli.tables import SUMMARY_HEADS, print_table, summary_cells
-from workbench.domain.comparison import distinguishing
-from workbench.domain.display import one_line
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
@@ -30,8 +29,7 @@ from workbench.domain.preset import Preset
 from workbench.domain.prompt import Prompt, TextPrompt, prompt_to_editor, single_prompts
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
-from workbench.domain.summary import summarise
-from workbench.runner.comparison import Column, ignored, overlay, probes_of, remarks
+from workbench.runner.comparison import Column, ignored, overlay, probes_of
 from workbench.runner.resuming import compare_again
 from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
@@ -47,6 +45,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset", action="append", default=[], metavar="NAME", help="a preset to compare; repeat it"
     )
+    parser.add_argument(
+        "--runs",
+        nargs="+",
+        metavar="FILE#RUN",
+        help="compare saved runs instead, by the beginning of their ids or their names; nothing is sent",
+    )
     add_endpoint_options(parser)
     add_parameter_options(parser)
     add_batch_options(parser)
@@ -55,6 +59,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Compare, and print a table or JSON; returns the exit status."""
+    if arguments.runs:
+        try:
+            return compare_saved(arguments.runs, as_json=arguments.json)
+        except BadValueError as problem:
+            parser.error(f"{problem.title}. {problem.hint}")
     folders = Folders.default(os.environ)
     endpoints = load_endpoints(folders)
     try:
@@ -87,7 +96,9 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if arguments.json:
         print_json([_to_json(run) for run in runs])
     else:
-        _print(prompts, columns, runs)
+        for number, prompt in enumerate(prompts):
+            row = runs[number * len(columns) : (number + 1) * len(columns)]
+            print_compared(prompt_to_editor(prompt), "preset", columns, row)
     return batch_status(runs, interrupted)
 
 
@@ -116,30 +127,6 @@ def _column(
         endpoint = endpoint_for(preset.endpoint, arguments.api_key_env, endpoints)
     model = arguments.model or preset.model
     return Column(preset.name, endpoint, model, overlay(preset.parameters, typed), preset.name)
-
-
-def _print(prompts: Sequence[Prompt], columns: Sequence[Column], runs: Sequence[Run]) -> None:
-    titles = distinguishing([column.parameters for column in columns])
-    for number, prompt in enumerate(prompts):
-        row = runs[number * len(columns) : (number + 1) * len(columns)]
-        cells = [
-            [_title(column, title), *_answer(one, column.endpoint)]
-            for column, title, one in zip(columns, titles, row, strict=True)
-        ]
-        print_table(prompt_to_editor(prompt), ["preset", *SUMMARY_HEADS, "text"], cells)
-        tell(remarks(row))
-
-
-def _title(column: Column, differs: Sequence[str]) -> str:
-    return f"{column.title} ({', '.join(differs)})" if differs else column.title
-
-
-def _answer(run: Run, endpoint: Endpoint) -> list[str]:
-    if run.error is not None or not run.choices:
-        told = run.error.title if run.error is not None else str(run.outcome)
-        return ["—"] * len(SUMMARY_HEADS) + [one_line(told, 60)]
-    choice = run.ordered[0]
-    return [*summary_cells(summarise(run, choice, endpoint.prices)), one_line(choice.text, 60)]
 
 
 def _to_json(run: Run) -> JsonValue:

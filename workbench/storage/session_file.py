@@ -155,3 +155,14 @@ def not_written(path: Path, error: OSError) -> StorageError:
         "Everything is still in memory and is tried again; free some space or check the permissions.",
         path=str(path),
     )
+
+
+def read_runs(path: Path) -> list[Run]:
+    """The runs in a session's file as it is, without taking hold of it. Raises StorageError."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise StorageError(
+            f"{path.name} cannot be read", error.strerror or str(error), path=str(path)
+        ) from None
+    return parse_session(raw, path).session.runs

@@ -270,6 +270,13 @@ COMMANDS: tuple[Command, ...] = (
         Where.OUTPUT,
     ),
     Command(
+        "compare_runs",
+        ("v",),
+        "Versus",
+        "Compare saved runs side by side, of this session or another; nothing is sent.",
+        Where.OUTPUT,
+    ),
+    Command(
         "delete_run", ("x", "delete"), "Delete", "Delete the run from the session; u undoes it.", Where.OUTPUT
     ),
     Command(
@@ -366,7 +373,15 @@ COMMANDS: tuple[Command, ...] = (
     Command("-open_session", ("enter",), "Open", "Go on with this session.", Where.SESSIONS, footer=1),
     Command("-rename_session", ("ctrl+r",), "Rename", "Another title.", Where.SESSIONS, footer=2),
     Command("-tag_session", ("ctrl+t",), "Tags", "Other tags.", Where.SESSIONS, footer=6),
-    Command("-duplicate_session", ("ctrl+d",), "Duplicate", "Copy the session.", Where.SESSIONS, footer=5),
+    Command(
+        "-compare_session",
+        ("ctrl+k", "f8"),
+        "Compare",
+        "Compare its runs with those of the open session.",
+        Where.SESSIONS,
+        footer=5,
+    ),
+    Command("-duplicate_session", ("ctrl+d",), "Duplicate", "Copy the session.", Where.SESSIONS, footer=7),
     Command(
         "-delete_session",
         ("ctrl+x",),
@@ -383,7 +398,7 @@ COMMANDS: tuple[Command, ...] = (
         Where.SESSIONS,
         footer=4,
     ),
-    Command("-sessions_help", ("f1",), "Help", "The keys of this screen.", Where.SESSIONS, footer=7),
+    Command("-sessions_help", ("f1",), "Help", "The keys of this screen.", Where.SESSIONS, footer=8),
     Command("-stop_grid", ("escape",), "Stop", "Stop everything, then leave.", Where.GRID, footer=0),
     Command("-open_cell", ("enter",), "Open", "The answers of this cell.", Where.GRID, footer=1),
     Command(

@@ -62,6 +62,12 @@ class DraftScreen(FrameScreen):
         path: Path | None
 
     @dataclass
+    class SessionCompared(Message):
+        """Runs of another session are to be compared with those of the open one."""
+
+        path: Path
+
+    @dataclass
     class SaveFailed(Message):
         """Something could not be written; it is still in memory."""
 
@@ -257,7 +263,11 @@ class DraftScreen(FrameScreen):
             if path is not None:
                 self._open_later(path)
 
-        self.app.push_screen(SessionsScreen(Library(self.services.folders), self.keeper.path), chosen)
+        def compare(path: Path) -> None:
+            self.post_message(self.SessionCompared(path))
+
+        library = Library(self.services.folders)
+        self.app.push_screen(SessionsScreen(library, self.keeper.path, compare), chosen)
 
     def _open_later(self, path: Path) -> None:
         self.run_worker(self.open_session(path), exclusive=True, group="session")

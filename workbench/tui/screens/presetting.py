@@ -177,7 +177,10 @@ class PresetScreen(DraftScreen):
     def adopt(self, adopted: Adopted) -> None:
         """Let the panel go on with a column's parameters, endpoint and model."""
         column = adopted.column
-        if column.endpoint.name != self.endpoint.name:
+        if not column.endpoint.base_url:
+            words = f"There is no endpoint {one_line(column.endpoint.name, 40)} any more."
+            self.notify(words, title="Endpoint", severity="warning", markup=False)
+        elif column.endpoint.name != self.endpoint.name:
             self.use_endpoint(column.endpoint)
         if column.model and column.model != self.model:
             self.use_model(column.model)

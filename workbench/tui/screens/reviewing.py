@@ -17,6 +17,7 @@ from workbench.tui.widgets.output_pane import OutputPane
 
 if TYPE_CHECKING:
     from workbench.tui.screens.compare import Adopted
+    from workbench.tui.screens.comparing_saved import Compared
 
 
 class ReviewScreen(UndoScreen):
@@ -72,6 +73,25 @@ class ReviewScreen(UndoScreen):
                 self.adopt(adopted)
 
         self.app.push_screen(RerunScreen(rerun, self._token_styles), closed)
+
+    @on(OutputPane.CompareAsked)
+    def _compare_runs(self, event: OutputPane.CompareAsked) -> None:
+        from workbench.tui.screens.comparing_saved import compare_runs
+
+        compare_runs(self._saved_runs(), event.run)
+
+    def _saved_runs(self) -> Compared:
+        from workbench.tui.screens.comparing_saved import Compared
+
+        return Compared(
+            self.app, self.services, self._token_styles, self.output.runs, self.keeper.path, self.adopt
+        )
+
+    @on(UndoScreen.SessionCompared)
+    def _compare_session(self, event: UndoScreen.SessionCompared) -> None:
+        from workbench.tui.screens.comparing_saved import compare_with
+
+        compare_with(self._saved_runs(), event.path)
 
     def _endpoint_of(self, run: Run) -> Endpoint:
         if run.endpoint == self.endpoint.name:

@@ -67,6 +67,7 @@ class SessionsScreen(Screen[Path]):
         Binding("ctrl+d", "duplicate", "Duplicate", show=False, priority=True),
         Binding("ctrl+x", "delete", "Delete", show=False, priority=True),
         Binding("ctrl+z", "undelete", "Undo", show=False, priority=True),
+        Binding("f8,ctrl+k", "compare", "Compare", show=False, priority=True),
         Binding("f1", "help", "Help", show=False, priority=True),
         Binding("escape", "close", "Close", show=False, priority=True),
         Binding("ctrl+c", "app.copy_or_stop", "Copy or stop", show=False, priority=True),
@@ -76,11 +77,17 @@ class SessionsScreen(Screen[Path]):
     filter = getters.query_one(Input)
     options = getters.query_one(OptionList)
 
-    def __init__(self, library: Library, current: Path | None) -> None:
-        """`current` is the file of the session that is open, which cannot be deleted."""
+    def __init__(
+        self, library: Library, current: Path | None, on_compare: Callable[[Path], None] | None = None
+    ) -> None:
+        """`current` is the file of the session that is open, which cannot be deleted.
+
+        `on_compare` is told the file whose runs are to be compared with those of the open session.
+        """
         super().__init__()
         self._library = library
         self._current = current
+        self._on_compare = on_compare
         self._wanted = str(current or "")
         """The path of the session to look at once the list is there."""
         self._entries: Sequence[Entry] = ()
@@ -177,6 +184,12 @@ class SessionsScreen(Screen[Path]):
     def action_close(self) -> None:
         """Go back to the session that is open."""
         self.dismiss(None)
+
+    def action_compare(self) -> None:
+        """Go back, and compare runs of this session with those of the open one."""
+        if (listed := self.looked_at) is not None and self._on_compare is not None:
+            self.dismiss(None)
+            self._on_compare(Path(listed.path))
 
     def action_help(self) -> None:
         """Show this screen's keys."""

@@ -92,6 +92,12 @@ class OutputPane(Vertical):
         run: Run
 
     @dataclass
+    class CompareAsked(Message):
+        """Runs that are over are to be compared; `run`, where there is one, is the first of them."""
+
+        run: Run | None
+
+    @dataclass
     class DeletionAsked(Message):
         """A run is to be taken out of the session."""
 
@@ -350,6 +356,11 @@ class OutputPane(Vertical):
         """Ask for the answer's run to be sent again and compared."""
         if (answer := self._answer()) is not None:
             self.post_message(self.RerunAsked(answer[0]))
+
+    def action_compare_runs(self) -> None:
+        """Ask for the answer's run to be compared with others."""
+        answer = self._answer()
+        self.post_message(self.CompareAsked(None if answer is None else answer[0]))
 
     def action_delete_run(self) -> None:
         """Ask for the run with the cursor, else the newest one, to be deleted."""

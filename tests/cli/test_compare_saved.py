@@ -1,0 +1,56 @@
+"""`workbench compare --runs`: runs of session files side by side, without any endpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_sessions import session_file
+from tests.domain.builders import choice_of, piece, run_of
+from workbench.cli import main
+from workbench.domain.run import Run
+
+
+def saying(*texts: str) -> Run:
+    """A run whose tokens each had an alternative."""
+    return run_of(choice_of([piece(text, 0.5, other=0.25) for text in texts]))
+
+
+def test_two_runs_of_two_sessions_are_a_table_and_the_token_in_which_they_part(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = saying(" upon", " a"), saying(" upon", "\x1b[31m the")
+    first, second = (
+        session_file(tmp_path / "a.toml", one),
+        session_file(tmp_path / "b.toml", saying("x"), two),
+    )
+    assert main(["compare", "--runs", f"{first}", f"{second}#{two.id[:8]}"]) == 0
+    printed = capsys.readouterr()
+    assert f"a#{one.id[:8]}" in printed.out and f"b#{two.id[:8]}" in printed.out
+    assert "1 tokens are shared; token 2 differs:" in printed.out
+    assert "' a' 50.0%  of: ' a' 50.0%  'other' 25.0%" in printed.out
+    assert "\x1b" not in printed.out
+    assert "note: the same request: 1/2 equal" in printed.err
+
+
+def test_the_same_run_in_two_sessions_is_identical(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = saying(" upon", " a")
+    files = [session_file(tmp_path / f"{name}.toml", run) for name in "ab"]
+    assert main(["compare", "--json", "--runs", *(f"{file}#{run.id}" for file in files)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["shared_tokens"], told["first_difference"], len(told["runs"])) == (2, None, 2)
+
+
+def test_a_run_that_is_not_there_is_named_and_one_alone_is_no_comparison(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = session_file(tmp_path / "a.toml", saying("x"))
+    assert main(["compare", "--runs", str(file), f"{file}#nobody"]) == 1
+    assert "there is no run 'nobody'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["compare", "--runs", str(file)])
+    assert "at least two runs" in capsys.readouterr().err

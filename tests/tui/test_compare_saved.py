@@ -1,0 +1,92 @@
+"""Saved runs in the compare screen: of the open session and of others, without sending anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.pilot import Pilot
+from textual.widgets import OptionList, Static
+
+from tests.client.loopback import answering
+from tests.domain.builders import choice_of, piece, run_of
+from tests.tui.scripted import answer, until, workbench
+from tests.tui.test_sessions_screen import keep
+from workbench.domain.request import Parameters
+from workbench.domain.run import Run
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.choosing_several import SeveralPicker
+from workbench.tui.screens.compare import CompareScreen
+from workbench.tui.screens.popup import Picker
+from workbench.tui.screens.sessions import SessionsScreen
+from workbench.tui.widgets.compare_column import CompareColumn
+
+
+def saved(*texts: str, temperature: float) -> Run:
+    """A run of the test's endpoint that is over."""
+    made = run_of(choice_of([piece(text, 0.5, other=0.25) for text in texts]))
+    made.request = type(made.request)(made.request.prompt, "", Parameters({"temperature": temperature}))
+    return made
+
+
+def columns(app: WorkbenchApp) -> list[CompareColumn]:
+    """The columns on the screen."""
+    return list(app.screen.query(CompareColumn))
+
+
+def titles(app: WorkbenchApp) -> list[str]:
+    """What the columns are called."""
+    return [str(one.border_title) for one in columns(app)]
+
+
+async def compared(app: WorkbenchApp, pilot: Pilot[int], count: int) -> None:
+    """Wait for the compare screen with that many columns."""
+    await until(pilot, lambda: isinstance(app.screen, CompareScreen) and len(columns(app)) == count)
+    await until(pilot, lambda: all(one.border_title for one in columns(app)))
+
+
+async def test_v_compares_runs_of_the_open_session_and_their_parameters_can_be_adopted() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, loopback):
+        app.main.output.add([saved(" a", " b", temperature=0.1), saved(" a", " c", temperature=0.9)])
+        await pilot.press("f4", "v")
+        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await pilot.press("enter")
+        await compared(app, pilot, 2)
+        assert titles(app) == ["run 1 · temperature 0.1", "run 2 · temperature 0.9"]
+        assert all(one.view.sections[0].marked == 1 for one in columns(app))
+        assert "nothing is sent" in str(app.screen.query_one("#about", Static).render())
+        await pilot.press("tab", "a")
+        await until(pilot, lambda: app.screen is app.main)
+        assert app.main.parameters.parameters.get("temperature") == 0.9
+        assert app.main.endpoint.name == loopback.base_url
+        assert not loopback.requests
+
+
+async def test_a_run_of_another_session_is_compared_with_one_of_this() -> None:
+    path = keep("elsewhere", " b")
+    async with workbench(answering(answer(" in"))) as (app, pilot, loopback):
+        app.main.output.add([saved(" a", temperature=0.1)])
+        await pilot.press("f4", "v")
+        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        app.screen.query_one(OptionList).highlighted = 0
+        await pilot.press("space", "enter")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 1)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await pilot.press("space", "enter")
+        await compared(app, pilot, 2)
+        assert titles(app)[0].startswith("run 1") and titles(app)[1].startswith(f"{path.stem} 1")
+        assert not loopback.requests
+
+
+async def test_from_the_sessions_screen_runs_of_both_sessions_are_offered(tmp_path: Path) -> None:
+    keep("elsewhere", " b")
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        app.main.output.add([saved(" a", temperature=0.1)])
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and len(app.screen.shown) == 1)
+        await pilot.press("ctrl+k")
+        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await pilot.press("space", "down", "space", "enter")
+        await compared(app, pilot, 2)
+        assert {one.choice.text for one in columns(app) if one.choice} == {" a", " b"}
