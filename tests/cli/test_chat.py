@@ -9,10 +9,9 @@ import pytest
 
 from tests.cli.test_run import workbench
 from tests.client.loopback import DONE, JSON, answering, event, in_turn, serving
-from workbench.cli.chat import fill_prompt, read_variables
+from workbench.cli.chat import read_variables
 from workbench.cli.sessions import read_session
 from workbench.domain.errors import BadValueError
-from workbench.domain.prompt import TextPrompt, TextsPrompt, TokensPrompt
 
 ANSWER = answering(event("x", finish_reason="stop") + DONE)
 TURNS = [{"role": "system", "content": "Be {{how}}."}, {"role": "user", "content": "Hi"}]
@@ -66,17 +65,8 @@ async def test_a_broken_conversation_is_named(tmp_path: Path) -> None:
     assert "turn 1" in done.err
 
 
-def test_variables_fill_every_text_and_leave_token_ids_alone() -> None:
-    values = read_variables(["a=1=2", "b="])
-    assert fill_prompt(TextPrompt("{{a}}-{{b}}"), values) == TextPrompt("1=2-")
-    assert fill_prompt(TextsPrompt(("{{a}}", "x")), values) == TextsPrompt(("1=2", "x"))
-    assert fill_prompt(TokensPrompt((1,)), values) == TokensPrompt((1,))
-
-
-def test_a_variable_without_a_value_is_named_once_any_is_given() -> None:
-    assert fill_prompt(TextPrompt("{{a}}"), {}) == TextPrompt("{{a}}")
-    with pytest.raises(BadValueError, match="no value for c"):
-        fill_prompt(TextPrompt("{{a}} {{c}}"), {"a": "1"})
+def test_what_is_no_variable_is_named() -> None:
+    assert read_variables(["a=1=2", "b="]) == {"a": "1=2", "b": ""}
     with pytest.raises(BadValueError, match="NAME=VALUE"):
         read_variables(["a"])
 

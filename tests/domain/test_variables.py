@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.variables import Filled, fill, find_variables
+from workbench.domain.errors import BadValueError
+from workbench.domain.prompt import TextPrompt, TextsPrompt, TokensPrompt
+from workbench.domain.variables import Filled, fill, fill_prompt, find_variables
 
 _NAMES = st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_-]{0,8}", fullmatch=True)
 _PLAIN = st.text(st.characters(exclude_characters="{}"))
@@ -43,3 +46,16 @@ def test_everything_around_variables_stays_as_it_is(parts: list[tuple[str, str, 
     text = "".join(f"{before}{{{{{name}}}}}" for before, name, _ in parts) + tail
     expected = "".join(before + values[name] for before, name, _ in parts) + tail
     assert fill(text, values) == Filled(expected)
+
+
+def test_prompts_are_filled_in_every_text_and_token_ids_left_alone() -> None:
+    values = {"a": "1=2", "b": ""}
+    assert fill_prompt(TextPrompt("{{a}}-{{b}}"), values) == TextPrompt("1=2-")
+    assert fill_prompt(TextsPrompt(("{{a}}", "x")), values) == TextsPrompt(("1=2", "x"))
+    assert fill_prompt(TokensPrompt((1,)), values) == TokensPrompt((1,))
+
+
+def test_a_variable_without_a_value_is_named_once_any_is_given() -> None:
+    assert fill_prompt(TextPrompt("{{a}}"), {}) == TextPrompt("{{a}}")
+    with pytest.raises(BadValueError, match="No value for c"):
+        fill_prompt(TextPrompt("{{a}} {{c}}"), {"a": "1"})

@@ -86,7 +86,7 @@ async def test_a_deleted_turn_comes_back_and_another_answer_stands_beside_the_fi
         assert talk.texts == []
         await talk.press("U", "U")
         assert talk.texts == ["one", "B"]
-        assert len(talk.chat.chat._keeper.session.runs) == 2
+        assert len(talk.chat.chat.keeper.session.runs) == 2
 
 
 async def test_a_cut_answer_goes_on_and_a_token_branches() -> None:
@@ -123,7 +123,11 @@ async def test_the_answer_begins_as_written_and_what_does_not_fit_is_left_out_an
 
 async def test_variables_are_filled_in_and_one_without_a_value_is_not_sent() -> None:
     async with talking(answer("A")) as talk:
-        talk.chat.chat.set_variables({"place": "home"})
+        await talk.press("f10", "tab", *"NAME=x", "enter")
+        assert talk.chat.chat.variables == {"NAME": "x"}
+        talk.chat.composer.text = "{{place}}"
+        await talk.press("f10", "tab", *"home", "enter")
+        assert talk.chat.chat.variables == {"place": "home", "NAME": "x"}
         await talk.say("{{place}} {{time}}")
         await until(talk.pilot, lambda: talk.chat.has_class("-failed"))
         assert talk.sent == []

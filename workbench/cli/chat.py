@@ -17,10 +17,8 @@ from workbench.domain.conversation import (
 )
 from workbench.domain.display import unescaped
 from workbench.domain.errors import BadValueError
-from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt
 from workbench.domain.run import Run
 from workbench.domain.turns import Chat, Turn
-from workbench.domain.variables import fill
 from workbench.runner.conversing import Asked, continuing
 from workbench.storage.variable_files import load_variables
 
@@ -138,25 +136,3 @@ def _prefixes(pairs: list[str], prefixes: Prefixes) -> Prefixes:
             raise BadValueError(f"--prefix {pair}: is not ROLE=TEXT", f"Roles are {', '.join(_PREFIXES)}.")
         prefixes = replace(prefixes, **{role: unescaped(text)})
     return prefixes
-
-
-def fill_prompt(prompt: Prompt, values: dict[str, str]) -> Prompt:
-    """A prompt with its variables filled in; token ids have none."""
-    match prompt:
-        case TextPrompt(text):
-            return TextPrompt(_filled(text, values))
-        case TextsPrompt(texts):
-            return TextsPrompt(tuple(_filled(text, values) for text in texts))
-        case _:
-            return prompt
-
-
-def _filled(text: str, values: dict[str, str]) -> str:
-    """Raises BadValueError naming variables without a value, once any value is given."""
-    if not values:
-        return text
-    filled = fill(text, values)
-    if filled.unknown:
-        names = ", ".join(filled.unknown)
-        raise BadValueError(f"no value for {names}", hint="Give one with --var NAME=VALUE.", field="var")
-    return filled.text

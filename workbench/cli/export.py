@@ -17,15 +17,23 @@ from workbench.domain.endpoint import Endpoint, EnvironmentKey
 from workbench.domain.json_values import JsonObject
 from workbench.domain.run import Run
 from workbench.domain.session import Session
+from workbench.domain.turns import Chat
 from workbench.storage.atomic import write_atomically
 from workbench.storage.endpoints import endpoint_for, load_endpoints
-from workbench.storage.export import KEY_VARIABLE, to_curl, to_json_lines, to_markdown, to_python, to_text
+from workbench.storage.export import (
+    KEY_VARIABLE,
+    session_to_json_lines,
+    to_curl,
+    to_markdown,
+    to_python,
+    to_text,
+)
 from workbench.storage.export_pictures import to_html, to_svg
 from workbench.storage.folders import Folders
 
 _OF_SESSIONS: Mapping[str, Callable[[Session], str]] = {
     "markdown": to_markdown,
-    "jsonl": lambda session: to_json_lines(session.runs),
+    "jsonl": session_to_json_lines,
     "html": to_html,
     "text": to_text,
 }
@@ -68,7 +76,10 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 def _exported(session: Session, runs: Sequence[Run], arguments: argparse.Namespace) -> str:
     if arguments.to in _OF_SESSIONS:
-        return _OF_SESSIONS[arguments.to](replace(session, runs=list(runs)))
+        # One run alone is none of a conversation, but for what it was told.
+        is_markdown_of_one = arguments.run is not None and arguments.to == "markdown"
+        chat = Chat() if is_markdown_of_one else session.chat
+        return _OF_SESSIONS[arguments.to](replace(session, runs=list(runs), chat=chat))
     if arguments.to == "svg":
         return to_svg(runs[0])
     return _request(runs[0], arguments.to, arguments.endpoint)

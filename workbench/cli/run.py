@@ -21,7 +21,6 @@ from workbench.cli.arguments import (
 )
 from workbench.cli.chat import (
     add_chat_options,
-    fill_prompt,
     is_chat,
     read_chat,
     read_variables,
@@ -38,6 +37,7 @@ from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
 from workbench.domain.session import Session
+from workbench.domain.variables import fill_prompt
 from workbench.runner.conversing import Asked, answered, begin_answer
 from workbench.runner.keeping import keep
 from workbench.runner.launch import launch

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from workbench.domain.errors import BadValueError
+from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt
 
 _VARIABLE = re.compile(r"\{\{([^\W\d][\w-]*)\}\}")
 
@@ -30,3 +33,36 @@ def fill(text: str, values: Mapping[str, str]) -> Filled:
     """Replace every variable that has a value; what a value holds is not looked into again."""
     filled = _VARIABLE.sub(lambda match: values.get(match[1], match[0]), text)
     return Filled(filled, tuple(name for name in find_variables(text) if name not in values))
+
+
+def fill_prompt(prompt: Prompt, values: Mapping[str, str]) -> Prompt:
+    """A prompt with its variables filled in; token ids have none, and without any value nothing is filled.
+
+    Raises BadValueError naming variables without a value, once any is given.
+    """
+    if not values:
+        return prompt
+    match prompt:
+        case TextPrompt(text):
+            return TextPrompt(_filled(text, values))
+        case TextsPrompt(texts):
+            return TextsPrompt(tuple(_filled(text, values) for text in texts))
+        case _:
+            return prompt
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    filled = fill(text, values)
+    if filled.unknown:
+        raise unfilled(filled.unknown)
+    return filled.text
+
+
+def unfilled(names: Sequence[str]) -> BadValueError:
+    """The error that tells of variables without a value."""
+    return BadValueError(
+        f"No value for {', '.join(names)}",
+        "Variables are filled in as soon as one has a value.",
+        "Give it one: Variables in the palette, or --var. Itself in braces as its value sends it as it is.",
+        field="variables",
+    )

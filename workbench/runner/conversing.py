@@ -11,7 +11,7 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.request import Request
 from workbench.domain.run import Parent, Run
 from workbench.domain.turns import Chat, Turn
-from workbench.domain.variables import find_variables
+from workbench.domain.variables import find_variables, unfilled
 from workbench.runner.chatting import ChatRequest, answer_text
 from workbench.runner.prompting import Prompter
 
@@ -35,7 +35,7 @@ class Answering:
     made: ChatRequest
 
 
-def unfilled(chat: Chat, asked: Asked, variables: Mapping[str, str]) -> list[str]:
+def without_value(chat: Chat, asked: Asked, variables: Mapping[str, str]) -> list[str]:
     """The variables without a value in what a person wrote of a prompt."""
     written = [chat.system or "", *(turn.text for turn in asked.path if not turn.run), asked.prefill]
     names = dict.fromkeys(name for text in written for name in find_variables(text))
@@ -77,13 +77,8 @@ async def begin_answer(
     """
     if not asked.path:
         raise BadValueError("There is nothing to answer", hint="Say something first.")
-    if variables and (names := unfilled(chat, asked, variables)):
-        raise BadValueError(
-            f"No value for {', '.join(names)}",
-            "Variables are filled in as soon as one has a value.",
-            "Give it one, or itself in braces to send it as it stands.",
-            field="variables",
-        )
+    if variables and (names := without_value(chat, asked, variables)):
+        raise unfilled(names)
     made = await prompt_of(prompter, chat, asked, variables, place, sending=True)
     run = Run(made.request, place[0].name, turn=asked.path[-1].id, parent=asked.parent)
     for note in made.notes:

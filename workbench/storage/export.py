@@ -8,11 +8,12 @@ import shlex
 from collections.abc import Iterable, Sequence
 
 from workbench.domain.choice import Choice
-from workbench.domain.display import visible
 from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Run
 from workbench.domain.session import Session
+from workbench.storage.export_chat import chat_to_markdown, messages_of
+from workbench.storage.markdown import code, fenced, inline
 from workbench.storage.toml_text import sound
 
 KEY_VARIABLE = "WORKBENCH_API_KEY"
@@ -27,21 +28,21 @@ def to_text(session: Session) -> str:
 
 def to_markdown(session: Session) -> str:
     """Prompts, parameters and answers for a person to read; their text cannot break out of its fences."""
-    lines = [f"# {_one_line(session.title) or 'Untitled session'}\n"]
+    lines = [f"# {inline(session.title) or 'Untitled session'}\n", chat_to_markdown(session)]
     for number, run in enumerate(session.runs, 1):
-        lines.append(f"\n## {number}. {_one_line(run.name or run.model or run.request.model or 'run')}\n")
+        lines.append(f"\n## {number}. {inline(run.name or run.model or run.request.model or 'run')}\n")
         lines.append(
-            f"\n{run.started:%Y-%m-%d %H:%M:%S} UTC · {_one_line(run.endpoint)} · {run.outcome or ''}\n"
+            f"\n{run.started:%Y-%m-%d %H:%M:%S} UTC · {inline(run.endpoint)} · {run.outcome or ''}\n"
         )
         values = run.request.parameters.to_json()
         if values:
-            lines.append("\n" + " · ".join(f"{_code(f'{k} = {_json(v)}')}" for k, v in values.items()) + "\n")
-        lines.append(f"\n**Prompt**\n\n{_fenced(prompt_to_editor(run.request.prompt))}\n")
+            lines.append("\n" + " · ".join(f"{code(f'{k} = {_json(v)}')}" for k, v in values.items()) + "\n")
+        lines.append(f"\n**Prompt**\n\n{fenced(prompt_to_editor(run.request.prompt))}\n")
         for choice in run.ordered:
-            ended = f" ({_one_line(choice.finish_reason)})" if choice.finish_reason else ""
-            lines.append(f"\n**Answer {choice.index}**{ended}\n\n{_fenced(choice.text)}\n")
+            ended = f" ({inline(choice.finish_reason)})" if choice.finish_reason else ""
+            lines.append(f"\n**Answer {choice.index}**{ended}\n\n{fenced(choice.text)}\n")
         if run.error is not None:
-            lines.append(f"\n**Error** {_code(_one_line(run.error.title))}\n")
+            lines.append(f"\n**Error** {code(inline(run.error.title))}\n")
     return "".join(lines)
 
 
@@ -49,32 +50,25 @@ def _answers(session: Session) -> Iterable[tuple[Run, Choice]]:
     return ((run, choice) for run in session.runs for choice in run.ordered)
 
 
-def _one_line(text: str) -> str:
-    # Markup in a title is shown, not followed.
-    return re.sub(r"([\\`*_\[\]<>#|~!])", r"\\\1", visible(" ".join(text.split())))
-
-
-def _code(text: str) -> str:
-    text = visible(" ".join(text.split()))
-    ticks = "`" * (_longest(text) + 1)
-    return f"{ticks} {text} {ticks}"
-
-
-def _fenced(text: str) -> str:
-    fence = "`" * max(_longest(text) + 1, 3)
-    return f"{fence}text\n{visible(text)}\n{fence}"
-
-
-def _longest(text: str) -> int:
-    return max(map(len, re.findall("`+", text)), default=0)
+def session_to_json_lines(session: Session) -> str:
+    """As `to_json_lines`; the answers of a conversation with its `messages` up to and with the answer."""
+    messages = messages_of(session)
+    return "".join(_line(run, messages.get(run.id)) for run in session.runs)
 
 
 def to_json_lines(runs: Iterable[Run]) -> str:
     """One run a line, as the API would have answered it, with its request."""
-    return "".join(json.dumps(_run_to_json(run), ensure_ascii=True) + "\n" for run in runs)
+    return "".join(_line(run, None) for run in runs)
 
 
-def _run_to_json(run: Run) -> JsonObject:
+def _line(run: Run, messages: list[dict[str, str]] | None) -> str:
+    record = _run_to_json(run)
+    if messages is not None:
+        record["messages"] = [{**message} for message in messages]
+    return json.dumps(record, ensure_ascii=True) + "\n"
+
+
+def _run_to_json(run: Run) -> dict[str, JsonValue]:
     record: dict[str, JsonValue] = {
         "id": run.response_id or run.id,
         "object": "text_completion",

@@ -22,7 +22,7 @@ from workbench.runner.conversing import (
     begin_answer,
     continuing,
     prompt_of,
-    unfilled,
+    without_value,
 )
 from workbench.runner.prompting import Prompter
 from workbench.tui.changes import Change
@@ -44,7 +44,7 @@ class ChatSession:
         """Told whenever other turns are shown than before."""
         self.preset = ""
         """Name of the preset that the parameters are of, noted with each run."""
-        self._keeper = keeper
+        self.keeper = keeper
         self._prompter = Prompter(lambda: services.client, services.local, is_shown=True)
         self._runs: dict[str, Run] = {}
         self._path: tuple[Turn, ...] | None = None
@@ -52,7 +52,7 @@ class ChatSession:
     def begin(self, endpoint: Endpoint, draft: Request) -> None:
         """Go on talking, with another draft and what was added to the session meanwhile."""
         self.endpoint, self.draft = endpoint, draft
-        self._runs |= {run.id: run for run in self._keeper.session.runs}
+        self._runs |= {run.id: run for run in self.keeper.session.runs}
         self._path = None
         self._settle_answers()
 
@@ -65,7 +65,7 @@ class ChatSession:
     @property
     def chat(self) -> Chat:
         """The conversation as the session keeps it."""
-        return self._keeper.session.chat
+        return self.keeper.session.chat
 
     @property
     def path(self) -> tuple[Turn, ...]:
@@ -77,7 +77,7 @@ class ChatSession:
     @property
     def variables(self) -> Mapping[str, str]:
         """The values of variables, by name."""
-        return self._keeper.session.variables
+        return self.keeper.session.variables
 
     def run_of(self, turn: Turn) -> Run | None:
         """The run that gave an answer; None for what a person wrote, and where the session lost it."""
@@ -109,7 +109,9 @@ class ChatSession:
 
     def unfilled(self, said: str) -> list[str]:
         """The variables without a value, were something said."""
-        return unfilled(self.chat, Asked((*self.path, Turn(Role.USER, said)), self.prefill), self.variables)
+        return without_value(
+            self.chat, Asked((*self.path, Turn(Role.USER, said)), self.prefill), self.variables
+        )
 
     # --- answers -----------------------------------------------------------------------------------------
 
@@ -211,12 +213,7 @@ class ChatSession:
             self._set(replace(wanted, turns=self.chat.turns))
 
         put(chat)
-        self._keeper.changes.record(Change(label, lambda: put(before), lambda: put(chat)))
-
-    def set_variables(self, values: Mapping[str, str]) -> None:
-        """Give variables other values."""
-        self._keeper.keep_variables(values)
-        self.on_change()
+        self.keeper.changes.record(Change(label, lambda: put(before), lambda: put(chat)))
 
     def _before(self, turn: Turn) -> tuple[Turn, ...]:
         ids = [one.id for one in self.path]
@@ -232,7 +229,7 @@ class ChatSession:
         """Have other turns, and record how they came to be."""
         step = _Step(self, self.chat.turns, turns)
         self._set(replace(self.chat, turns=turns))
-        self._keeper.changes.record(Change(label, step.flip, step.flip))
+        self.keeper.changes.record(Change(label, step.flip, step.flip))
 
     def have_turns(self, turns: Turns) -> None:
         """Have other turns, as undoing and redoing do."""
@@ -240,7 +237,7 @@ class ChatSession:
 
     def _set(self, chat: Chat) -> None:
         self._path = None
-        self._keeper.keep_chat(chat)
+        self.keeper.keep_chat(chat)
         self.on_change()
 
 

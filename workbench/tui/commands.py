@@ -145,6 +145,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("compare", ("f8",), "Compare", "Presets side by side on this prompt and one seed.", footer=9),
     Command("chat", ("f12",), "Chat", "Talk in turns, through a template that stays in the open."),
+    Command("variables", (), "Variables", "Values of {{name}} in prompts, typed or from a file."),
     Command("sweep", (), "Sweep", "Vary one or two parameters over this prompt, in a grid."),
     Command("prompt_set", (), "Prompt set", "Every prompt of a file under chosen presets, in a grid."),
     Command("choose_preset", ("ctrl+l",), "Preset", "Apply a preset; each shows what it would change."),

@@ -16,10 +16,11 @@ from textual.worker import Worker
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, StorageError, WorkbenchError
 from workbench.domain.parameters import FIRST_DRAFT
-from workbench.domain.prompt import PromptKind, count_prompts
+from workbench.domain.prompt import Prompt, PromptKind, count_prompts
 from workbench.domain.request import Parameters
 from workbench.domain.run import Failure
 from workbench.domain.session import Draft
+from workbench.domain.variables import fill_prompt, find_variables
 from workbench.storage.endpoints import endpoint_for
 from workbench.tui.notes import offer, probe_notes
 from workbench.tui.screens.choosing import (
@@ -162,6 +163,20 @@ class DraftScreen(FrameScreen):
         self.use_model(draft.model)
 
     @property
+    def filled_prompt(self) -> Prompt:
+        """What the editor holds, with its variables filled in.
+
+        Raises BadValueError where it is no prompt of its kind, or a variable has no value while others have.
+        """
+        return fill_prompt(self.prompt.prompt, self.keeper.session.variables)
+
+    def action_variables(self) -> None:
+        """Give the prompt's variables their values."""
+        from workbench.tui.screens.variables import edit_variables
+
+        edit_variables(self.app, find_variables(self.prompt.text), self.keeper, self.count_prompt)
+
+    @property
     def first_draft(self) -> Draft:
         """What a new person finds."""
         return Draft(prompt=EXAMPLE, parameters=Parameters(FIRST_DRAFT))
@@ -184,7 +199,7 @@ class DraftScreen(FrameScreen):
         self._counter.stop()
         # Where it is no prompt, the editor's own frame says so.
         with suppress(BadValueError):
-            prompt = self.prompt.prompt
+            prompt = self.filled_prompt
             self.parameters.set_prompt_count(count_prompts(prompt))
             self._counter.count(self.endpoint, prompt)
 

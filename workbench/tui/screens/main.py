@@ -90,7 +90,7 @@ class MainScreen(BranchScreen):
         parameters = self.parameters.parameters
         if seed is not None:
             parameters = parameters.set("seed", seed)
-        self.ask_and_send(Request(self.prompt.prompt, self.asked_model, parameters))
+        self.ask_and_send(Request(self.filled_prompt, self.asked_model, parameters))
 
     def ask_and_send(
         self, request: Request, branch: Branch | None = None, then: Callable[[Run], None] | None = None

@@ -153,7 +153,7 @@ class PresetScreen(DraftScreen):
 
         if self.is_streaming:
             raise BadValueError("Something streams already", hint="Stop it with Esc, then compare.")
-        request = Request(self.prompt.prompt, self.model or self.endpoint.model, self.parameters.parameters)
+        request = Request(self.filled_prompt, self.model or self.endpoint.model, self.parameters.parameters)
         return Compared(
             self.services,
             self.endpoint,

@@ -10,16 +10,19 @@ from textual.app import App
 from workbench.domain.display import escaped, unescaped
 from workbench.domain.errors import BadValueError
 from workbench.storage.variable_files import load_variables
+from workbench.tui.changes import Change
 from workbench.tui.screens.form import Entry, Form
+from workbench.tui.session_keeper import SessionKeeper
 
 
 def edit_variables(
-    app: App[int],
-    names: Iterable[str],
-    values: Mapping[str, str],
-    take: Callable[[Mapping[str, str]], None],
+    app: App[int], names: Iterable[str], keeper: SessionKeeper, on_change: Callable[[], object]
 ) -> None:
-    """Ask for the values of variables; those in `values` that no prompt names are offered too."""
+    """Ask for the values of variables, which the session keeps and a change of which can be undone.
+
+    Those that have a value though no prompt names them are offered too. `on_change` is told afterwards.
+    """
+    values = keeper.session.variables
     known = [*dict.fromkeys([*names, *values])]
     if not known:
         known = [""]
@@ -43,7 +46,13 @@ def edit_variables(
             return {**given, **load_variables(Path(path).expanduser())}
         return given
 
-    app.push_screen(
-        Form("Variables · \\n is a line's end", entries, read, exact=True),
-        lambda answer: take(answer) if answer is not None else None,
-    )
+    def put(wanted: Mapping[str, str]) -> None:
+        keeper.keep_variables(wanted)
+        on_change()
+
+    def take(answer: Mapping[str, str] | None) -> None:
+        if answer is not None:
+            put(answer)
+            keeper.changes.record(Change("the variables", lambda: put(values), lambda: put(answer)))
+
+    app.push_screen(Form("Variables · \\n is a line's end", entries, read, exact=True), take)
