@@ -26,7 +26,7 @@ from workbench.storage.config import (
 )
 from workbench.tui.clipboard import MOST, copied, copy_through_tmux
 from workbench.tui.colours import detect_depth, theme_for, token_styles
-from workbench.tui.hangup import let_go_of_terminal
+from workbench.tui.hangup import let_go_of_terminal, with_safe_resume
 from workbench.tui.pasting import with_exact_pastes
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.screens.question import Question
@@ -75,8 +75,8 @@ class WorkbenchApp(App[int]):
         return token_styles(theme_for(self.theme, self._depth, self.themes, DEFAULT_THEME), self._depth)
 
     def get_driver_class(self) -> type[Driver]:
-        """A driver that takes pasted escape sequences as text, never as keys."""
-        return with_exact_pastes(super().get_driver_class())
+        """A driver that takes pasted escape sequences as text, and the terminal back after a stop."""
+        return with_safe_resume(with_exact_pastes(super().get_driver_class()))
 
     def get_default_screen(self) -> MainScreen:
         """The main screen; one above Textual's own would lay out and style that first, for nothing."""

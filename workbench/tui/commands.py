@@ -70,7 +70,7 @@ class Command:
         return key_name(self.keys[0]) if self.keys else ""
 
 
-_OF_THE_APPLICATION = frozenset({"quit", "copy_or_stop"})
+_OF_THE_APPLICATION = frozenset({"quit", "copy_or_stop", "suspend_process"})
 
 _NAMES = {
     "question_mark": "?",
@@ -135,6 +135,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("undo", ("ctrl+z", "u"), "Undo", "Take back the last change, whichever pane it was made in."),
     Command("redo", ("ctrl+y", "U"), "Redo", "Make again what was taken back last."),
     Command("edit_prompt", ("f9",), "Editor", "Edit the prompt in $EDITOR.", footer=14),
+    Command("suspend_process", (), "Suspend", "To the shell, whose `fg` comes back here."),
     Command("quit", ("ctrl+q",), "Quit", "Leave; asks only while something streams.", footer=10),
     Command(
         "choose_endpoint",

@@ -7,12 +7,16 @@ from rich.cells import cell_len, set_cell_size
 from workbench.domain.display import show_bytes, visible
 
 _GLYPHS = str.maketrans({" ": "·", "\n": "⏎", "\t": "→"})
+_LONGEST = 300
+"""Characters of a token that are shown: an endpoint without logprobs may send all its text as one."""
 
 
 def token_text(text: str, raw: bytes | None = None) -> str:
-    """A token's text with visible blanks; its bytes where it has no text of its own."""
+    """A token's text with visible blanks, cut where it is endless; its bytes where it has no text."""
     if not text:
         return show_bytes(raw) if raw else "∅"
+    if len(text) > _LONGEST:
+        return f"{token_text(text[:_LONGEST])}…"
     return visible(text).translate(_GLYPHS)
 
 

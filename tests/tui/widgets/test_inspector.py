@@ -206,7 +206,7 @@ async def test_what_if_needs_raw_probabilities() -> None:
         app.inspector.set_sampling(Sampling(temperature=0.5))
         app.inspector.show(CAME)
         await pilot.pause()
-        assert "what if: needs the model's own" in app.words
+        assert "what if: raw ones are needed" in app.words
 
 
 @pytest.mark.parametrize(
