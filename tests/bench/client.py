@@ -86,6 +86,7 @@ def serve() -> None:
 def ours(port: int) -> float:
     """Seconds from the request to the stored run."""
     from workbench.client.client import Client
+    from workbench.client.wire import WireLog
     from workbench.domain.endpoint import Endpoint
     from workbench.domain.prompt import TextPrompt
     from workbench.domain.request import Parameters, Request
@@ -100,7 +101,8 @@ def ours(port: int) -> float:
         import httpx  # noqa: F401
 
         began = time.perf_counter()
-        await execute(client, endpoint, run)
+        # As the screen sends: with the record that its wire view shows.
+        await execute(client, endpoint, run, wire=WireLog())
         took = time.perf_counter() - began
         await client.aclose()
         if run.outcome is not Outcome.COMPLETE or run.tokens != EVENTS:

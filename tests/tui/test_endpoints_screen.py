@@ -184,7 +184,7 @@ async def test_editing_keeps_the_file_s_comments_and_deleting_asks() -> None:
         await pilot.press("ctrl+x", "y")
         await until(pilot, lambda: not path.exists() and "box" not in screen.shown)
         await pilot.press("ctrl+x")
-        await until(pilot, lambda: "Only your own" in toasts(app)[-1])
+        await until(pilot, lambda: "Only your own" in str(toasts(app)))
 
 
 async def test_a_broken_profile_is_listed_with_its_line_and_can_only_be_deleted() -> None:
@@ -195,7 +195,7 @@ async def test_a_broken_profile_is_listed_with_its_line_and_can_only_be_deleted(
         assert "bad.toml, line 2: modle is no known key" in details(screen)
         await pilot.press("enter")
         await pilot.press("ctrl+e")
-        await until(pilot, lambda: "by hand" in toasts(app)[-1])
+        await until(pilot, lambda: "by hand" in str(toasts(app)))
         assert app.screen is screen
         assert app.main.endpoint.base_url == loopback.base_url
         await pilot.press("ctrl+x", "y")

@@ -67,7 +67,7 @@ class Call:
         """
         self.sent_at = time.perf_counter()
         if self.wire is not None:
-            self.wire.sending(self._method, shown(self.url), self._authorised(MASK), self._content)
+            self.wire.sending(self._method, shown(self.url), self._authorised(MASK), self._content, self.key)
         headers = self._authorised(self.key.reveal())
         exchange = self._transport.exchange(self._method, self.url, headers, self._content)
         async with AsyncExitStack() as trial:

@@ -82,6 +82,9 @@ class Client:
         except EndpointError as error:
             yield Failed(error)
             yield Ended(False)
+        finally:
+            if wire is not None:
+                wire.over()
 
     async def models(self, endpoint: Endpoint) -> list[str]:
         """The names of the models that an endpoint lists. Raises EndpointError."""
@@ -212,7 +215,7 @@ async def _answer(reply: Reply, call: Call) -> AsyncGenerator[Event]:
     except BrokenError as broken:
         error = broken.error
     if assembly.marked:
-        async for event in _rest(reply, assembly):
+        async for event in _rest(reply, assembly, call):
             yield event
         error = None
     for event in assembly.finish():
@@ -222,7 +225,7 @@ async def _answer(reply: Reply, call: Call) -> AsyncGenerator[Event]:
     yield Ended(assembly.marked, error)
 
 
-async def _rest(reply: Reply, assembly: Assembly) -> AsyncGenerator[Event]:
+async def _rest(reply: Reply, assembly: Assembly, call: Call) -> AsyncGenerator[Event]:
     """What comes within a second of the end's mark: read to its end, the connection serves again."""
     try:
         async with asyncio.timeout(_AFTER_DONE):
@@ -230,5 +233,7 @@ async def _rest(reply: Reply, assembly: Assembly) -> AsyncGenerator[Event]:
     except (BrokenError, TimeoutError):
         return
     for piece in pieces:
+        if call.wire is not None:
+            call.wire.received(time.perf_counter() - call.sent_at, piece)
         for event in assembly.feed(piece):
             yield event

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from workbench.client.client import Client
+from workbench.client.wire import WireLog
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import WorkbenchError
 from workbench.domain.run import Failure, Outcome, Run
@@ -19,11 +20,13 @@ async def launch(
     endpoint: Endpoint,
     run: Run,
     on_status: Callable[[str], None],
+    *,
+    wire: WireLog | None = None,
 ) -> None:
     """Execute a run; afterwards it has its outcome, whatever happened.
 
     `on_status` is told what goes on before the first token. Cancelling closes the connection and leaves the
-    outcome `stopped`.
+    outcome `stopped`. `wire` records the exchange, the first one of a run that is split.
     """
     try:
         if endpoint.name == LOCAL:
@@ -31,7 +34,7 @@ async def launch(
                 on_status("starting the local model")
             endpoint = await local.ensure(endpoint)
             on_status("")
-        await execute(client, endpoint, run, on_status=lambda status: on_status(_words(status)))
+        await execute(client, endpoint, run, on_status=lambda status: on_status(_words(status)), wire=wire)
         if (
             endpoint.name == LOCAL
             and run.outcome in (Outcome.ERROR, Outcome.TRUNCATED)

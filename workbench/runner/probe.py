@@ -90,7 +90,7 @@ def _as_error(run: Run) -> EndpointError:
 
 def _look_at_plain(answers: Asking, greedy: Run) -> None:
     choice = first_choice(greedy)
-    pieces = len(answers.wire.pieces)
+    pieces = answers.wire.count
     answers.find("stream", Verdict.HONOURED if pieces > 1 else Verdict.UNKNOWN, f"{pieces} pieces came")
     tokens = greedy.usage.completion_tokens if greedy.usage else len(choice)
     fits = 0 < tokens <= MOST_TOKENS

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from workbench.domain.choice import Choice
 from workbench.domain.json_values import JsonObject, JsonValue
@@ -18,6 +19,8 @@ from workbench.storage.toml_text import sound
 
 KEY_VARIABLE = "WORKBENCH_API_KEY"
 """The environment variable that exported commands read a key from, where the endpoint names none."""
+
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 def to_text(session: Session) -> str:
@@ -121,19 +124,44 @@ def _json(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def to_curl(body: JsonObject, url: str, key_variable: str = KEY_VARIABLE) -> str:
-    """The request as a curl command; the key is read from an environment variable when it runs."""
-    parts: Sequence[str] = (
-        f"curl {shlex.quote(url)}",
-        "-H 'Content-Type: application/json'",
-        f'-H "Authorization: Bearer ${_variable(key_variable)}"',
-        f"--data-raw {shlex.quote(json.dumps(body))}",
-    )
+def to_curl(
+    body: JsonObject,
+    url: str,
+    key_variable: str = KEY_VARIABLE,
+    *,
+    key_header: str = "Authorization",
+    headers: Mapping[str, str] = _NO_HEADERS,
+) -> str:
+    """The request as a curl command; the key is read from an environment variable when it runs.
+
+    `key_header` is the header that carries the key; empty sends none. `headers` are sent besides.
+    """
+    beginning = _key_beginning(key_header)
+    parts = [f"curl {shlex.quote(url)}", "-H 'Content-Type: application/json'"]
+    parts += [f"-H {shlex.quote(f'{name}: {value}')}" for name, value in headers.items()]
+    if key_header:
+        parts.append(f'-H "{key_header}: {beginning}${_variable(key_variable)}"')
+    parts.append(f"--data-raw {shlex.quote(json.dumps(body))}")
     return " \\\n  ".join(parts) + "\n"
 
 
-def to_python(body: JsonObject, url: str, key_variable: str = KEY_VARIABLE) -> str:
-    """The request as a Python program that needs nothing but Python; the key comes from the environment."""
+def to_python(
+    body: JsonObject,
+    url: str,
+    key_variable: str = KEY_VARIABLE,
+    *,
+    key_header: str = "Authorization",
+    headers: Mapping[str, str] = _NO_HEADERS,
+) -> str:
+    """The request as a Python program that needs nothing but Python; the key comes from the environment.
+
+    `key_header` is the header that carries the key; empty sends none. `headers` are sent besides.
+    """
+    lines = [f"{json.dumps(name)}: {json.dumps(value)}," for name, value in headers.items()]
+    if key_header:
+        key = f"{json.dumps(_key_beginning(key_header))} + os.environ[{json.dumps(_variable(key_variable))}]"
+        lines.append(f"{json.dumps(key_header)}: {key},")
+    sent = "".join(f"        {line}\n" for line in lines)
     return f"""import json
 import os
 import urllib.request
@@ -144,13 +172,16 @@ request = urllib.request.Request(
     json.dumps(body).encode(),
     {{
         "Content-Type": "application/json",
-        "Authorization": "Bearer " + os.environ[{json.dumps(_variable(key_variable))}],
-    }},
+{sent}    }},
 )
 with urllib.request.urlopen(request) as response:
     for line in response:
         print(line.decode(), end="")
 """
+
+
+def _key_beginning(header: str) -> str:
+    return "Bearer " if header.lower() == "authorization" else ""
 
 
 def _variable(name: str) -> str:

@@ -27,6 +27,7 @@ class Where(StrEnum):
     TREE = "branches"
     CHOICES = "choices"
     ENDPOINTS = "endpoints"
+    WIRE = "wire"
     ENDPOINT_FORM = "endpoint form"
     TURNS = "turns"
     PROBE = "probe"
@@ -263,6 +264,13 @@ COMMANDS: tuple[Command, ...] = (
         "The choices of the run as a list with figures.",
         Where.OUTPUT,
     ),
+    Command(
+        "wire",
+        ("e",),
+        "Wire",
+        "The last request as sent, and each event raw beside the token it gave.",
+        Where.OUTPUT,
+    ),
     Command("replay", ("p",), "Replay", "Play the run again, offline, at its recorded pace.", Where.OUTPUT),
     Command(
         "rerun",
@@ -422,6 +430,15 @@ COMMANDS: tuple[Command, ...] = (
     Command("-delete_preset", ("ctrl+x",), "Delete", "Delete your preset, after asking.", Where.PRESETS),
     Command("-import_preset", ("ctrl+o",), "Import", "Take a preset from a file.", Where.PRESETS),
     Command("-export_preset", ("ctrl+s",), "Export", "Write the preset to a file.", Where.PRESETS),
+    Command(
+        "-close_wire", ("escape",), "Back", "Back, to the token of the event looked at.", Where.WIRE, footer=0
+    ),
+    Command("-event", ("up", "down"), "Event", "Previous, next event.", Where.WIRE, footer=1, shown="↑ ↓"),
+    Command("-copy_raw", ("y",), "Copy", "Copy what the row is about, whole.", Where.WIRE, footer=2),
+    Command("-copy_curl", ("c",), "curl", "Copy the request as a curl command.", Where.WIRE, footer=3),
+    Command("-copy_python", ("p",), "Python", "Copy the request as a Python program.", Where.WIRE, footer=4),
+    Command("-raw", ("tab",), "Scroll", "To the raw text, to scroll it.", Where.WIRE, footer=5),
+    Command("-wire_help", ("f1", "question_mark"), "Help", "The keys of this screen.", Where.WIRE, footer=6),
     Command("-close_endpoints", ("escape",), "Back", "Go back.", Where.ENDPOINTS, footer=0),
     Command("-use_endpoint", ("enter",), "Use", "Send there from now on.", Where.ENDPOINTS, footer=1),
     Command("-add_endpoint", ("ctrl+n",), "Add", "Set up another one.", Where.ENDPOINTS, footer=2),

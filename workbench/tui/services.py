@@ -16,6 +16,7 @@ from workbench.tui.command_table import OWN_KEYS, CommandTable, with_keys
 
 if TYPE_CHECKING:
     from workbench.client.client import Client
+    from workbench.tui.exchange import Exchange
 
 
 @dataclass(slots=True)
@@ -37,6 +38,8 @@ class Services:
     """What was wrong with the person's files, to be told once."""
     commands: CommandTable = OWN_KEYS
     """The commands with the person's keys."""
+    exchange: Exchange | None = None
+    """The last request that was sent, with its answer's bytes; None before the first."""
     _client: Client | None = field(default=None, init=False)
 
     @staticmethod

@@ -93,6 +93,13 @@ class ReviewScreen(UndoScreen):
 
         compare_with(self._saved_runs(), event.path)
 
+    @on(OutputPane.WireAsked)
+    def _show_wire(self) -> None:
+        # Most sessions look at no bytes, so the first paint need not wait for it.
+        from workbench.tui.screens.wire import open_wire
+
+        open_wire(self.app, self.services.exchange, self.output)
+
     def _endpoint_of(self, run: Run) -> Endpoint:
         if run.endpoint == self.endpoint.name:
             return self.endpoint

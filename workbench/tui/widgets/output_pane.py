@@ -104,6 +104,10 @@ class OutputPane(Vertical):
         run: Run
 
     @dataclass
+    class WireAsked(Message):
+        """The last request is to be shown as it went over the wire."""
+
+    @dataclass
     class InspectAsked(Message):
         """The inspector is to get the focus."""
 
@@ -367,6 +371,10 @@ class OutputPane(Vertical):
         found = self.token
         if self._runs:
             self.post_message(self.DeletionAsked(self._runs[-1] if found is None else found[0]))
+
+    def action_wire(self) -> None:
+        """Ask for the last request and its answer as they went over the wire."""
+        self.post_message(self.WireAsked())
 
     def action_inspect(self) -> None:
         """Go to the inspector."""

@@ -1,0 +1,267 @@
+"""The wire view: the last request as it was sent, and every event of its answer beside the token it gave."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import ClassVar, NamedTuple
+
+from textual import getters, on
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Static
+
+from workbench.client.wire import MASK, MOST_KEPT
+from workbench.client.wire_events import WireEvent, WireEvents
+from workbench.domain.display import one_line, visible
+from workbench.domain.endpoint import EnvironmentKey
+from workbench.storage.export import KEY_VARIABLE, to_curl, to_python
+from workbench.tui.breakpoints import begin_at_size
+from workbench.tui.commands import Where
+from workbench.tui.exchange import Exchange
+from workbench.tui.screens.help import help_screen
+from workbench.tui.token_text import token_text
+from workbench.tui.widgets.event_list import EventList, EventRow
+from workbench.tui.widgets.key_row import KeyRow
+from workbench.tui.widgets.output_pane import OutputPane
+
+_LOOKS_A_SECOND = 20
+_SECONDS = 0.012
+"""How long a look may take: a recorded answer is read piece by piece, between keys."""
+_HEADS = 2
+"""Rows before the events: the request, and the head of the answer."""
+_MOST_SHOWN = 20_000
+"""Characters of one event that are shown; copying takes all."""
+_IN_ROW = 300
+
+
+class Spot(NamedTuple):
+    """A token of a choice."""
+
+    choice: int
+    token: int
+
+
+class WireScreen(Screen[Spot]):
+    """Shows an exchange; answers with the token of the event looked at, or None."""
+
+    DEFAULT_CSS = """
+    WireScreen { layout: vertical; background: $background; }
+    WireScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
+    WireScreen .pane {
+        border: round $border-blurred; border-title-color: $text-muted; border-subtitle-color: $text-muted;
+        border-title-style: bold; background: $background;
+    }
+    WireScreen .pane:focus { border: round $accent; border-title-color: $foreground; }
+    WireScreen EventList { height: 1fr; }
+    WireScreen VerticalScroll { height: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
+    WireScreen #raw { width: 1fr; height: auto; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "copy_raw", "Copy", show=False),
+        Binding("c", "copy_curl", "curl", show=False),
+        Binding("p", "copy_python", "Python", show=False),
+        Binding("f1,question_mark", "help", "Help", show=False, priority=True),
+        Binding("escape", "close", "Close", show=False),
+        Binding("ctrl+c", "app.copy_or_stop", "Copy or stop", show=False, priority=True),
+        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
+    ]
+
+    rows = getters.query_one(EventList)
+
+    def __init__(self, exchange: Exchange, spot: Spot | None = None) -> None:
+        """`spot` is the token whose event to look at, as soon as that was found."""
+        super().__init__()
+        self._exchange = exchange
+        self._wire = exchange.wire
+        self._spot = spot
+        self._begin_reading()
+        self._timer: Timer | None = None
+
+    def _begin_reading(self) -> None:
+        self.events = WireEvents(self._wire)
+        self._attempt = self._wire.attempts
+
+    def compose(self) -> ComposeResult:
+        begin_at_size(self, self.app.size)
+        yield Static(id="about")
+        yield EventList(self._row, classes="pane")
+        with VerticalScroll(classes="pane"):
+            yield Static(id="raw")
+        yield KeyRow(Where.WIRE)
+
+    def on_mount(self) -> None:
+        """Begin to read what was recorded."""
+        self.rows.border_title = Content("Wire")
+        self.rows.focus()
+        self._timer = self.set_interval(1 / _LOOKS_A_SECOND, self._look)
+        self.call_after_refresh(self._look)
+
+    # --- what is shown -----------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Read on; once nothing more comes, rest."""
+        if self._attempt != self._wire.attempts:
+            self._begin_reading()
+        self.events.read(_SECONDS)
+        self.rows.show(_HEADS + len(self.events))
+        if self._spot is not None and (place := self.events.event_of(*self._spot)) is not None:
+            self._spot = None
+            self.rows.go_to(_HEADS + place)
+        elif self.rows.cursor < _HEADS:
+            self._show_raw()
+        self._show_about()
+        if self.events.is_over and self._timer is not None:
+            self._timer.pause()
+
+    def _show_about(self) -> None:
+        wire = self._wire
+        status = "no answer yet" if wire.status is None else f"HTTP {wire.status}"
+        if wire.status is None and wire.is_over:
+            status = "no answer"
+        count = "reading…" if wire.is_over and not self.events.is_over else f"{len(self.events)} events"
+        kept = f"{wire.size:,} bytes"
+        if not wire.is_whole:
+            kept += f", the first {len(wire.answer):,} kept (at most {MOST_KEPT >> 20} MiB)"
+        parts = [status, count, kept]
+        if wire.attempts > 1:
+            parts.append(f"attempt {wire.attempts}")
+        if self._exchange.run.split is not None:
+            parts.append("the first of several requests")
+        content = Content.assemble(("Wire", "bold"), f"  {one_line(' · '.join(parts), 200)}")
+        self.query_one("#about", Static).update(content)
+
+    def _row(self, place: int) -> EventRow:
+        wire = self._wire
+        if place == 0:
+            return EventRow("→", "request", one_line(f"{wire.method} {wire.url}", _IN_ROW))
+        if place == 1:
+            return EventRow("←", "answer", one_line(self._answer_head().replace("\n", " · "), _IN_ROW))
+        event = self.events[place - _HEADS]
+        # What every event of a stream begins with tells nothing in a row.
+        start = max(event.raw.find(b'"choices"', 0, _IN_ROW), 0)
+        raw = "…" * bool(start) + one_line(self._text(event.raw[start : start + _IN_ROW]), _IN_ROW)
+        return EventRow(f"{event.at:.3f} s", one_line(self._tokens(event), 60), raw)
+
+    def _tokens(self, event: WireEvent) -> str:
+        choices = self._exchange.run.choices
+        several = len(choices) > 1
+        told: list[str] = []
+        for choice, first, count in ((one.choice, one.first, one.count) for one in event.gave[:4]):
+            known = choices.get(choice)
+            words = [] if known is None else range(first, min(first + min(count, 8), len(known)))
+            texts = "".join(token_text(known.text_of(one), known.raw_of(one)) for one in words if known)
+            told.append(f"{choice}: {texts}" if several else texts)
+        return " ".join(told)
+
+    def _text(self, raw: bytes) -> str:
+        """Bytes as text, with the key masked and bytes that are no text as `\\xe2`."""
+        return self._wire.key.redact(raw.decode("utf-8", "backslashreplace"))
+
+    def _request(self) -> str:
+        wire = self._wire
+        heads = "".join(f"{name}: {value}\n" for name, value in wire.headers.items())
+        return f"{wire.method} {wire.url}\n{heads}\n{self._text(wire.body)}"
+
+    def _answer_head(self) -> str:
+        wire = self._wire
+        if wire.status is None:
+            return "nothing came" if wire.is_over else "nothing yet"
+        heads = [f"{name}: {value}" for name, value in wire.answer_headers.items()]
+        return wire.key.redact("\n".join([f"HTTP {wire.status}", *heads]))
+
+    def _raw(self, place: int) -> str:
+        """All of what a row is about."""
+        if place == 0:
+            return self._request()
+        return self._answer_head() if place == 1 else self._text(self.events[place - _HEADS].raw)
+
+    @on(EventList.Moved)
+    def _show_raw(self) -> None:
+        text = self._raw(self.rows.cursor)
+        pane = self.query_one(VerticalScroll)
+        rest = len(text) - _MOST_SHOWN
+        more = f"\n… {rest:,} more characters; y copies all" if rest > 0 else ""
+        # A bare CR would be shown as one, and hide what stands before it.
+        self.query_one("#raw", Static).update(Content(visible(text[:_MOST_SHOWN]) + more))
+        pane.border_title = Content(self._title(self.rows.cursor))
+        pane.scroll_home(animate=False)
+
+    def _title(self, place: int) -> str:
+        if place < _HEADS:
+            return "The request, as sent" if place == 0 else "The head of the answer"
+        event = self.events[place - _HEADS]
+        gave = sum(one.count for one in event.gave)
+        tokens = {0: "no token", 1: "1 token"}.get(gave, f"{gave:,} tokens")
+        return f"Event {place - _HEADS + 1} · {event.at:.3f} s · {len(event.raw):,} bytes · {tokens}"
+
+    # --- what can be done --------------------------------------------------------------------------------
+
+    def action_close(self) -> None:
+        """Go back, to the token that the event looked at gave."""
+        place = self.rows.cursor - _HEADS
+        gave = self.events[place].gave if 0 <= place < len(self.events) else ()
+        self.dismiss(Spot(gave[0].choice, gave[0].first) if gave else None)
+
+    def action_help(self) -> None:
+        """Show this screen's keys."""
+        self.app.push_screen(help_screen(Where.WIRE))
+
+    def action_copy_raw(self) -> None:
+        """Copy what the row is about, all of it, with the key masked."""
+        self._copy(self._raw(self.rows.cursor), "")
+
+    def action_copy_curl(self) -> None:
+        """Copy the request as a curl command, which reads the key from the environment."""
+        self._copy_request("curl")
+
+    def action_copy_python(self) -> None:
+        """Copy the request as a Python program, which reads the key from the environment."""
+        self._copy_request("Python")
+
+    def _copy_request(self, form: str) -> None:
+        wire, key = self._wire, self._exchange.endpoint.key
+        if not wire.body:
+            self.notify("Nothing was sent.", severity="warning", markup=False)
+            return
+        masked = next((name for name, value in wire.headers.items() if MASK in value), "")
+        others = {
+            name: value
+            for name, value in wire.headers.items()
+            if name not in (masked, "Content-Type", "Accept")
+        }
+        variable = key.variable if isinstance(key, EnvironmentKey) else KEY_VARIABLE
+        write = to_curl if form == "curl" else to_python
+        text = write(json.loads(wire.body), wire.url, variable, key_header=masked, headers=others)
+        self._copy(text, f"as {form}; the key is read from ${variable}" if masked else f"as {form}")
+
+    def _copy(self, text: str, how: str) -> None:
+        self.app.copy_to_clipboard(text)
+        words = f"Copied {len(text):,} characters {how}".rstrip()
+        self.notify(f"{words}.", markup=False, timeout=4)
+
+
+def open_wire(app: App[int], exchange: Exchange | None, output: OutputPane) -> None:
+    """Show the last exchange, at the event of the output's token; its cursor follows on coming back."""
+    if exchange is None:
+        app.notify("Nothing was sent since the start.", title="Wire", markup=False)
+        return
+    run, looked_at = exchange.run, output.token
+    spot = None
+    if looked_at is not None and looked_at[0] is run:
+        spot = Spot(looked_at[1].index, looked_at[2])
+    elif looked_at is not None:
+        words = "Only the last request's bytes are kept; this token is another one's."
+        app.notify(words, title="Wire", markup=False)
+
+    def closed(spot: Spot | None) -> None:
+        if spot is not None and run in output.runs:
+            # The token may still be on its way from the store to the view.
+            with suppress(KeyError):
+                output.view.move_cursor(f"{run.id}:{spot.choice}", spot.token)
+
+    app.push_screen(WireScreen(exchange, spot), closed)
