@@ -48,6 +48,11 @@ _CHAT = st.fixed_dictionaries(
         )
     }
 )
+_BY_ID = st.dictionaries(
+    _NAMES | st.integers(-1, 2**70).map(str),
+    st.none() | st.fixed_dictionaries({}, optional={"logprob": _NUMBERS, "decoded_token": _NAMES}),
+    max_size=3,
+)
 _CHOICES = st.fixed_dictionaries(
     {"text": st.text(max_size=5)},
     optional={
@@ -55,6 +60,7 @@ _CHOICES = st.fixed_dictionaries(
         "finish_reason": st.none() | st.sampled_from(["", "null", "stop"]) | st.integers(),
         "logprobs": st.none() | legacy() | _CHAT | st.floats(),
         "token_ids": st.none() | st.lists(st.integers(0, 9), max_size=3),
+        "prompt_logprobs": st.none() | st.lists(st.none() | _BY_ID, max_size=3),
     },
 )
 _EVENTS = st.fixed_dictionaries(
@@ -67,6 +73,7 @@ _EVENTS = st.fixed_dictionaries(
         "usage": st.none() | st.fixed_dictionaries({"prompt_tokens": st.integers() | st.none()}),
         "error": st.none() | st.just("x"),
         "token": st.none() | st.just({"text": "a", "id": 1}),
+        "prompt": st.none() | st.lists(st.fixed_dictionaries({"logprobs": st.none() | legacy()}), max_size=2),
     },
 )
 

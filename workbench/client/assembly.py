@@ -140,6 +140,7 @@ class Assembly:
             self._told = told
             if reading.response_id or reading.model:
                 events.append(Told(reading.response_id, reading.model, reading.created))
+        events += reading.prompts
         for part in reading.parts:
             self._part(part, events)
         if reading.usage is not None:

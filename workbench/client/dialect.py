@@ -15,6 +15,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 from msgspec import Meta, Raw, Struct
 
+from workbench.client.events import PromptTold
 from workbench.domain.choice import Alternative, Piece
 from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Usage
@@ -45,6 +46,8 @@ class Reading(Struct, gc=False):
     """Whether the event has anything of a completion in it."""
     odd_numbers: bool = False
     """Whether a logprob was no finite number."""
+    prompts: Sequence[PromptTold] = ()
+    """Tokens of prompts that are told outside the choices' text."""
     sampled: bool = False
     """Whether probabilities are told that hold after sampling."""
 
@@ -81,6 +84,7 @@ class _Choice(Struct, gc=False):
     finish_reason: str | None = None
     logprobs: _Logprobs | None = None
     token_ids: None = None
+    prompt_logprobs: None = None
 
 
 class _Usage(Struct, gc=False):
@@ -98,6 +102,7 @@ class _Event(Struct, gc=False):
     usage: _Usage | None = None
     error: None = None
     token: None = None
+    prompt: None = None
 
 
 _decode = msgspec.json.Decoder(_Event).decode

@@ -71,6 +71,18 @@ class Delta(Struct, frozen=True, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
+class PromptTold:
+    """The tokens of a prompt, told apart from the choices that answer it."""
+
+    pieces: Sequence[Piece]
+    """Each as the endpoint names it."""
+    choice: int | None = None
+    """Index of the choice they are told with; None where they are told for all that answer the prompt."""
+    prompt: int = 0
+    """Number of the prompt in the request, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """A choice has its finish_reason, in the endpoint's own word."""
 
@@ -110,5 +122,16 @@ class Ended:
 
 
 Event: TypeAlias = (
-    Started | Retrying | Answering | Alive | Told | Delta | Finished | UsageTold | Noted | Failed | Ended
+    Started
+    | Retrying
+    | Answering
+    | Alive
+    | Told
+    | Delta
+    | PromptTold
+    | Finished
+    | UsageTold
+    | Noted
+    | Failed
+    | Ended
 )

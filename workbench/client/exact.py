@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import log
 from typing import TypeAlias, cast
 
 from workbench.client.dialect import ChoicePart, Reading, finite
+from workbench.client.events import PromptTold
 from workbench.client.spelling import Name, of_bytes, read_name
 from workbench.domain.choice import Alternative, Piece
 from workbench.domain.json_values import JsonValue
@@ -27,6 +28,7 @@ class Pairs(dict[str, "Json"]):
 Json: TypeAlias = "Pairs | list[Json] | str | int | float | bool | None"
 
 _LONGEST_NUMBER = 400
+_LONGEST_ID = 19
 
 
 def _integer(digits: str) -> int | float:
@@ -66,7 +68,12 @@ def read_value(value: Json) -> Reading:
     reading.is_answer = "choices" in value or reading.usage is not None or "prompt_progress" in value
     if isinstance(choices, list):
         token = value.get("token")
-        reading.parts = [_part(choice, token, reading) for choice in choices if isinstance(choice, Pairs)]
+        told = [choice for choice in choices if isinstance(choice, Pairs)]
+        reading.parts = [_part(choice, token, reading) for choice in told]
+        reading.prompts = (
+            *_prompts_beside(value.get("prompt"), reading),
+            *(one for choice in told for one in _prompt_within(choice, reading)),
+        )
     return reading
 
 
@@ -78,6 +85,43 @@ def _part(choice: Pairs, token: Json, reading: Reading) -> ChoicePart:
         _reason(choice.get("finish_reason")),
         _entries(choice, token, reading),
     )
+
+
+def _prompts_beside(told: Json, reading: Reading) -> Iterator[PromptTold]:
+    """Together's echo: a list with each prompt's text and logprobs, beside the choices."""
+    for number, one in enumerate(_list(told)):
+        logprobs = one.get("logprobs") if isinstance(one, Pairs) else None
+        if isinstance(logprobs, Pairs) and isinstance(logprobs.get("tokens"), list):
+            ids = logprobs.get("token_ids")
+            pieces = _legacy(logprobs, ids if isinstance(ids, list) else [], reading)
+            yield PromptTold(pieces, prompt=number)
+
+
+def _prompt_within(choice: Pairs, reading: Reading) -> Iterator[PromptTold]:
+    """vLLM's `prompt_logprobs`: for each token a map by ids, its own first; null for the first."""
+    rows = _list(choice.get("prompt_logprobs"))
+    ids = _list(choice.get("prompt_token_ids"))
+    if rows:
+        pieces = [_prompt_piece(row, reading) for row in rows]
+        if len(ids) == len(pieces):
+            pieces = [one._replace(id=_whole_number(id)) for one, id in zip(pieces, ids, strict=True)]
+        yield PromptTold(pieces, max(_whole_number(choice.get("index")) or 0, 0))
+
+
+def _prompt_piece(row: Json, reading: Reading) -> Piece:
+    if not isinstance(row, Pairs):
+        return Piece("")
+    alternatives = [_by_id(key, told, reading) for key, told in row.pairs if isinstance(told, Pairs)]
+    if not alternatives:
+        return Piece("")
+    own = alternatives[0]
+    return Piece(own.text, own.logprob, alternatives, own.id, own.raw)
+
+
+def _by_id(key: str, told: Pairs, reading: Reading) -> Alternative:
+    name = read_name(_text(told.get("decoded_token")))
+    token_id = int(key) if key.isascii() and key.isdigit() and len(key) < _LONGEST_ID else name.id
+    return Alternative(name.text, _number(told.get("logprob"), reading), token_id, name.raw)
 
 
 def _choice_text(choice: Pairs) -> str:

@@ -19,6 +19,7 @@ from workbench.client.events import (
     Failed,
     Finished,
     Noted,
+    PromptTold,
     Retrying,
     Started,
     Told,
@@ -28,8 +29,8 @@ from workbench.client.wire import WireLog
 from workbench.domain.choice import Choice, Piece
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.prompt import TextPrompt, single_prompts
 from workbench.domain.run import Failure, Outcome, Run, Usage
+from workbench.runner.echo import mark_prompts
 from workbench.runner.splitting import send_apart
 
 
@@ -130,6 +131,7 @@ class Recorder:
         self._run = run
         self._endpoint = endpoint
         self._failed = False
+        self._prompts: list[PromptTold] = []
         run.raw_logprobs = endpoint.raw_logprobs
 
     def take(self, event: Event, at: float) -> None:
@@ -159,6 +161,8 @@ class Recorder:
                 run.usage = usage if run.usage is None or usage != Usage() else run.usage
             case Noted(text):
                 run.note(text)
+            case PromptTold():
+                self._prompts.append(event)
             case Failed(error):
                 run.error = run.error or Failure.of(error)
                 self._failed = True
@@ -174,7 +178,7 @@ class Recorder:
             return
         run.outcome = outcome
         run.choices = {index: run.choices[index] for index in sorted(run.choices)}
-        _mark_echo(run)
+        mark_prompts(run, self._prompts)
         for remark in _remarks(run, self._endpoint):
             run.note(remark)
 
@@ -195,32 +199,6 @@ def _replace(choice: Choice, pieces: Sequence[Piece]) -> None:
         at.append(choice.at[choice.token_at(start)])
         start += len(piece.text)
     choice.replace(pieces, at)
-
-
-def _mark_echo(run: Run) -> None:
-    """Find how many leading tokens of each choice repeat the prompt, where that was asked for."""
-    if run.request.parameters.extra.get("echo") is not True:
-        return
-    prompts = single_prompts(run.request.prompt)
-    each = max(run.request.choices // len(prompts), 1)
-    for index, choice in run.choices.items():
-        prompt = prompts[min(index // each, len(prompts) - 1)]
-        if isinstance(prompt, TextPrompt) and prompt.text and choice.text.startswith(prompt.text):
-            choice.echoed = _echoed(choice, len(prompt.text))
-
-
-def _echoed(choice: Choice, length: int) -> int:
-    """Tokens within the first `length` characters; plain text across the border is parted there."""
-    place = choice.token_at(length - 1)
-    start, text = choice.start_of(place), choice.text_of(place)
-    if start + len(text) <= length:
-        return place + 1
-    if choice.logprob_of(place) is not None or choice.alternatives_of(place):
-        return place
-    tokens = [Piece(one.text, one.logprob, one.alternatives, one.id, one.raw) for one in choice]
-    tokens[place : place + 1] = [Piece(text[: length - start]), Piece(text[length - start :])]
-    choice.replace(tokens, [*choice.at[: place + 1], *choice.at[place:]])
-    return place + 1
 
 
 def _remarks(run: Run, endpoint: Endpoint) -> Iterator[str]:

@@ -30,7 +30,9 @@ def sections_of(runs: Sequence[Run], place: int, dimmed: bool = False) -> list[S
 
 
 def _section(runs: Sequence[Run], run: Run, choice: Choice, title: str, dimmed: bool) -> Section:
-    prompt = "" if choice.echoed else shown_prompt(runs, run, choice)
+    # While an echo comes, nobody has looked yet how much of it there is.
+    echoes = choice.echoed or (run.is_running and run.request.parameters.extra.get("echo") is True)
+    prompt = "" if echoes else shown_prompt(runs, run, choice)
     figures = "" if run.is_running else "\n".join([figures_of(run, choice.index), *_joint_notes(run)])
     if run.request.choices > 1:
         title = f"{title} · choice {choice.index + 1} of {run.request.choices}"

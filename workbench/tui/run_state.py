@@ -70,4 +70,7 @@ def figures_of(run: Run, choice: int | None = None) -> str:
         logprobs = [logprob for one in choices for logprob in one.logprobs[one.echoed :]]
         if (value := perplexity(logprobs)) is not None:
             parts.append(f"ppl {value:.3g}")
+        prompt = [logprob for one in choices[:1] for logprob in one.logprobs[: one.echoed]]
+        if (value := perplexity(prompt)) is not None:
+            parts.append(f"prompt ppl {value:.3g}")
     return " · ".join(parts)

@@ -1,0 +1,81 @@
+"""Prompts that come back: tokens of a choice that repeat the prompt, and tokens told of it apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from workbench.client.alignment import align
+from workbench.client.events import PromptTold
+from workbench.domain.choice import Choice, Piece
+from workbench.domain.prompt import TextPrompt, TokensPrompt, single_prompts
+from workbench.domain.run import Run
+
+
+def mark_prompts(run: Run, told: Iterable[PromptTold]) -> None:
+    """Find how many leading tokens of each choice repeat the prompt; `told` are put before the others."""
+    echoes = run.request.parameters.extra.get("echo") is True
+    prompts = single_prompts(run.request.prompt)
+    each = max(run.request.choices // len(prompts), 1)
+    by_choice = {one.choice: one.pieces for one in told if one.choice is not None}
+    by_prompt = {one.prompt: one.pieces for one in told if one.choice is None}
+    for index, choice in run.choices.items():
+        number = min(index // each, len(prompts) - 1)
+        prompt = prompts[number]
+        if echoes:
+            _mark(choice, prompt)
+        pieces = by_choice.get(index) or by_prompt.get(number)
+        if pieces and not choice.echoed:
+            _put_before(choice, prompt, pieces)
+
+
+def _mark(choice: Choice, prompt: TextPrompt | TokensPrompt) -> None:
+    match prompt:
+        case TextPrompt(text) if text and choice.text.startswith(text):
+            choice.echoed = _echoed(choice, len(text))
+        case TokensPrompt(ids) if len(choice) >= len(ids) and choice.logprob_of(0) is None:
+            # The first token of an echo has no logprob, and each entry is one token: no text is needed.
+            choice.echoed = len(ids)
+        case _:
+            pass
+
+
+def _echoed(choice: Choice, length: int) -> int:
+    """Tokens within the first `length` characters; plain text across the border is parted there."""
+    place = choice.token_at(length - 1)
+    start, text = choice.start_of(place), choice.text_of(place)
+    if start + len(text) <= length:
+        return place + 1
+    if choice.logprob_of(place) is not None or choice.alternatives_of(place):
+        return place
+    tokens = _pieces(choice)
+    tokens[place : place + 1] = [Piece(text[: length - start]), Piece(text[length - start :])]
+    choice.replace(tokens, [*choice.at[: place + 1], *choice.at[place:]])
+    return place + 1
+
+
+def _put_before(choice: Choice, prompt: TextPrompt | TokensPrompt, pieces: Sequence[Piece]) -> None:
+    """Have the prompt's tokens before the choice's, as an echo has them, with the time of the first one."""
+    match prompt:
+        case TextPrompt(text):
+            before = _aligned(text, pieces)
+        case TokensPrompt(ids):
+            before = list(pieces)
+            if len(ids) == len(pieces):
+                before = [one._replace(id=id) for one, id in zip(pieces, ids, strict=True)]
+    first = choice.at[0] if len(choice) else 0.0
+    choice.replace([*before, *_pieces(choice)], [*([first] * len(before)), *choice.at])
+    choice.echoed = len(before)
+
+
+def _aligned(text: str, pieces: Sequence[Piece]) -> list[Piece]:
+    """The prompt's tokens by what was told of them; of the first one often only its id is known."""
+    first, *rest = pieces
+    is_unknown = not first.text and first.raw is None
+    aligned, _ = align(text, rest if is_unknown else pieces)
+    if is_unknown and aligned and aligned[0].logprob is None:
+        aligned[0] = aligned[0]._replace(id=first.id)
+    return aligned
+
+
+def _pieces(choice: Choice) -> list[Piece]:
+    return [Piece(one.text, one.logprob, one.alternatives, one.id, one.raw) for one in choice]
