@@ -61,12 +61,13 @@ def test_every_key_is_read(folders: Folders) -> None:
     write(
         folders,
         'endpoint = "jiekou"\npreset = "greedy"\ntheme = "light"\ncolour_by = "entropy"\nconfirm_above = 0\n'
-        'autosave = false\neditor = "nvim -f"\n[keys]\nrun = "f6,ctrl+j"\n',
+        'autosave = false\neditor = "nvim -f"\nsurprising = 0.02\nlow_coverage = 0.9\n'
+        '[keys]\nrun = "f6,ctrl+j"\n',
     )
     loaded = load_config(folders)
     assert loaded.problems == ()
     assert loaded.config == Config(
-        "jiekou", "greedy", "light", "entropy", 0, False, "nvim -f", {"run": "f6,ctrl+j"}
+        "jiekou", "greedy", "light", "entropy", 0, False, "nvim -f", {"run": "f6,ctrl+j"}, 0.02, 0.9
     )
 
 
@@ -86,6 +87,7 @@ def test_an_unknown_key_suggests_the_nearest_and_the_rest_holds(folders: Folders
         ("confirm_above = -1\n", 1, "at least 0"),
         ("confirm_above = true\n", 1, "whole number"),
         ('\n\nautosave = "yes"\n', 3, "true or false"),
+        ("surprising = 1\n", 1, "between 0 and 1"),
         ("[keys]\nrun = 1\n", 2, "text"),
         ('keys = "x"\n', 1, "table"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from math import exp, log
 
 import pytest
 from textual import events
@@ -15,6 +16,8 @@ from tests.tui.scripted import answer, until, workbench
 from workbench.domain.choice import Choice
 from workbench.domain.reading import Mode
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.asking_share import read_share
+from workbench.tui.screens.naming import Naming
 
 
 @asynccontextmanager
@@ -137,3 +140,53 @@ def bars_of(app: WorkbenchApp) -> tuple[Choice, int | None]:
     bars = app.main.output.bars
     assert bars._peaks is not None
     return bars._peaks.choice, bars._position
+
+
+async def test_selecting_by_line_and_to_the_ends_copies_the_exact_text() -> None:
+    async with answered(" a\n", " b", "\tc\n", " d") as (app, pilot):
+        await pilot.press("home", "shift+down", "ctrl+c")
+        await until(pilot, lambda: app.clipboard == " a\n b\tc\n")
+        await pilot.press("left")
+        assert not app.main.output.view.selected_text()
+        await pilot.press("shift+end", "ctrl+c")
+        await until(pilot, lambda: app.clipboard == " b\tc\n d")
+        await pilot.press("left", "left", "shift+home", "ctrl+c")
+        await until(pilot, lambda: app.clipboard == " a\n b")
+
+
+async def test_b_shows_where_each_token_ends() -> None:
+    async with answered(" a", " b") as (app, pilot):
+        await pilot.press("b")
+        assert app.main.output.view.boundaries
+        await pilot.press("b")
+        assert not app.main.output.view.boundaries
+
+
+async def test_thresholds_are_asked_for_and_taken() -> None:
+    async with answered(" a", " b") as (app, pilot):
+        view = app.main.output.view
+        app.main.do("surprise_threshold")
+        await until(pilot, lambda: isinstance(app.screen, Naming))
+        assert app.screen.query_one(Input).value == "10%"
+        app.screen.query_one(Input).value = "60%"
+        await pilot.press("enter")
+        await until(pilot, lambda: view.surprise_threshold == -log(0.6))
+        app.main.do("coverage_threshold")
+        await until(pilot, lambda: isinstance(app.screen, Naming))
+        app.screen.query_one(Input).value = "nothing"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.main)
+        assert view.coverage_threshold == 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [("10%", 0.1), (" 2.5 % ", 0.025), ("0.3", 0.3), ("1 nat", exp(-1)), ("2.3 nats", exp(-2.3))],
+)
+def test_a_probability_is_read_as_people_write_it(text: str, share: float) -> None:
+    assert read_share(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["", "x", "0", "1", "100%", "-1%", "nan", "inf nats", "-2 nats", "1e999"])
+def test_what_is_no_probability_is_none(text: str) -> None:
+    assert read_share(text) is None

@@ -44,6 +44,10 @@ class Config:
     """Command that edits the prompt; empty goes by VISUAL and EDITOR."""
     keys: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Keys by command, several separated by commas, in place of the command's own."""
+    surprising: float = 0.1
+    """Probability below which a token is one that `[` and `]` go to."""
+    low_coverage: float = 0.5
+    """Probability that a token's alternatives must sum to, else `<` and `>` go to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,8 @@ def load_config(folders: Folders) -> LoadedConfig:
         confirm_above=table.integer("confirm_above", Config().confirm_above, 0),
         autosave=table.switch("autosave", True),
         editor=table.text("editor"),
+        surprising=_share(table, "surprising", Config().surprising),
+        low_coverage=_share(table, "low_coverage", Config().low_coverage),
         keys=MappingProxyType(table.text_map("keys")),
     )
     table.close()
@@ -120,6 +126,14 @@ def chosen_theme(config: Config, state: State) -> str:
 def chosen_colour_by(config: Config, state: State) -> ColourBy:
     """What to colour by at the start: the person's setting, else what was last picked."""
     return config.colour_by or state.colour_by or "probability"
+
+
+def _share(table: Table, name: str, default: float) -> float:
+    share = table.number(name, default)
+    if not 0 < share < 1:
+        table.complain(name, f"must be a probability between 0 and 1, not {share:g}")
+        return default
+    return share
 
 
 def _colour_by(table: Table) -> ColourBy | None:

@@ -195,8 +195,13 @@ async def test_what_if_shows_what_the_parameters_cut() -> None:
         app.inspector.show(CAME)
         await pilot.pause()
         assert "what if top_k 1 → temperature 0.5" in app.words
+        assert "1 of 2 survive, in llama.cpp's order" in app.words
         assert "100.0%" in app.words
         assert "cut" in app.words
+        app.inspector.set_sampling(Sampling(temperature=0.5), ("temperature", "top_k"))
+        await pilot.pause()
+        assert "2 of 2 survive" in app.words
+        assert "order" not in app.words
 
 
 async def test_what_if_needs_raw_probabilities() -> None:
@@ -207,6 +212,17 @@ async def test_what_if_needs_raw_probabilities() -> None:
         app.inspector.show(CAME)
         await pilot.pause()
         assert "what if: raw ones are needed" in app.words
+
+
+async def test_a_token_of_the_prompt_is_called_one() -> None:
+    app = Alone()
+    async with app.run_test(size=(80, 40)) as pilot:
+        app.inspector.show(CAME, 5, echoed=2)
+        await pilot.pause()
+        assert "prompt token 2/5" in app.words
+        app.inspector.show(CAME, 5, echoed=1)
+        await pilot.pause()
+        assert "prompt token" not in app.words
 
 
 @pytest.mark.parametrize(

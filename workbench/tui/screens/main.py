@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,8 @@ class MainScreen(BranchScreen):
     async def on_mount(self) -> None:
         """Get ready to look for tokens."""
         self.output.view.mode = self.legend.mode = self._first_mode
+        self.output.view.surprise_threshold = -log(self.services.config.surprising)
+        self.output.view.coverage_threshold = self.services.config.low_coverage
         self._frames = self.set_interval(1 / FRAMES_A_SECOND, self._frame, pause=True)
 
     @property
@@ -180,7 +183,7 @@ class MainScreen(BranchScreen):
     @on(OutputPane.TokenFocused)
     def _show_token(self, event: OutputPane.TokenFocused) -> None:
         self.inspector.set_raw(event.run.raw_logprobs)
-        self.inspector.show(event.token, len(event.choice))
+        self.inspector.show(event.token, len(event.choice), event.choice.echoed)
         self.strip.show(event.token)
 
     @on(ParameterPanel.Changed)

@@ -59,11 +59,13 @@ class Inspector(Static, can_focus=True):
         self._raw: bool | None = None
         self._sampling = Sampling()
         self._order: Sequence[str] = LLAMA_ORDER
+        self._is_order_known = False
+        self._echoed = 0
         self.border_title = Content("Token")
 
-    def show(self, token: Token | None, count: int | None = None) -> None:
-        """Show a token, of a choice of `count` tokens; None where there is none."""
-        self._token, self._count = token, count
+    def show(self, token: Token | None, count: int | None = None, echoed: int = 0) -> None:
+        """Show a token, of a choice of `count` tokens, the first `echoed` of which are the prompt's."""
+        self._token, self._count, self._echoed = token, count, echoed
         self._rows = rows_of(token) if token is not None else ()
         self._row = next((place for place, row in enumerate(self._rows) if row.is_chosen), 0)
         self._draw()
@@ -76,6 +78,7 @@ class Inspector(Static, can_focus=True):
     def set_sampling(self, sampling: Sampling, order: Sequence[str] = ()) -> None:
         """Show what these parameters would make of the distribution, applied in an endpoint's order."""
         self._sampling, self._order = sampling, order or LLAMA_ORDER
+        self._is_order_known = bool(order)
         self._draw()
 
     # --- keys and mouse ----------------------------------------------------------------------------------
@@ -142,7 +145,7 @@ class Inspector(Static, can_focus=True):
 
     def _facts(self, token: Token) -> list[Content]:
         of = f"/{self._count}" if self._count else ""
-        head = f"token {token.position + 1}{of}"
+        head = f"{'prompt ' * (token.position < self._echoed)}token {token.position + 1}{of}"
         if token.id is not None:
             head += f"  id {token.id}"
         raw = token.raw if token.raw is not None else token.text.encode("utf-8", "surrogatepass")
@@ -197,6 +200,8 @@ class Inspector(Static, can_focus=True):
             logprobs.append(token.logprob)
         shaped = reshape(logprobs, self._sampling, self._order)
         lines = [Content.styled(f"what if  {_describe(self._sampling, self._order)}", "bold")]
+        assumed = "" if self._is_order_known else ", in llama.cpp's order"
+        lines.append(Content.styled(f"{shaped.survivors} of {len(listed)} survive{assumed}", "$text-muted"))
         room = max(self.content_size.width - _LABEL - 11, 1)
         for (label, _), share in zip(listed, shaped.shares, strict=True):
             value = "  —" if share is None else "   cut" if share == 0 else percent(share)
@@ -240,5 +245,7 @@ def _describe(sampling: Sampling, order: Sequence[str]) -> str:
         "top_k": sampling.top_k,
         "min_p": sampling.min_p,
     }
-    names = [name for name in order if values.get(name) is not None]
+    # What the endpoint's order does not name is applied first.
+    ordered = [*(name for name in LLAMA_ORDER if name not in order), *order]
+    names = [name for name in ordered if values.get(name) is not None]
     return " → ".join(f"{name} {values[name]:g}" for name in names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp, log
 from typing import ClassVar
 
 from textual import events, getters, on
@@ -20,6 +21,7 @@ from workbench.tui.blocks import key_of, sections_of
 from workbench.tui.command_table import OWN_KEYS, CommandTable
 from workbench.tui.commands import Where, bindings_for, commands_at
 from workbench.tui.run_state import figures_of
+from workbench.tui.screens.asking_share import ask_share
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.error_block import ErrorBlock
 from workbench.tui.widgets.sparkline import Sparkline
@@ -404,6 +406,32 @@ class OutputPane(Vertical):
     def action_toggle_whitespace(self) -> None:
         """Show blanks, tabs and line ends, or not."""
         self.view.whitespace = not self.view.whitespace
+
+    def action_toggle_boundaries(self) -> None:
+        """Underline every other token, or not."""
+        self.view.boundaries = not self.view.boundaries
+
+    def action_surprise_threshold(self) -> None:
+        """Ask below which probability a token is surprising."""
+
+        def take(share: float) -> None:
+            self.view.surprise_threshold = -log(share)
+
+        title = "[ and ] go to tokens less likely than"
+        ask_share(self.app, title, exp(-self.view.surprise_threshold), take)
+
+    def action_coverage_threshold(self) -> None:
+        """Ask below which sum of its alternatives a token is one of low coverage."""
+
+        def take(share: float) -> None:
+            self.view.coverage_threshold = share
+
+        ask_share(
+            self.app,
+            "< and > go to tokens whose alternatives cover less than",
+            self.view.coverage_threshold,
+            take,
+        )
 
     def action_find(self) -> None:
         """Ask for a text to find."""

@@ -43,6 +43,10 @@ class TokenView(TranscriptView):
         Binding("N", "found(-1)", "Previous match", show=False, id="output.N"),
         Binding("shift+left", "select(-1)", "Select back", show=False, id="output.shift_left"),
         Binding("shift+right", "select(1)", "Select on", show=False, id="output.shift_right"),
+        Binding("shift+up", "select_line(-1)", "Select up", show=False, id="output.shift_up"),
+        Binding("shift+down", "select_line(1)", "Select down", show=False, id="output.shift_down"),
+        Binding("shift+home", "select_end(-1)", "Select to the start", show=False, id="output.shift_home"),
+        Binding("shift+end", "select_end(1)", "Select to the end", show=False, id="output.shift_end"),
     ]
 
     @dataclass
@@ -82,6 +86,8 @@ class TokenView(TranscriptView):
         """Put the cursor on a token; nowhere means that there is nowhere to go."""
         if cursor is None:
             return False
+        if self.text_selection is not None:
+            self.screen.clear_selection()
         old, self._cursor, self._column = self._cursor, cursor, column
         if old is not None and old.section < len(self._transcript):
             self._forget_token(old)
@@ -191,8 +197,25 @@ class TokenView(TranscriptView):
         self.find_next(step)
 
     def action_select(self, step: int) -> None:
-        """Move the cursor and select the tokens from where this began."""
-        if self._cursor is None or (to := token_cursor.beside(self._transcript, self._cursor, step)) is None:
+        """Move the cursor by a token and select from where this began."""
+        if self._cursor is not None:
+            self._select_to(token_cursor.beside(self._transcript, self._cursor, step))
+
+    def action_select_line(self, rows: int) -> None:
+        """Move the cursor by rows and select from where this began."""
+        if self._cursor is not None:
+            column = token_cursor.column_of(self._transcript, self._cursor)
+            self._select_to(token_cursor.line(self._transcript, self._cursor, rows, column))
+
+    def action_select_end(self, step: int) -> None:
+        """Move the cursor to the last token of its answer (1) or the first (-1) and select all between."""
+        if self._cursor is not None:
+            section = self._cursor.section
+            position = 0 if step < 0 else self._transcript.body(section).seen - 1
+            self._select_to(Cursor(section, position))
+
+    def _select_to(self, to: Cursor | None) -> None:
+        if self._cursor is None or to is None:
             return
         begin = self._selecting_from or self._cursor
         self._move(to)
