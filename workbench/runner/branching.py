@@ -116,8 +116,9 @@ def branch_from(origin: Origin) -> Branch:
             text, left = origin.text
             if left and origin.parent.kind != "continue":
                 raise BadValueError(
-                    f"The prompt would end within a character: {show_bytes(left)} cannot be sent as text",
-                    hint="Choose another alternative, or send branches as token ids.",
+                    "The prompt would end within a character",
+                    f"{show_bytes(left)} cannot be sent as text.",
+                    "Choose another alternative, or send branches as token ids.",
                     field="prompt",
                 )
             note = f"{show_bytes(left)} began a character and was not sent" if left else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -80,6 +80,8 @@ def paint(
             )
     else:
         runs = [Run(row.start, row.end, look.base + look.styles.figures)]
+        # Only what was sent and answered has blanks that matter.
+        look = replace(look, whitespace=False)
     if section.dimmed:
         runs = _overlay(runs, row.start, row.end, look.styles.dimmed)
     for start, end in _found(source, row, look):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, TextArea
 
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError
 from workbench.domain.reading import Mode
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
@@ -185,6 +188,12 @@ class MainScreen(BranchScreen):
         self.inspector.set_raw(event.run.raw_logprobs)
         self.inspector.show(event.token, len(event.choice), event.choice.echoed)
         self.strip.show(event.token)
+
+    def use_endpoint(self, endpoint: Endpoint) -> None:
+        """Send to another endpoint from now on, which may apply its samplers in another order."""
+        super().use_endpoint(endpoint)
+        with suppress(BadValueError):
+            self.inspector.set_sampling(_sampling(self.parameters.parameters), endpoint.samplers)
 
     @on(ParameterPanel.Changed)
     def _show_what_if(self, event: ParameterPanel.Changed) -> None:

@@ -22,7 +22,7 @@ from workbench.tui.token_text import fit, percent, token_text
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LABEL = 12
 _RAW = {
-    True: "the model's own probabilities",
+    True: "the model's own (raw)",
     False: "probabilities after sampling",
     None: "raw or sampled: not known",
 }
@@ -37,6 +37,8 @@ class Inspector(Static, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move(-1)", "Previous row", show=False),
         Binding("down", "move(1)", "Next row", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
         Binding("enter", "choose", "Branch", show=False),
         Binding("y", "copy", "Copy", show=False),
         *(Binding(str(digit), f"choose({digit})", "Branch", show=False) for digit in range(1, 10)),
@@ -79,6 +81,7 @@ class Inspector(Static, can_focus=True):
         """Show what these parameters would make of the distribution, applied in an endpoint's order."""
         self._sampling, self._order = sampling, order or LLAMA_ORDER
         self._is_order_known = bool(order)
+        self.set_class(not sampling.is_neutral, "-what-if")
         self._draw()
 
     # --- keys and mouse ----------------------------------------------------------------------------------
@@ -88,6 +91,10 @@ class Inspector(Static, can_focus=True):
         last = len(self._rows) - 1
         self._row = max(min(self._row + rows, last), 0)
         self._draw()
+
+    def action_page(self, pages: int) -> None:
+        """Scroll to what does not fit."""
+        self.scroll_relative(y=pages * max(self.content_size.height - 1, 1), animate=False)
 
     def action_choose(self, digit: int | None = None) -> None:
         """Take the row, or the one that a digit names."""
