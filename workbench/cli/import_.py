@@ -9,14 +9,13 @@ from pathlib import Path
 
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.sessions import open_for_writing
-from workbench.client.urls import normalise
 from workbench.domain.display import visible
 from workbench.domain.errors import StorageError
-from workbench.domain.prompt import kind_of, prompt_to_editor
 from workbench.domain.session import Draft
-from workbench.storage.endpoints import endpoint_for, load_endpoints
+from workbench.runner.curl import draft_from_curl
+from workbench.storage.endpoints import load_endpoints
 from workbench.storage.folders import Folders
-from workbench.storage.imports import CurlCommand, curl_from_text, runs_from_json_lines
+from workbench.storage.imports import is_curl, runs_from_json_lines
 from workbench.storage.session_store import SessionStore
 
 
@@ -34,12 +33,12 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Import; returns the exit status."""
     text = _read(arguments.file)
     # Everything is understood before a session is made or changed.
-    if text.lstrip().startswith("curl"):
-        draft = _draft(curl_from_text(text.strip()))
+    if is_curl(text):
+        taken = draft_from_curl(text, load_endpoints(Folders.default(os.environ)))
         with open_for_writing(arguments.session) as store:
             assert store is not None
-            _take_draft(store, draft)
-        told = "the request is the session's draft now"
+            _take_draft(store, taken.draft)
+        told = " ".join(("the request is the session's draft now.", *taken.notes))
     else:
         runs = runs_from_json_lines(text)
         if not runs:
@@ -55,28 +54,6 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             told += "; the others were there already"
     print(f"{visible(arguments.session)}: {told}")
     return ExitStatus.OK
-
-
-def _draft(command: CurlCommand) -> Draft:
-    request = command.request
-    return Draft(
-        endpoint=_endpoint_name(command.url),
-        model=request.model,
-        prompt=prompt_to_editor(request.prompt),
-        kind=kind_of(request.prompt),
-        parameters=request.parameters,
-    )
-
-
-def _endpoint_name(url: str) -> str:
-    """The profile at an address, or its base URL; raises WorkbenchError for one that is none."""
-    wanted = normalise(url)
-    loaded = load_endpoints(Folders.default(os.environ))
-    for one in loaded.endpoints.values():
-        if one.base_url and normalise(one.base_url) == wanted:
-            return one.name
-    base = f"{wanted.base}?{wanted.query}" if wanted.query else wanted.base
-    return endpoint_for(base, None, loaded).name
 
 
 def _take_draft(store: SessionStore, draft: Draft) -> None:

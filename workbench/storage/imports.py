@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import repeat
+from urllib.parse import urlsplit, urlunsplit
 
 from workbench.domain.choice import Alternative, Choice, Piece
 from workbench.domain.errors import BadValueError, StorageError
@@ -22,6 +24,8 @@ class CurlCommand:
 
     url: str
     request: Request
+    had_key: bool = False
+    """Whether it held a key, which was left out."""
 
 
 def runs_from_json_lines(text: str) -> list[Run]:
@@ -97,32 +101,52 @@ def _number(value: JsonValue) -> float | None:
 
 
 _DATA = {"-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--json"}
+_HEADERS = {"-H", "--header"}
+_USERS = {"-u", "--user"}
 _IGNORED_WITH_VALUE = {
     "-X",
     "--request",
-    "-H",
-    "--header",
     "-o",
     "--output",
     "-m",
     "--max-time",
-    "-u",
-    "--user",
+    "--connect-timeout",
+    "--retry",
+    "-A",
+    "--user-agent",
+    "-b",
+    "--cookie",
+    "-x",
+    "--proxy",
+    "--cacert",
+    "-E",
+    "--cert",
+    "--key",
 }
+_KEY_HEADER = re.compile(r"\s*(authorization|proxy-authorization|cookie|[\w-]*(key|token|secret))\s*:", re.I)
+_ANSI_QUOTED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_ANSI_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{1,4})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
+_ANSI = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "e": "\x1b"}
+
+
+def is_curl(text: str) -> bool:
+    """Whether a text begins as a curl command does."""
+    return re.match(r"\s*curl\s", text) is not None
 
 
 def curl_from_text(text: str) -> CurlCommand:
     """The request in a curl command; its headers, and so any key in them, are dropped.
 
-    Raises BadValueError where it is no such command, or where its data is in a file.
+    Raises BadValueError where it is no such command, its data is in a file, or it asks for a chat.
     """
+    plain = _ANSI_QUOTED.sub(lambda found: shlex.quote(_without_escapes(found[1])), text)
     try:
-        words = shlex.split(text.replace("\\\r\n", " ").replace("\\\n", " "))
+        words = shlex.split(plain.replace("\\\r\n", " ").replace("\\\n", " "))
     except ValueError as error:
         raise _no_curl(f"its quotes do not close ({error})") from None
     if not words or words.pop(0) != "curl":
         raise _no_curl("it does not begin with curl")
-    url, data = "", ""
+    url, data, had_key = "", "", False
     left = iter(words)
     for word in left:
         name, equals, value = word.partition("=")
@@ -134,10 +158,19 @@ def curl_from_text(text: str) -> CurlCommand:
             data += word[2:]
         elif word == "--url":
             url = next(left, "")
+        elif word in _USERS:
+            had_key = bool(next(left, "")) or had_key
+        elif word in _HEADERS or (word.startswith("-H") and len(word) > 2):
+            header = next(left, "") if word in _HEADERS else word[2:]
+            had_key = _KEY_HEADER.match(header) is not None or had_key
         elif word in _IGNORED_WITH_VALUE:
             next(left, None)
-        elif not word.startswith("-"):
+        elif not word.startswith("-") and (not url or "://" in word):
             url = word
+    return _curl_command(url, data, had_key=had_key)
+
+
+def _curl_command(url: str, data: str, *, had_key: bool) -> CurlCommand:
     if data.startswith("@"):
         raise _no_curl("its data is in a file")
     try:
@@ -146,7 +179,22 @@ def curl_from_text(text: str) -> CurlCommand:
         raise _no_curl(f"its data is no JSON ({error})") from None
     if not isinstance(body, dict) or not url:
         raise _no_curl("it needs an address and a JSON object as data")
-    return CurlCommand(url, Request.from_body(body))
+    if "prompt" not in body and "messages" in body:
+        raise _no_curl("it sends messages of a chat, and no prompt")
+    parts = urlsplit(url)
+    if parts.username or parts.password:
+        url, had_key = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])), True
+    return CurlCommand(url, Request.from_body(body), had_key)
+
+
+def _without_escapes(text: str) -> str:
+    """What a shell makes of the inside of `$'…'`."""
+
+    def one(found: re.Match[str]) -> str:
+        code = found[1] or found[2]
+        return chr(int(code, 16)) if code else _ANSI.get(found[3], found[3])
+
+    return _ANSI_ESCAPE.sub(one, text)
 
 
 def _no_curl(why: str) -> BadValueError:

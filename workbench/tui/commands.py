@@ -152,6 +152,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("prompt_set", (), "Prompt set", "Every prompt of a file under chosen presets, in a grid."),
     Command("choose_preset", ("ctrl+l",), "Preset", "Apply a preset; each shows what it would change."),
     Command("save_preset", (), "Save preset", "Keep the panel's parameters as a preset."),
+    Command("paste_curl", (), "Paste curl", "Take prompt and parameters from a curl command."),
     Command("choose_model", (), "Model", "Choose the model, from the endpoint's list or by name."),
     Command("probe", (), "Probe", "Find out what the endpoint honours, ignores and refuses."),
     Command("choose_theme", (), "Theme", "Choose a theme; each is shown while you look."),

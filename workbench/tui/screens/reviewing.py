@@ -10,12 +10,15 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.storage.endpoints import endpoint_for
+from workbench.storage.imports import is_curl
 from workbench.tui.notes import probe_notes
 from workbench.tui.screens.question import Question
 from workbench.tui.screens.undoing import UndoScreen
 from workbench.tui.widgets.output_pane import OutputPane
+from workbench.tui.widgets.prompt_editor import PromptEditor
 
 if TYPE_CHECKING:
+    from workbench.runner.curl import CurlDraft
     from workbench.tui.screens.compare import Adopted
     from workbench.tui.screens.comparing_saved import Compared
 
@@ -99,6 +102,29 @@ class ReviewScreen(UndoScreen):
         from workbench.tui.screens.wire import open_wire
 
         open_wire(self.app, self.services.exchange, self.output)
+
+    def action_paste_curl(self) -> None:
+        """Take prompt and parameters from a curl command."""
+        from workbench.tui.screens.curl import ask_for_curl
+
+        text = self.prompt.text if is_curl(self.prompt.text) else ""
+        ask_for_curl(self.app, self._read_curl, text, self._take_curl)
+
+    @on(PromptEditor.CurlPasted)
+    def _offer_curl(self, event: PromptEditor.CurlPasted) -> None:
+        from workbench.tui.screens.curl import offer_curl
+
+        offer_curl(self.app, self._read_curl, event.text, self._take_curl)
+
+    def _read_curl(self, text: str) -> CurlDraft:
+        from workbench.runner.curl import draft_from_curl
+
+        return draft_from_curl(text, self.services.endpoints)
+
+    def _take_curl(self, taken: CurlDraft) -> None:
+        with self.changing("the curl command"):
+            self._show_parts(taken.draft)
+        self.notify("\n".join((*taken.notes, "Undo takes it back.")), title="curl", markup=False, timeout=8)
 
     def _endpoint_of(self, run: Run) -> Endpoint:
         if run.endpoint == self.endpoint.name:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from textual import on
+from textual import events, on
 from textual.actions import SkipAction
 from textual.app import SuspendNotSupported
 from textual.content import Content
@@ -47,6 +47,12 @@ class PromptEditor(ExactTextArea):
         """The prompt is made of something else now."""
 
         kind: PromptKind
+
+    @dataclass
+    class CurlPasted(Message):
+        """A curl command was pasted, and stands in the prompt as text."""
+
+        text: str
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         self._kind = PromptKind.TEXT
@@ -121,6 +127,11 @@ class PromptEditor(ExactTextArea):
         if not self.history.redo_stack:
             raise SkipAction
         self.redo()
+
+    @on(events.Paste)
+    def _look_at_paste(self, event: events.Paste) -> None:
+        if len(event.text) <= _LOOK_AT and event.text.lstrip().startswith("curl "):
+            self.post_message(self.CurlPasted(event.text))
 
     # --- what the frame says -----------------------------------------------------------------------------
 
