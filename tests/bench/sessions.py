@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.bench.figure import Figure, median
+from tests.bench.startup import seconds_to_word
 from workbench.domain.choice import Alternative, Piece
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request
@@ -19,6 +21,9 @@ from workbench.storage.export import to_json_lines
 from workbench.storage.session_store import SessionStore
 
 _ROUNDS = 5
+_PAINTS = 3
+_LAST = "zzlast"
+"""The last token, which tells that the session is on the screen."""
 
 
 def run_of_tokens(count: int) -> Run:
@@ -51,12 +56,11 @@ def figures() -> list[Figure]:
 
 def _measure(path: Path, count: int, appends: list[float]) -> list[Figure]:
     run = run_of_tokens(count)
+    run.choice(0).append(Piece(f" {_LAST}", -1.0), count / 80)
     store = SessionStore.create(path)
     store.finish(run)
-    each = path.stat().st_size / count
-    short = [run_of_tokens(100) for _ in range(_ROUNDS)]
-    appends.append(median([_seconds(partial(store.finish, one)) for one in short]))
     store.close()
+    each = path.stat().st_size / count
     exported = to_json_lines([run])
     opens, loads = [], []
     for _ in range(_ROUNDS):
@@ -66,6 +70,13 @@ def _measure(path: Path, count: int, appends: list[float]) -> list[Figure]:
         opened.store.close()
         loads.append(_seconds(lambda: json.loads(exported)))
     ratio = median(opens) / median(loads)
+    program = "from workbench.cli import main; raise SystemExit(main())"
+    argv = [sys.executable, "-c", program, str(path)]
+    paints = [seconds_to_word(argv, _LAST.encode(), path.parent) for _ in range(_PAINTS)]
+    store = SessionStore.open(path).store
+    short = [run_of_tokens(100) for _ in range(_ROUNDS)]
+    appends.append(median([_seconds(partial(store.finish, one)) for one in short]))
+    store.close()
     name = f"session of {count:,} tokens"
     return [
         Figure(f"{name}: bytes a token", each, "B", "—", True),
@@ -84,4 +95,5 @@ def _measure(path: Path, count: int, appends: list[float]) -> list[Figure]:
             ratio <= 2,
             {"json.loads": median(loads) * 1000},
         ),
+        Figure(f"{name}: from the start to its end on the screen", median(paints) * 1000, "ms", "—", True),
     ]
