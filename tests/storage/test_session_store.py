@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import stat
 import tomllib
@@ -321,16 +320,6 @@ def test_a_full_disk_leaves_the_file_whole_and_the_run_in_memory_until_there_is_
     assert not store.unsaved
     store.close()
     assert essence(SessionStore.open(path).session.runs[1]) == essence(run)
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_folder_opens_read_only(path: Path) -> None:
-    _started(path, _run()).close()
-    path.parent.chmod(0o500)
-    opened = SessionStore.open(path)
-    path.parent.chmod(0o700)
-    assert opened.read_only
-    assert len(opened.session.runs) == 1
 
 
 def test_a_missing_file_says_so_unless_it_may_be_made(path: Path) -> None:

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
+
+
+def short_name(name: str) -> str:
+    """A file name that leaves room for what is added to it; file systems allow 255 bytes."""
+    if len(name.encode()) <= 160:
+        return name
+    return f"{name.encode()[:100].decode(errors='ignore')}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+
+def followed(path: Path) -> Path:
+    """What a symbolic link leads to; anything else, and one that leads nowhere, as it is."""
+    try:
+        return path.resolve() if path.is_symlink() else path
+    except (OSError, RuntimeError):
+        return path
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -16,11 +33,13 @@ def write_atomically(path: Path, data: bytes) -> None:
     The folder is made where it is missing; a file that exists keeps its permissions, and a symbolic link
     stays one. Raises StorageError where the file cannot be written; the old one is untouched then.
     """
-    target = path.resolve() if path.is_symlink() else path
+    target = followed(path)
     temporary: str | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        handle, temporary = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{short_name(target.name)}.", suffix=".part"
+        )
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
@@ -31,7 +50,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         temporary = None
     except OSError as error:
         raise StorageError(
-            f"{path.name} cannot be written",
+            f"{one_line(path.name, 80)} cannot be written",
             error.strerror or str(error),
             "Free some space or check the folder's permissions; nothing was changed.",
             path=str(path),

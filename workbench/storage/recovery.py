@@ -11,7 +11,7 @@ from pathlib import Path
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft
-from workbench.storage.atomic import write_atomically
+from workbench.storage.atomic import short_name, write_atomically
 from workbench.storage.journal import Recovered, read_journal
 from workbench.storage.run_format import run_to_toml
 from workbench.storage.session_file import torn_at
@@ -85,7 +85,7 @@ def _repair(path: Path, raw: bytes, recovered: list[Recovered], error: StorageEr
     mark = torn_at(raw) if error is not None and error.line is not None and error.line >= end - 1 else None
     if mark is None:
         return []
-    kept = path.with_name(f"{path.name}.torn-{datetime.now(UTC):%Y%m%d-%H%M%S}")
+    kept = path.with_name(f"{short_name(path.name)}.torn-{datetime.now(UTC):%Y%m%d-%H%M%S}")
     write_atomically(kept, raw[mark:])
     os.truncate(path, mark)
     return [f"repaired the end of the file, where a run was written in part; it is kept in {kept.name}"]

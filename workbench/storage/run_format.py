@@ -16,6 +16,9 @@ from workbench.storage.fields import BadField, Fields
 from workbench.storage.token_columns import columns_from_table, columns_to_table
 from workbench.storage.toml_text import sound, toml_column, toml_string, toml_table
 
+_ALWAYS_SENT = {"max_tokens": "max_tokens", "stream": "stream", "stream_options": "include_usage"}
+"""What a body has although nobody set it, with its parameter; `unasked` of a run names what nobody set."""
+
 
 def run_to_toml(run: Run) -> str:
     """A run as one `[[runs]]` section that can be appended to a session file.
@@ -120,9 +123,17 @@ def _request_to_tables(run: Run) -> dict[str, object]:
     if as_json:
         tables["request_json"] = as_json
     # The body alone does not tell a field left unset from one that is always sent.
-    if _read_request(body) != run.request:
-        tables["asked"] = _asked(run.request, body)
-    return tables
+    if _read_request(body) == run.request:
+        return tables
+    values = run.request.parameters.values
+    unasked = [name for name, of in _ALWAYS_SENT.items() if name in body and of not in values]
+    if _read_request(_without(body, unasked)) == run.request:
+        return {"unasked": unasked, **tables}
+    return {**tables, "asked": _asked(run.request, body)}
+
+
+def _without(body: JsonObject, names: Sequence[str]) -> JsonObject:
+    return {key: value for key, value in body.items() if key not in names}
 
 
 def _asked(request: Request, body: JsonObject) -> dict[str, object]:
@@ -196,8 +207,9 @@ def run_from_table(fields: Fields) -> Run:
 
 
 def _request_from_table(fields: Fields, sent: JsonObject) -> Request:
+    unasked = fields.texts("unasked")
     if "asked" not in fields:
-        found = _read_request(sent)
+        found = _read_request(_without(sent, unasked))
         if found is None:
             raise BadField("the request of a run is none")
         return found

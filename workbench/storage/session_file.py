@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Session
@@ -139,7 +140,7 @@ def append(path: Path, data: bytes, size: int) -> None:
 def broken(path: Path, why: str, line: int | None) -> StorageError:
     """The error that a file is no session."""
     return StorageError(
-        f"{path.name} is no readable session",
+        f"{one_line(path.name, 80)} is no readable session",
         why,
         "Correct it in an editor; it is opened as text and never overwritten.",
         path=str(path),
@@ -150,7 +151,7 @@ def broken(path: Path, why: str, line: int | None) -> StorageError:
 def not_written(path: Path, error: OSError) -> StorageError:
     """The error that something could not be stored."""
     return StorageError(
-        f"{path.name} cannot be written",
+        f"{one_line(path.name, 80)} cannot be written",
         error.strerror or str(error),
         "Everything is still in memory and is tried again; free some space or check the permissions.",
         path=str(path),

@@ -14,10 +14,11 @@ from threading import RLock
 
 from filelock import Timeout
 
+from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
-from workbench.storage.atomic import write_atomically
+from workbench.storage.atomic import followed, write_atomically
 from workbench.storage.journal import Journal
 from workbench.storage.known_file import Known, identity, read_from
 from workbench.storage.recovery import recover
@@ -67,7 +68,7 @@ class SessionStore:
 
     def __init__(self, path: Path, session: Session) -> None:
         """Use `open()` or `create()`."""
-        self.path = path.resolve() if path.is_symlink() else path
+        self.path = followed(path)
         self.session = session
         self.read_only = False
         self.owns_draft = False
@@ -94,9 +95,19 @@ class SessionStore:
         Raises StorageError where the file exists or its folder cannot be written.
         """
         store = SessionStore(path, session or Session())
-        if os.path.lexists(path):
+        name = one_line(path.name, 80)
+        try:
+            path.lstat()
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise StorageError(f"{name} cannot be made", why, "Choose another name or folder.") from None
+        else:
             raise StorageError(
-                f"{path.name} exists already", hint="Open it, or choose another name.", path=str(path)
+                f"{name} exists already",
+                hint="Open it, or choose another name.",
+                path=str(path),
             )
         try:
             store.path.parent.mkdir(parents=True, exist_ok=True)
@@ -126,6 +137,8 @@ class SessionStore:
         except OSError as error:
             why = error.strerror or str(error)
             return self._opened_read_only(f"read-only: its folder cannot be written ({why})")
+        if not os.access(self.path, os.W_OK):
+            return self._opened_read_only("read-only: the file's permissions allow no writing")
         if self._is_newer(start):
             return self._opened_read_only("read-only: a newer version of the workbench wrote this file")
         try:
@@ -166,7 +179,7 @@ class SessionStore:
                 return file.read(size)
         except OSError as error:
             raise StorageError(
-                f"{self.path.name} cannot be read",
+                f"{one_line(self.path.name, 80)} cannot be read",
                 error.strerror or str(error),
                 "Check the name and the file's permissions.",
                 path=str(self.path),
@@ -202,7 +215,7 @@ class SessionStore:
         """Say whatever the disk refuses in a person's words. Raises StorageError."""
         if self.read_only:
             raise StorageError(
-                f"{self.path.name} is open read-only",
+                f"{one_line(self.path.name, 80)} is open read-only",
                 "It is broken, of a newer version, or its folder cannot be written.",
                 "Export the session, or save it under another name.",
                 path=str(self.path),
@@ -212,7 +225,7 @@ class SessionStore:
                 yield
         except Timeout:
             raise StorageError(
-                f"{self.path.name} is being written by another program",
+                f"{one_line(self.path.name, 80)} is being written by another program",
                 "It did not finish in time.",
                 "Everything is still in memory and is tried again.",
                 path=str(self.path),
@@ -441,7 +454,9 @@ class SessionStore:
             return []
         if now is None:
             self._rewrite(_anew)
-            self.notes.append(f"{self.path.name} was deleted by another program; it was written again")
+            self.notes.append(
+                f"{one_line(self.path.name, 80)} was deleted by another program; it was written again"
+            )
             return []
         with self._sidecars.orphans() as orphans:
             journals = [one for one in orphans if one.suffix == ".run"]

@@ -15,20 +15,13 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from workbench.domain.session import Draft
-from workbench.storage.atomic import write_atomically
+from workbench.storage.atomic import short_name, write_atomically
 from workbench.storage.fields import BadField, Fields
 from workbench.storage.session_format import draft_from_table, draft_to_table
 from workbench.storage.toml_text import sound, toml_table
 
 _WAIT = 20.0
 """Seconds to wait for another program that is writing."""
-
-
-def _short(name: str) -> str:
-    """A name that leaves room for what a sidecar adds to it; file systems allow 255 bytes."""
-    if len(name.encode()) <= 160:
-        return name
-    return f"{name.encode()[:100].decode(errors='ignore')}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def file_lock(path: Path) -> FileLock:
@@ -50,7 +43,7 @@ class Sidecars:
 
     def __init__(self, path: Path, window: str) -> None:
         self._folder = path.parent
-        self._prefix = f".{_short(path.name)}."
+        self._prefix = f".{short_name(path.name)}."
         self._window = window
         self._alive = file_lock(self._at(f"{window}.alive"))
         self._owner = file_lock(self._at("owner"))
@@ -98,13 +91,15 @@ class Sidecars:
         return kept
 
     def leave(self) -> None:
-        """Give up presence and ownership."""
-        if self._owner.is_locked:
-            self._owner.release()
-        if self._alive.is_locked:
-            with suppress(OSError):
-                self._at(f"{self._window}.alive").unlink()
-            self._alive.release()
+        """Give up presence and ownership, and leave no lock behind."""
+        with suppress(OSError):
+            _try(self.lock)
+        for lock in (self._owner, self._alive, self.lock):
+            if lock.is_locked:
+                # Removed while it is held: whoever waits for it notices, and begins another one.
+                with suppress(OSError):
+                    Path(lock.lock_file).unlink()
+                lock.release()
 
     def journal(self, run_id: str) -> Path:
         """Where this window keeps the journal of a run."""
