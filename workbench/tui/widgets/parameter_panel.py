@@ -81,6 +81,8 @@ class ParameterPanel(Vertical, can_focus=True):
         self._row = 1
         self._editing: str | None = None
         self._problem = ""
+        self._told = ("", "")
+        """The texts of problem and help as they are shown."""
         self._notes: Mapping[str, str] = {}
         self._limits: Mapping[str, Range] = {}
         self._model = ""
@@ -139,8 +141,9 @@ class ParameterPanel(Vertical, can_focus=True):
 
     def set_prompt_count(self, count: int) -> None:
         """Say how many prompts a request holds, for what it will cost."""
-        self._prompts = count
-        self._draw()
+        if count != self._prompts:
+            self._prompts = count
+            self._draw()
 
     def go_to(self, name: str) -> bool:
         """Go to a field's row by its name; False where it has none, or what is being typed is no value."""
@@ -326,10 +329,14 @@ class ParameterPanel(Vertical, can_focus=True):
         if not self.is_mounted:
             return
         self.query_one("#lines").refresh()
-        problem = self.query_one("#problem", Static)
-        problem.update(Content(one_line(f"✗ {self._problem}", 200)))
-        problem.set_class(bool(self._problem), "-shown")
-        self.query_one("#help", Static).update(Content("\n".join(self._help())))
+        problem, help = self.query_one("#problem", Static), self.query_one("#help", Static)
+        told = one_line(f"✗ {self._problem}", 200), "\n".join(self._help())
+        # Their heights follow their texts, so that another text lays out the whole screen again.
+        if told != self._told:
+            self._told = told
+            problem.update(Content(told[0]))
+            problem.set_class(bool(self._problem), "-shown")
+            help.update(Content(told[1]))
         changed = self._preset is not None and self._parameters != self._preset
         name = one_line(self._preset_name, 20)
         self.border_subtitle = Content(f"preset: {name}{'*' * changed}" if name else "")
