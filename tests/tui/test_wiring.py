@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from textual import events
 
-from tests.client.loopback import JSON, Received, answering, head
+from tests.client.loopback import JSON, Received, answering, head, serving
 from tests.tui.scripted import answer, until, workbench
 from workbench.domain.endpoint import LOCAL
 from workbench.domain.parameters import FIRST_DRAFT, Range
@@ -19,11 +20,15 @@ from workbench.domain.probe import Finding, Probe, Verdict
 from workbench.domain.prompt import PromptKind
 from workbench.domain.reading import Mode
 from workbench.domain.request import Parameters
+from workbench.domain.session import Draft, Session
 from workbench.storage.config import load_state
 from workbench.storage.folders import Folders
 from workbench.storage.presets import load_presets
 from workbench.storage.probes import save_probe
+from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.drafting import EXAMPLE
+from workbench.tui.services import Services
 
 
 async def tokenizing(received: Received, writer: asyncio.StreamWriter) -> None:
@@ -159,6 +164,26 @@ async def test_a_preset_that_is_not_there_is_told_with_the_nearest_one() -> None
     async with workbench(tokenizing) as (app, _, _):
         assert app.main.draft.preset == ""
         assert toasts(app) == ["config.toml: there is no preset creativ.\nKnown: creative"]
+
+
+@pytest.mark.parametrize("has_session", [False, True])
+async def test_what_is_typed_before_there_is_a_screen_is_done_once_there_is_one(
+    has_session: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.toml"
+    store = SessionStore.create(path, Session(draft=Draft(prompt="kept")))
+    store.save()
+    store.close()
+    async with serving(answering(answer(" in"))) as loopback:
+        app = WorkbenchApp(Services.open(dict(os.environ), loopback.base_url), path if has_session else None)
+        for key, character in (("!", "!"), ("ctrl+j", None), ("f4", None)):
+            app.post_message(events.Key(key, character))
+        async with app.run_test() as pilot:
+            prompt = "kept!" if has_session else f"{EXAMPLE}!"
+            await until(pilot, lambda: app.main.prompt.text == prompt and len(loopback.requests) == 1)
+            await until(pilot, lambda: app.main.focused is app.main.output.view)
+            assert loopback.requests[0].json["prompt"] == prompt
+            await app.leave()
 
 
 async def test_a_further_session_begins_as_configured() -> None:

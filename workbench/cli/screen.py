@@ -25,7 +25,8 @@ def run(arguments: Sequence[str]) -> int:
     except BadValueError as problem:
         parser.error(f"{problem.title}. {problem.hint}".strip())
     app = _Started(services, _session(options.session, parser), _demo() if options.demo else None)
-    return app.run() or 0
+    app.run()
+    return app.return_code or 0
 
 
 class _Started(WorkbenchApp):

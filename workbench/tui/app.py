@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import App
 from textual.binding import BindingType
 from textual.driver import Driver
@@ -65,6 +65,8 @@ class WorkbenchApp(App[int]):
         mode = Mode(chosen_colour_by(services.config, self._state))
         self.main = MainScreen(services, self._styles(), session, mode)
         self._demo = demo
+        self._early: list[events.InputEvent] | None = []
+        """What was typed before there was a draft to take it; None from then on."""
 
     def _load_themes(self) -> None:
         self.themes = load_themes(self._themes_folder)
@@ -103,6 +105,21 @@ class WorkbenchApp(App[int]):
         else:
             # Textual would read the rules here, and again with the rules of the first widgets.
             self.stylesheet.set_variables(self.get_css_variables())
+
+    # --- what is typed at once ---------------------------------------------------------------------------
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keep what is typed until there is a draft, and the panes that a key means."""
+        if self._early is not None and isinstance(event, events.InputEvent):
+            self._early.append(event)
+        else:
+            await super().on_event(event)
+
+    @on(MainScreen.Begun)
+    def _take_early(self) -> None:
+        early, self._early = self._early or [], None
+        for event in early:
+            self.post_message(event)
 
     # --- themes ------------------------------------------------------------------------------------------
 

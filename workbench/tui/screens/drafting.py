@@ -51,6 +51,10 @@ class DraftScreen(FrameScreen):
     """Holds the draft, lets a person choose what it is sent to, and keeps it in a session."""
 
     @dataclass
+    class Begun(Message):
+        """The draft of the start is there, to be typed into."""
+
+    @dataclass
     class ThemeChosen(Message):
         """A theme was chosen, to be remembered."""
 
@@ -114,6 +118,8 @@ class DraftScreen(FrameScreen):
             self.notify(words, markup=False, timeout=10)
         if self.session_path is not None:
             self.call_after_refresh(self._begin_with_session, self.session_path)
+        else:
+            self.call_after_refresh(self.post_message, self.Begun())
 
     async def _begin_with_session(self, path: Path) -> None:
         await self.open_session(path)
@@ -123,6 +129,7 @@ class DraftScreen(FrameScreen):
             self.use_model(self.services.model)
         # What was typed at the start is no change that could be taken back.
         self.keeper.noted = self.draft
+        self.post_message(self.Begun())
 
     async def aclose(self) -> None:
         """Write everything and let go of the session; `session_path` is where it is."""

@@ -77,11 +77,15 @@ class MainScreen(BranchScreen):
 
     def action_run(self) -> None:
         """Send the draft."""
-        self.attempt(self._run_draft)
+        self._after_typing(self._run_draft)
 
     def action_run_again(self) -> None:
         """Send the draft with a fresh seed; the pinned one stays in the panel."""
-        self.attempt(lambda: self._run_draft(seed=random.getrandbits(31)))
+        self._after_typing(lambda: self._run_draft(seed=random.getrandbits(31)))
+
+    def _after_typing(self, action: Callable[[], object]) -> None:
+        """Do something once what was typed right before it has reached the pane with the focus."""
+        (self.focused or self).call_later(self.attempt, action)
 
     def action_stop(self) -> None:
         """Close the search or the drawer, else stop what streams."""
