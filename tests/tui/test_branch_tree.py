@@ -230,8 +230,8 @@ async def test_the_choices_of_a_run_are_a_list_and_enter_goes_to_one() -> None:
         options = app.screen.query_one(OptionList)
         await until(pilot, lambda: options.option_count == 2)
         rows = [str(options.get_option_at_index(place).prompt) for place in range(2)]
-        assert rows[0].startswith("★ 1 ×2  a┆ b")
-        assert rows[1].startswith("  2  a┆ c")
+        assert rows[0].startswith("▸★ 1   ×2   a┆ b")
+        assert rows[1].startswith("   2        a┆ c")
         await pilot.press("down", "enter")
         await until(pilot, lambda: app.screen is app.main and app.main.output.token is not None)
         assert app.main.output.token is not None

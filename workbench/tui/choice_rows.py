@@ -27,8 +27,8 @@ def choice_line(run: Run, answer: Answer, width: int) -> Content:
     choice = answer.choice
     ending = one_line(choice.finish_reason or ("…" if run.is_running else "—"), 12)
     figures = figure_columns(summarise(run, choice), ending, width)
-    count = f" ×{len(answer.choices)}" if len(answer.choices) > 1 else ""
-    head = f"{BEST if answer.is_best else ' '} {choice.index + 1}{count} "
+    count = f"×{len(answer.choices)}" if len(answer.choices) > 1 else ""
+    head = f"{BEST if answer.is_best else ' '} {choice.index + 1:<3} {count:<4}"
     room = max(width - cell_len(head) - cell_len(figures), 0)
     shared = "".join(choice.texts(choice.echoed, answer.shared))
     before = end_of(shared, room // 3) if shared else ""

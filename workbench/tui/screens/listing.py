@@ -20,8 +20,10 @@ from workbench.tui.passages import figure_heads
 from workbench.tui.screens.help import help_screen
 from workbench.tui.widgets.key_row import KeyRow
 
+_MARK, _NO_MARK = "▸", " "
+"""At the beginning of the row under the cursor, which colours alone may not show, and of all others."""
 _EDGES = 5
-"""Cells of a row that frame, padding and scrollbar take."""
+"""Cells of a row that frame, mark and scrollbar take."""
 
 
 class ListingScreen(Screen[ScreenResultType]):
@@ -62,6 +64,7 @@ class ListingScreen(Screen[ScreenResultType]):
         super().__init__()
         self._drawn = 0
         self._place = -1
+        self._rows: Sequence[Content] = ()
 
     def compose(self) -> ComposeResult:
         begin_at_size(self, self.app.size)
@@ -96,8 +99,9 @@ class ListingScreen(Screen[ScreenResultType]):
         """Show these rows with the cursor on one of them; `words` say what they are."""
         self.query_one("#about", Static).update(Content.assemble((self.heading, "bold"), f"  {words}"))
         self.query_one("#heads", Static).update(Content(figure_heads(self.row_width)))
+        self._rows = [Content.assemble(_NO_MARK, row) for row in rows]
         self.options.clear_options()
-        self.options.add_options(map(Option, rows))
+        self.options.add_options(map(Option, self._rows))
         if rows:
             self.options.highlighted = place
         else:
@@ -106,9 +110,17 @@ class ListingScreen(Screen[ScreenResultType]):
     @on(OptionList.OptionHighlighted)
     def _look(self, event: OptionList.OptionHighlighted) -> None:
         self.query_one("#passage", Static).update(self.passage_of(event.option_index))
+        self._show_plain(event.option_index)
         if event.option_index != self._place:
             self._place = event.option_index
             self.query_one(VerticalScroll).scroll_home(animate=False)
+
+    def _show_plain(self, place: int) -> None:
+        """Let the row under the cursor have the cursor's colours alone: others may not show on them."""
+        if 0 <= self._place < len(self._rows):
+            self.options.replace_option_prompt_at_index(self._place, self._rows[self._place])
+        plain = self._rows[place].plain.removeprefix(_NO_MARK)
+        self.options.replace_option_prompt_at_index(place, Content(f"{_MARK}{plain}"))
 
     def action_scroll_passage(self, pages: int) -> None:
         """Scroll the passage by pages."""
