@@ -118,7 +118,7 @@ class Assembly:
             self._reading(reading, events)
             return
         if isinstance(payload, Comment):
-            events.append(Alive(one_line(payload.decode("utf-8", "replace"), 80)))
+            events.append(Alive(one_line(self._redact(payload.decode("utf-8", "replace")), 80)))
         elif isinstance(payload, ErrorField):
             self._answered = True
             events.append(Failed(error_within(_json_or_text(payload), self._redact)))
@@ -139,7 +139,8 @@ class Assembly:
         if told != self._told:
             self._told = told
             if reading.response_id or reading.model:
-                events.append(Told(reading.response_id, reading.model, reading.created))
+                names = self._redact(reading.response_id), self._redact(reading.model)
+                events.append(Told(*names, reading.created))
         events += reading.prompts
         for part in reading.parts:
             self._part(part, events)

@@ -9,10 +9,10 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from workbench.client.errors import Answer, error_of
-from workbench.client.keys import Secret
+from workbench.client.keys import MASK, Secret
 from workbench.client.reply import BrokenError, NotConnectedError, Reply
 from workbench.client.urls import Urls, shown
-from workbench.client.wire import MASK, WireLog
+from workbench.client.wire import WireLog
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
 from workbench.domain.json_values import JsonObject
@@ -80,13 +80,18 @@ class Call:
                     return reply
                 body = await read_all(reply, _MOST_ERROR_BYTES)
             except NotConnectedError as failure:
-                return Refused(failure.error, connected=False)
+                return Refused(self.masked(failure.error), connected=False)
             except BrokenError as failure:
-                raise failure.error from None
+                raise self.masked(failure.error) from None
             if self.wire is not None:
                 self.wire.received(time.perf_counter() - self.sent_at, body)
             answer = Answer(reply.status, reply.reason, reply.headers, body)
             return Refused(error_of(answer, self._urls, self.url, self.key.redact), connected=True)
+
+    def masked(self, error: EndpointError) -> EndpointError:
+        """The error of a connection, whose words may repeat bytes that the endpoint sent, without the key."""
+        error.title, error.message = self.key.redact(error.title), self.key.redact(error.message)
+        return error
 
     def _authorised(self, key: str) -> dict[str, str]:
         if not self.key:

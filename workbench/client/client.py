@@ -150,7 +150,7 @@ class Client:
             try:
                 return parse(await read_all(tried, _MOST_BYTES))
             except BrokenError as broken:
-                raise broken.error from None
+                raise call.masked(broken.error) from None
             except ValueError:
                 raise EndpointError(
                     "The answer is no JSON", shown(url), "Check the base URL: it may lead to a web page."
@@ -213,7 +213,7 @@ async def _answer(reply: Reply, call: Call) -> AsyncGenerator[Event]:
             if assembly.marked:
                 break
     except BrokenError as broken:
-        error = broken.error
+        error = call.masked(broken.error)
     if assembly.marked:
         async for event in _rest(reply, assembly, call):
             yield event

@@ -87,7 +87,7 @@ class Answer:
 def error_of(answer: Answer, urls: Urls, tried: str, redact: Redact) -> EndpointError:
     """The error that an answer with an error status describes."""
     if 300 <= answer.status < 400:
-        target = one_line(answer.headers.get("location", ""), 200)
+        target = one_line(redact(answer.headers.get("location", "")), 200)
         return EndpointError(
             f"The endpoint sends requests elsewhere (HTTP {answer.status})",
             f"{shown(tried)} → {target or 'no address given'}",
@@ -97,7 +97,7 @@ def error_of(answer: Answer, urls: Urls, tried: str, redact: Redact) -> Endpoint
     said = _from_body(answer.body)
     words = said.words or _plain_text(answer.body) or answer.reason
     error = _compose(answer.status, said, words, redact)
-    error.request_id = _request_id(answer.headers) or error.request_id
+    error.request_id = one_line(redact(_request_id(answer.headers)), 100) or error.request_id
     error.retry_after = retry_after(answer.headers)
     if error.retry_after is not None:
         error.hint = f"Wait {error.retry_after:.0f} s, as the endpoint asks. {error.hint}"
@@ -235,7 +235,7 @@ def _limits(said: _Said) -> tuple[int, int] | None:
 
 
 def _request_id(headers: Mapping[str, str]) -> str:
-    return next((one_line(headers[name], 100) for name in _REQUEST_IDS if headers.get(name)), "")
+    return next((headers[name] for name in _REQUEST_IDS if headers.get(name)), "")
 
 
 def _plain_text(body: bytes) -> str:

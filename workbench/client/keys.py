@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import CommandKey, EnvironmentKey, KeySource
 from workbench.domain.errors import EndpointError
 
+MASK = "•••"
+"""Stands where a key was."""
+
 _PATIENCE = 60.0
+_LEAST = 4
+"""Characters below which nothing is taken for a key."""
 
 
 class Secret:
@@ -30,7 +36,7 @@ class Secret:
         """The key itself, for the header alone."""
         return self._value
 
-    def redact(self, text: str, mask: str = "•••") -> str:
+    def redact(self, text: str, mask: str = MASK) -> str:
         """A text without the key."""
         return text.replace(self._value, mask) if self._value else text
 
@@ -62,6 +68,24 @@ async def resolve_key(source: KeySource | None, environment: Mapping[str, str]) 
     return Secret(key)
 
 
+_SECRET_NAME = re.compile(r"key|token|secret|pass|credential|auth", re.IGNORECASE)
+_LIKE_A_KEY = re.compile(r"(?=[\w.~+=-]*\d)(?=[\w.~+=-]*[A-Za-z])[\w.~+=-]{16,}")
+"""A run of letters and digits as long as keys are."""
+
+
+def _secrets(environment: Mapping[str, str]) -> list[str]:
+    """What variables hold whose names speak of keys."""
+    return [value.strip() for name, value in environment.items() if _SECRET_NAME.search(name)]
+
+
+def _without_keys(text: str, known: Iterable[str]) -> str:
+    """What a command complains of, without what is, or may well be, the key that it was to print."""
+    for value in known:
+        if len(value) >= _LEAST:
+            text = text.replace(value, MASK)
+    return _LIKE_A_KEY.sub(MASK, text)
+
+
 async def _printed_by(argv: tuple[str, ...], environment: Mapping[str, str]) -> str:
     try:
         process = await asyncio.create_subprocess_exec(
@@ -88,7 +112,7 @@ async def _printed_by(argv: tuple[str, ...], environment: Mapping[str, str]) -> 
             await process.wait()
     key = output.decode("utf-8", "replace").strip()
     if process.returncode or not key:
-        words = complaint.decode("utf-8", "replace").replace(key or "\0", "")
+        words = _without_keys(complaint.decode("utf-8", "replace"), (key, *_secrets(environment)))
         raise EndpointError(
             "The command that prints the API key failed",
             one_line(words) or f"{argv[0]} printed no key.",

@@ -9,9 +9,6 @@ from dataclasses import dataclass, field
 
 from workbench.client.keys import Secret
 
-MASK = "•••"
-"""Stands where a key was."""
-
 MOST_KEPT = 32 * 1024 * 1024
 """Bytes of an answer that are kept at most, with what it takes to know when each piece came."""
 _PER_PIECE = 16

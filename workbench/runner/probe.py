@@ -262,9 +262,14 @@ async def _ask_about_choices(answers: Asking) -> None:
     two = await answers.ask("two choices", {"n": 2, "temperature": 1})
     answers.judge("n", two, len(two.choices) == 2, "2 choices came", f"{len(two.choices)} of 2 came")
     best = await answers.ask("the best of two", {"best_of": 2, "temperature": 1})
-    counted = best.usage.completion_tokens if best.usage else 0
+    counted, of_two = (one.usage.completion_tokens if one.usage else 0 for one in (best, two))
     if (failed := failure_of(best)) is None and counted <= MOST_TOKENS:
-        failed = Verdict.UNKNOWN, "taken, but the usage counts one candidate"
+        # A usage that counts both choices of n = 2 would count both candidates.
+        counts_all = of_two > MOST_TOKENS
+        words = "taken, but the usage counts one candidate"
+        failed = (
+            (Verdict.NO_EFFECT, words) if counts_all else (Verdict.UNKNOWN, f"{words}, as it does for n = 2")
+        )
     if failed:
         answers.find("best_of", *failed)
     else:

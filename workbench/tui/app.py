@@ -76,6 +76,17 @@ class WorkbenchApp(App[int]):
     def _styles(self) -> TokenStyles:
         return token_styles(theme_for(self.theme, self._depth, self.themes, DEFAULT_THEME), self._depth)
 
+    def _fatal_error(self) -> None:
+        """Tell where the workbench failed; values, among which may be a key, are left out."""
+        # Textual shows all local variables, the environment among them.
+        from rich.segment import Segments
+        from rich.traceback import Traceback
+
+        self.bell()
+        told = self.console.render(Traceback(show_locals=False, width=None), self.console.options)
+        self._exit_renderables.append(Segments(told))
+        self._close_messages_no_wait()
+
     def get_driver_class(self) -> type[Driver]:
         """A driver that takes pasted escape sequences as text, and the terminal back after a stop."""
         return with_safe_resume(with_exact_pastes(super().get_driver_class()))

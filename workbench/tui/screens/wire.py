@@ -15,7 +15,8 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Static
 
-from workbench.client.wire import MASK, MOST_KEPT
+from workbench.client.keys import MASK
+from workbench.client.wire import MOST_KEPT
 from workbench.client.wire_events import WireEvent, WireEvents
 from workbench.domain.display import one_line, visible
 from workbench.domain.endpoint import EnvironmentKey

@@ -1,0 +1,144 @@
+"""Every recorded body gives on the command line and on the screen what the client makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Iterator
+from io import BytesIO, TextIOWrapper
+
+import pytest
+
+from tests.cli.in_process import serving_beside
+from tests.client.cases import Case, answer_events, reasons, recordings, run_of, texts, wire_cases
+from tests.client.loopback import Received, answering, serving
+from tests.tui.scripted import until
+from workbench.cli import main
+from workbench.cli.output import run_to_json
+from workbench.domain.display import is_control
+from workbench.domain.request import Parameters
+from workbench.domain.run import Run
+from workbench.storage.endpoints import endpoints_folder
+from workbench.storage.folders import Folders
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.services import Services
+
+ALL = [*wire_cases(), *recordings()]
+
+
+def expected(case: Case) -> Run:
+    """What the client layer makes of a body."""
+    return run_of(answer_events([case.body], case.status))
+
+
+def told(run: Run) -> object:
+    """What a person sees of a run."""
+    failure = run.error
+    return (
+        run.outcome,
+        texts(run),
+        reasons(run),
+        [[(one.text, one.logprob, one.alternatives) for one in choice] for choice in run.ordered],
+        run.usage,
+        run.model,
+        run.notes,
+        failure and (failure.title, failure.message, failure.status),
+    )
+
+
+class Playing:
+    """Answers each request with the next case's body."""
+
+    def __init__(self) -> None:
+        self._cases = iter(ALL)
+
+    async def __call__(self, _: Received, writer: asyncio.StreamWriter) -> None:
+        case = next(self._cases)
+        await answering(case.body, case.status, case.content_type)(_, writer)
+
+
+class _Terminal(TextIOWrapper):
+    """Standard output that is a terminal, to look at afterwards."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def profile(base_url: str) -> str:
+    """An endpoint that repeats nothing."""
+    folder = endpoints_folder(Folders.default(os.environ))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "cases.toml").write_text(f'base_url = "{base_url}"\nretries = 0\n', encoding="utf-8")
+    return "cases"
+
+
+def _dangerous(text: str) -> set[str]:
+    return {one for one in text if one not in "\n\t" and is_control(one) and one != "\u200d"}
+
+
+def test_headless_tells_what_the_client_makes_of_each(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    with serving_beside(Playing()) as loopback:
+        for case in ALL:
+            main(["run", "--prompt", "x", "--endpoint", profile(loopback.base_url), "--json"])
+            found, wanted = json.loads(capfdbinary.readouterr().out), _json(expected(case))
+            for one in (found, wanted):
+                _without_times(one)
+            assert found == wanted, case.name
+
+
+def _json(run: Run) -> dict[str, object]:
+    text = json.dumps(run_to_json(run), ensure_ascii=False).encode("utf-8", "replace")
+    value: dict[str, object] = json.loads(text)
+    return value
+
+
+def _without_times(value: object) -> None:
+    match value:
+        case dict():
+            for name in ("at", "timing", "hint"):
+                value.pop(name, None)
+            for one in value.values():
+                _without_times(one)
+        case list():
+            for one in value:
+                _without_times(one)
+
+
+def test_no_control_code_reaches_a_terminal_headless(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with serving_beside(Playing()) as loopback:
+        for case in ALL:
+            with monkeypatch.context() as patch:
+                out, err = (_Terminal(BytesIO(), "utf-8") for _ in range(2))
+                patch.setattr(sys, "stdout", out)
+                patch.setattr(sys, "stderr", err)
+                main(["run", "--prompt", "x", "--endpoint", profile(loopback.base_url)])
+            for stream in (out, err):
+                stream.flush()
+                assert isinstance(stream.buffer, BytesIO)
+                assert _dangerous(stream.buffer.getvalue().decode()) == set(), case.name
+
+
+async def test_the_screen_shows_what_the_client_makes_of_each_and_no_control_code() -> None:
+    async with serving(Playing()) as loopback:
+        app = WorkbenchApp(Services.open(dict(os.environ), profile(loopback.base_url)))
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(pilot, lambda: app.screen is app.main and app.main.focused is not None)
+            app.main.prompt.load_text("x")
+            app.main.parameters.set_parameters(Parameters())
+            for case in ALL:
+                app.main.action_run()
+                await until(pilot, lambda: not app.main.is_streaming)
+                await pilot.pause()
+                assert _dangerous("".join(_lines(app))) == set(), case.name
+                wanted = expected(case)
+                wanted.request = app.main.output.runs[-1].request
+                assert told(app.main.output.runs[-1]) == told(wanted), case.name
+            await app.leave()
+
+
+def _lines(app: WorkbenchApp) -> Iterator[str]:
+    return (strip.text for strip in app.screen._compositor.render_strips())
