@@ -160,6 +160,7 @@ async def test_nothing_on_the_screen_or_behind_it_holds_the_key(caplog: pytest.L
             for _ in replies[:-1]:
                 await run_to_its_end(app, pilot)
                 pictures.append(app.export_screenshot())
+                pictures += await exchange(app, pilot)
             await pilot.press("f5")
             await until(pilot, lambda: app.main.output.runs[-1].tokens > 0)
             app.main.save_now()
@@ -173,6 +174,17 @@ async def test_nothing_on_the_screen_or_behind_it_holds_the_key(caplog: pytest.L
     assert not [place for place, one in enumerate(pictures) if KEY in one.replace("&#160;", " ")]
     assert KEY not in caplog.text
     assert holders() == []
+
+
+async def exchange(app: WorkbenchApp, pilot: Pilot[int]) -> list[str]:
+    """The last exchange as the screen shows it, raw."""
+    app.main.do("wire")
+    await until(pilot, lambda: app.screen is not app.main)
+    await pilot.pause()
+    picture = app.export_screenshot()
+    await pilot.press("escape")
+    await until(pilot, lambda: app.screen is app.main)
+    return [picture]
 
 
 async def run_to_its_end(app: WorkbenchApp, pilot: Pilot[int]) -> Run:
