@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,15 +17,19 @@ from textual.widgets import OptionList, Static
 
 from tests.client.loopback import DONE, Handler, Received, answering, head
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
+from workbench.domain.endpoint import Prices
 from workbench.domain.parameters import ParameterValue
 from workbench.domain.probe import Finding, Probe, Verdict
+from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome
+from workbench.runner.comparison import Column, plan
 from workbench.storage.probes import save_probe
 from workbench.storage.session_store import SessionStore
 from workbench.tui.alternative_rows import Row
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands import Where, commands_at
+from workbench.tui.comparison import Comparison
 from workbench.tui.screens.choosing_several import SeveralPicker
 from workbench.tui.screens.compare import CompareScreen
 from workbench.tui.widgets.compare_column import CompareColumn
@@ -270,6 +276,42 @@ async def test_d_goes_to_the_first_difference_and_a_cursor_compares_any_token() 
         await pilot.press("left")
         await until(pilot, lambda: "token 2" in columns_of(app)[3].distribution.render().plain)
         assert "▸·in" in columns_of(app)[3].distribution.render().plain
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_cost_is_among_the_figures_where_the_endpoint_has_prices(size: tuple[int, int]) -> None:
+    usage = {"prompt_tokens": 1000, "completion_tokens": 2000, "total_tokens": 3000}
+    told = f"data: {json.dumps({'choices': [], 'usage': usage})}\n\n".encode()
+    body = logprob_event(" in", finish_reason="stop") + told + DONE
+
+    async def handle(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(head() + body)
+        await writer.drain()
+
+    async with workbench(handle, size) as (app, pilot, _):
+        app.main.use_endpoint(replace(app.main.endpoint, prices=Prices(2, 4)))
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: all_ended(app))
+        grid = screen_of(app).current.grid
+        await until(pilot, lambda: "cost       0.010000" in grid.render().plain)
+        assert len(grid.render().plain.splitlines()) <= grid.size.height
+
+
+@pytest.mark.parametrize(("size", "least"), [((120, 40), (120, 9)), ((160, 40), (24, 38))])
+async def test_eight_columns_have_enough_room_each_and_the_screen_scrolls(
+    size: tuple[int, int], least: tuple[int, int]
+) -> None:
+    async with workbench(tempered(), size) as (app, pilot, _):
+        endpoint = app.main.endpoint
+        columns = [Column(str(place), endpoint, "", Parameters()) for place in range(8)]
+        runs = [job.run for job in plan([TextPrompt("Once")], columns, "group")]
+        for run in runs:
+            run.outcome = Outcome.STOPPED
+        comparison = Comparison(app.services, columns, runs, lambda run: None)
+        await app.push_screen(CompareScreen(comparison, app.main._token_styles))
+        await until(pilot, lambda: {one.region.size for one in columns_of(app)} == {least})
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: app.screen.region.contains_region(columns_of(app)[7].view.region))
 
 
 async def test_a_digit_branches_from_a_column_under_its_parameters_and_the_others_are_kept() -> None:

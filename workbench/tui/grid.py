@@ -67,6 +67,14 @@ class Grid(Comparison):
         self._summaries: dict[str, list[Summary]] = {}
 
     @property
+    def summary(self) -> str:
+        """How many requests stream and wait, and how many of all have an answer."""
+        counts = [one for one in super().summary.split(" · ") if not one.endswith("ended")]
+        answered = sum(run.outcome in _ANSWERED for run in self._runs)
+        told = [*counts, f"{answered} of {len(self._runs)} answered"]
+        return " · ".join(told)
+
+    @property
     def left(self) -> list[Run]:
         """The runs that ended without an answer."""
         return [run for run in self._runs if not run.is_running and run.outcome not in _ANSWERED]
@@ -116,12 +124,11 @@ class Grid(Comparison):
             return f"{self.state(busiest).glyph} {run.tokens}"
         return self.state(busiest).glyph
 
-    def bounds(self, measure: Measure) -> tuple[float, float] | None:
-        """The least and the greatest figure of all cells; None before the first."""
+    def means(self, measure: Measure) -> list[float]:
+        """The figures of all cells that have one, the least first."""
         rows, across = range(len(self.layout.rows)), range(len(self.layout.across))
-        means = [self.mean(row, column, measure) for row in rows for column in across]
-        known = [one for one in means if one is not None]
-        return (min(known), max(known)) if known else None
+        means = (self.mean(row, column, measure) for row in rows for column in across)
+        return sorted(one for one in means if one is not None)
 
     @property
     def remarks(self) -> list[str]:

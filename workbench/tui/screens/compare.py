@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.content import Content
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Static
@@ -31,6 +32,8 @@ from workbench.tui.widgets.token_view import TokenView
 from workbench.tui.widgets.transcript_view import TranscriptView
 
 _FRAMES_A_SECOND = 30
+_LEAST_WIDTH, _LEAST_HEIGHT = 24, 9
+"""Cells of a column that stands beside or below others."""
 _A_FRAME = 3
 """Columns that are drawn in one frame: neighbours, as everything between what changed is drawn with it."""
 _WORDS_EVERY = 6
@@ -60,11 +63,14 @@ class CompareScreen(Screen[Adopted | None]):
     CompareScreen #remarks { height: auto; max-height: 3; padding: 0 1; color: $text-warning; }
     CompareScreen.-medium #columns { layout: vertical; overflow-x: hidden; overflow-y: auto; }
     CompareScreen.-narrow #tabs { display: block; }
-    CompareScreen.-wide CompareColumn { width: 1fr; min-width: 24; height: 1fr; }
-    CompareScreen.-medium CompareColumn { layout: horizontal; width: 1fr; height: 1fr; min-height: 9; }
+    CompareScreen.-wide CompareColumn { width: 1fr; height: 1fr; }
+    CompareScreen.-wide.-many CompareColumn { width: 24; }
+    CompareScreen.-medium CompareColumn { layout: horizontal; width: 1fr; height: 1fr; }
+    CompareScreen.-medium.-many CompareColumn { height: 9; }
     CompareScreen.-medium TokenView { width: 1fr; height: 1fr; }
-    CompareScreen.-medium Distribution { width: 32; margin-left: 2; }
+    CompareScreen.-medium Distribution { height: 1fr; width: 32; margin-left: 2; }
     CompareScreen.-medium FigureGrid { width: 21; margin-left: 2; }
+    CompareScreen.-medium .-priced FigureGrid { width: 40; }
     CompareScreen.-narrow CompareColumn { width: 1fr; height: 1fr; display: none; }
     CompareScreen.-narrow CompareColumn.-current { display: block; }
     """
@@ -126,6 +132,16 @@ class CompareScreen(Screen[Adopted | None]):
         self._comparison.start()
         self._timer = self.set_interval(1 / _FRAMES_A_SECOND, self._frame)
         self._go_to(0)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Let columns and lines fit, also when nothing streams any more."""
+        self._fit(event.size)
+        self._show_words()
+
+    def _fit(self, size: Size) -> None:
+        """Let the columns share the room, or scroll where each would have too little."""
+        room = size.width // _LEAST_WIDTH if self.has_class("-wide") else (size.height - 2) // _LEAST_HEIGHT
+        self.set_class(len(self._columns) > room, "-many")
 
     # --- frames ------------------------------------------------------------------------------------------
 
@@ -314,6 +330,7 @@ class CompareScreen(Screen[Adopted | None]):
         self._columns, self._current = [kept], 0
         for column in others:
             await column.remove()
+        self._fit(self.size)
         self._go_to(0)
 
     def action_difference(self) -> None:

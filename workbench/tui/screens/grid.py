@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -113,14 +114,14 @@ class GridScreen(Screen[Adopted | None]):
         self.query_one("#remarks", Static).update(Content(told))
 
     def _show_cells(self) -> None:
-        bounds = self._grid.bounds(self._measure)
+        edges = level_edges(self._grid.means(self._measure))
         for row in range(len(self._grid.layout.rows)):
             for column in range(len(self._grid.layout.across)):
                 words = self._grid.words(row, column, self._measure)
                 mean = self._grid.mean(row, column, self._measure)
                 style = self._styles.unknown
-                if mean is not None and bounds is not None:
-                    style = self._styles.levels[level_of(mean, bounds)]
+                if mean is not None:
+                    style = self._styles.levels[bisect_left(edges, mean)]
                 if self._shown.get((row, column)) != (words, style):
                     self._shown[row, column] = words, style
                     self.table.update_cell_at(Coordinate(row, column + 1), Text(f" {words} ", style=style))
@@ -136,17 +137,12 @@ class GridScreen(Screen[Adopted | None]):
 
     def _show_legend(self) -> None:
         parts: list[Text] = [Text(f"{self._measure}  ", style="bold")]
-        if (bounds := self._grid.bounds(self._measure)) is not None:
-            low, high = bounds
-            step = (high - low) / _LEVELS
-            levels = self._styles.levels if step else self._styles.levels[:1]
-            for place, style in enumerate(levels):
-                start, end = low + place * step, low + (place + 1) * step
-                parts += [
-                    Text(f" {start:.3g}–{end:.3g} " if step else f" {low:.3g} ", style=style),
-                    Text(" "),
-                ]
-        else:
+        means = self._grid.means(self._measure)
+        edges = level_edges(means)
+        ends = [*edges, *(one for one in means[-1:] if one not in edges)]
+        for end, style in zip(ends, self._styles.levels, strict=False):
+            parts += [Text(f" ≤ {end:.3g} ", style=style), Text(" ")]
+        if not means:
             parts.append(Text("nothing measured yet"))
         self.query_one("#legend", Static).update(Text.assemble(*parts), layout=False)
 
@@ -242,7 +238,10 @@ class GridScreen(Screen[Adopted | None]):
         self.app.push_screen(help_screen(Where.GRID))
 
 
-def level_of(value: float, bounds: tuple[float, float]) -> int:
-    """Which of the five levels a value has between the least and the greatest."""
-    low, high = bounds
-    return min(int((value - low) / (high - low) * _LEVELS), _LEVELS - 1) if high > low else 0
+def level_edges(ordered: Sequence[float]) -> list[float]:
+    """The greatest value of each level but the last one, so that every level has about as many values.
+
+    Even steps from the least to the greatest would leave one level to all but a single odd value.
+    """
+    places = (-(-len(ordered) * level // _LEVELS) - 1 for level in range(1, _LEVELS))
+    return list(dict.fromkeys(ordered[max(place, 0)] for place in places)) if ordered else []

@@ -50,6 +50,7 @@ class CompareColumn(Container):
         self._told: tuple[str, RunState] | None = None
         self._prompt = _end_of(prompt_to_editor(run.request.prompt))
         self._figures = figures_while_running(run, priced=self._priced)
+        self.set_class(self._priced, "-priced")
 
     def compose(self) -> ComposeResult:
         yield TokenView(token_styles=self._styles)
