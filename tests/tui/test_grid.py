@@ -13,7 +13,7 @@ from textual.widgets import DataTable, Input, Label, Static
 
 from tests.client.loopback import Handler, Received, head
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
-from workbench.domain.prompt import TextPrompt
+from workbench.domain.prompt import PromptKind, TextPrompt
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.bars import bar_chart
@@ -230,6 +230,29 @@ async def test_every_prompt_of_a_file_meets_every_chosen_preset(tmp_path: Path) 
             str(TextPrompt("two"))
         }
         assert len(loopback.requests) == 8
+
+
+@pytest.mark.parametrize("command", ["compare", "prompt_set"])
+async def test_several_prompts_of_the_editor_are_compared_in_a_grid(command: str) -> None:
+    async with workbench(longer_when_hotter()) as (app, pilot, loopback):
+        app.main.prompt.set_kind(PromptKind.TEXTS)
+        app.main.prompt.load_text("one\n---\ntwo")
+        await pilot.pause()
+        app.main.do(command)
+        if command == "prompt_set":
+            await until(pilot, lambda: isinstance(app.screen, Form))
+            await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        await pilot.press("y")
+        await until(pilot, lambda: isinstance(app.screen, GridScreen))
+        await until(pilot, lambda: not grid_of(app).is_running)
+        await until(pilot, lambda: [shown(app, row)[0] for row in (0, 1)] == ["one", "two"])
+        assert (
+            sorted(str(request.json["prompt"]) for request in loopback.requests) == ["one"] * 4 + ["two"] * 4
+        )
+        assert len({request.json["seed"] for request in loopback.requests}) == 1
 
 
 async def test_the_cells_of_an_only_column_are_compared_around_the_cursor() -> None:

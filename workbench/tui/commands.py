@@ -149,7 +149,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("chat", ("f12",), "Chat", "Talk in turns, through a template that stays in the open."),
     Command("variables", (), "Variables", "Values of {{name}} in prompts, typed or from a file."),
     Command("sweep", (), "Sweep", "Vary one or two parameters over this prompt, in a grid."),
-    Command("prompt_set", (), "Prompt set", "Every prompt of a file under chosen presets, in a grid."),
+    Command(
+        "prompt_set",
+        (),
+        "Prompt set",
+        "Every prompt of a file, or the editor's, under chosen presets, in a grid.",
+    ),
     Command("choose_preset", ("ctrl+l",), "Preset", "Apply a preset; each shows what it would change."),
     Command("save_preset", (), "Save preset", "Keep the panel's parameters as a preset."),
     Command("paste_curl", (), "Paste curl", "Take prompt and parameters from a curl command."),

@@ -137,11 +137,10 @@ def _ask_and_open(app: App[int], draft: Compared, columns: Sequence[Column]) -> 
 
 def _open(app: App[int], draft: Compared, columns: Sequence[Column]) -> None:
     seed, note = _seed(columns)
-    prompts = single_prompts(draft.request.prompt)
     seeded = [replace(column, parameters=column.parameters.set("seed", seed)) for column in columns]
-    jobs = plan(prompts[:1], seeded, uuid.uuid4().hex)
+    jobs = plan(single_prompts(draft.request.prompt), seeded, uuid.uuid4().hex)
     notes = [
-        *_notes(draft.request, columns, seed, len(prompts)),
+        *_notes(draft.request, columns, seed),
         *ignored(columns, probes_of(draft.services.folders, columns)),
     ]
     runs = [job.run for job in jobs]
@@ -166,11 +165,9 @@ def _seed(columns: Sequence[Column]) -> tuple[int, str]:
     return seed, f"seed {seed} drawn for all"
 
 
-def _notes(request: Request, columns: Sequence[Column], seed: int, prompts: int) -> list[str]:
+def _notes(request: Request, columns: Sequence[Column], seed: int) -> list[str]:
     notes = []
-    if prompts > 1:
-        notes.append(f"only the first of {prompts} prompts is compared")
-    if request.choices > prompts:
+    if request.choices > 1:
         notes.append("one answer a column: n and best_of are not sent")
     own = [one for one in columns if one.parameters.get("seed") not in (None, seed)]
     notes += [f"{one_line(one.title, 40)}: its own seed gave way to the common one" for one in own]

@@ -11,7 +11,7 @@ from textual.app import App
 
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
-from workbench.domain.prompt import TextPrompt, prompt_to_editor, single_prompts
+from workbench.domain.prompt import TextPrompt, TokensPrompt, prompt_to_editor, single_prompts
 from workbench.domain.run import Run
 from workbench.domain.sweep import Axis, Sweep, most_cost, parse_axis
 from workbench.domain.values import format_value
@@ -21,13 +21,24 @@ from workbench.runner.resuming import compare_again, sweep_again
 from workbench.storage.prompt_sets import read_prompts
 from workbench.tui.grid import Grid, Layout
 from workbench.tui.screens.compare import Adopted
-from workbench.tui.screens.comparing import MOST, Compared, check_columns, choose_columns
+from workbench.tui.screens.comparing import LEAST, MOST, Compared, check_columns, choose_columns
 from workbench.tui.screens.form import Entry, Form
 from workbench.tui.screens.grid import GridScreen
 from workbench.tui.screens.question import Question
 
 MOST_REQUESTS = 2000
 """The most requests of one grid."""
+
+
+_EDITOR = "the editor's prompts"
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSet:
+    """Prompts that are sent under the same presets, and where they are from."""
+
+    name: str
+    prompts: tuple[TextPrompt | TokensPrompt, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,51 +129,60 @@ def _sweep_columns(draft: Compared, axes: Axes, jobs: Sequence[Job]) -> list[Col
 def prompt_set(app: App[int], draft: Compared, done: Sequence[Run]) -> None:
     """Let a person name a file of prompts and choose presets, and open the grid.
 
-    `done` is what the session holds: of that, nothing is sent again.
+    Without a file the editor's prompts are taken, where there are several. `done` is what the session holds:
+    of that, nothing is sent again.
     """
+    own = single_prompts(draft.request.prompt)
 
-    def read(typed: Sequence[str]) -> tuple[Path, tuple[str, ...]]:
-        if not typed[0]:
+    def read(typed: Sequence[str]) -> PromptSet:
+        if typed[0]:
+            path = Path(typed[0]).expanduser()
+            prompts = PromptSet(path.name, tuple(map(TextPrompt, read_prompts(path, typed[1]))))
+        elif len(own) > 1:
+            prompts = PromptSet(_EDITOR, own)
+        else:
             raise BadValueError("A prompt set is a file", hint="Type its path.")
-        path = Path(typed[0]).expanduser()
-        prompts = read_prompts(path, typed[1])
-        _refuse_too_many(len(prompts))
-        return path, prompts
+        _refuse_too_many(len(prompts.prompts))
+        return prompts
 
-    def take(found: tuple[Path, tuple[str, ...]] | None) -> None:
-        if found is not None:
-            path, prompts = found
-            choose_columns(
-                app,
-                draft,
-                f"{len(prompts)} prompts under",
-                lambda columns: _open_prompts(app, draft, done, (path, prompts), columns),
-                least=1,
-            )
+    def take(prompts: PromptSet | None) -> None:
+        if prompts is not None:
+            _choose_and_open(app, draft, done, prompts, least=1)
 
+    several = f"; empty: the {len(own)} prompts of the editor" if len(own) > 1 else ""
     entries = [
-        Entry("File of prompts: text, JSON Lines or CSV", "", "prompts.jsonl"),
+        Entry(f"File of prompts: text, JSON Lines or CSV{several}", "", "prompts.jsonl"),
         Entry("Column or key of the prompt, where it has another name than prompt or text"),
     ]
     app.push_screen(Form("Prompt set", entries, read), take)
 
 
-def _open_prompts(
-    app: App[int],
-    draft: Compared,
-    done: Sequence[Run],
-    found: tuple[Path, tuple[str, ...]],
-    columns: Sequence[Column],
+def compare_prompts(app: App[int], draft: Compared, done: Sequence[Run]) -> None:
+    """Let a person choose presets to compare on every prompt of the editor, and open the grid."""
+    _choose_and_open(app, draft, done, PromptSet(_EDITOR, single_prompts(draft.request.prompt)), least=LEAST)
+
+
+def _choose_and_open(
+    app: App[int], draft: Compared, done: Sequence[Run], prompts: PromptSet, *, least: int
 ) -> None:
-    path, prompts = found
+    title = f"{len(prompts.prompts)} prompts under"
+    choose_columns(
+        app, draft, title, lambda columns: _open_prompts(app, draft, done, prompts, columns), least=least
+    )
+
+
+def _open_prompts(
+    app: App[int], draft: Compared, done: Sequence[Run], found: PromptSet, columns: Sequence[Column]
+) -> None:
+    prompts = found.prompts
     try:
         _refuse_too_many(len(prompts) * len(columns))
     except BadValueError as problem:
         app.notify(str(problem), title="Nothing was sent", severity="error", markup=False)
         return
-    jobs = compare_again(list(map(TextPrompt, prompts)), columns, done)
+    jobs = compare_again(prompts, columns, done)
     titles = tuple(column.title for column in columns)
-    layout = Layout("Prompt set", path.name, "prompt", prompts, titles)
+    layout = Layout("Prompt set", found.name, "prompt", tuple(map(prompt_to_editor, prompts)), titles)
     _ask_and_open(app, draft, layout, list(columns) * len(prompts), jobs)
 
 

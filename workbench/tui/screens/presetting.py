@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError
 from workbench.domain.preset import Preset
+from workbench.domain.prompt import count_prompts
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
 from workbench.domain.session import Draft
@@ -138,11 +139,19 @@ class PresetScreen(DraftScreen):
         self._show_parameters(preset.parameters, preset)
 
     def action_compare(self) -> None:
-        """Compare presets on the draft's prompt."""
+        """Compare presets on the draft's prompt; on several of them, in a grid."""
         # Most sessions compare nothing, so the first paint need not wait for it.
         from workbench.tui.screens.comparing import compare
+        from workbench.tui.screens.gridding import compare_prompts
 
-        self.attempt(lambda: compare(self.app, self.to_compare()))
+        def begin() -> None:
+            draft = self.to_compare()
+            if count_prompts(draft.request.prompt) > 1:
+                compare_prompts(self.app, draft, self.output.runs)
+            else:
+                compare(self.app, draft)
+
+        self.attempt(begin)
 
     def to_compare(self) -> Compared:
         """The draft, and what becomes of what is sent of it.
