@@ -379,6 +379,18 @@ async def test_what_streams_in_every_column_survives_a_kill(tmp_path: Path) -> N
         assert {run.preset for run in opened.session.runs} == {one.column.preset for one in columns_of(app)}
 
 
+async def test_the_main_screen_is_drawn_under_a_popup_but_not_where_it_is_covered_whole() -> None:
+    async with workbench(tempered(), (120, 40)) as (app, pilot, _):
+        await pilot.press("f8")
+        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        assert app.main.is_current
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen) and all_ended(app))
+        assert not app.main.is_current
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main and app.main.is_current)
+
+
 def test_rows_that_do_not_fit_join_the_rest_so_that_all_is_still_all() -> None:
     rows = [
         Row("a", 0.4, 0),

@@ -151,14 +151,16 @@ class GridScreen(Screen[Adopted | None]):
         layout = self._grid.layout
         if len(layout.across) > 1:
             row = self.table.cursor_row
+            head = f"{self._measure} at {layout.corner} {one_line(layout.rows[row], _LABEL)}"
             labels = layout.across
             values = [self._grid.mean(row, place, self._measure) for place in range(len(labels))]
         else:
-            labels = layout.rows
+            head, labels = f"{self._measure} by {layout.corner}", layout.rows
             values = [self._grid.mean(place, 0, self._measure) for place in range(len(labels))]
         plain = [one_line(label, _LABEL) for label in labels]
         chart = bar_chart(plain, values, _PLOT_ROWS, self.size.width - 2)
-        self.query_one("#plot", Static).update(Content("\n".join(chart)), layout=False)
+        plot = Content.assemble((head, "$text-muted"), "\n", "\n".join(chart)) if chart else Content("")
+        self.query_one("#plot", Static).update(plot, layout=False)
 
     @on(DataTable.CellHighlighted)
     def _follow_cursor(self) -> None:
