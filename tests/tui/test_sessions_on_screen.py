@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tomllib
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -29,12 +31,19 @@ def sessions() -> list[Path]:
     return sorted(Path(os.environ["WORKBENCH_HOME"], "data", "sessions").glob("*.toml"))
 
 
-def write_broken(folder: Path) -> Path:
-    """A session file that is no TOML."""
+def write_broken(folder: Path, text: str = BROKEN) -> Path:
+    """A session file that is no TOML, or holds another text."""
     folder.mkdir(parents=True)
     path = folder / "broken.toml"
-    path.write_text(BROKEN)
+    path.write_text(text)
     return path
+
+
+def block(folder: Path) -> Callable[[], None]:
+    """Put a file where a folder should be; what is returned takes it away."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.write_text("in the way")
+    return folder.unlink
 
 
 def run_ended(app: WorkbenchApp) -> bool:
@@ -116,9 +125,40 @@ async def test_a_broken_session_is_shown_with_its_error_and_not_overwritten() ->
         await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and len(app.screen.shown) == 1)
         await pilot.press("enter")
         await until(pilot, lambda: app.main.output.error.has_class("-shown"))
+        assert app.main.output.view.sections[0].prompt == '    1  format = 1\n    2  id = "x\n    3  '
+        app.main.save_now()
+        assert sessions() == [broken]
         await pilot.press("f2", "z")
         app.main.save_now()
+        assert len(sessions()) == 2
     assert broken.read_text() == BROKEN
+
+
+async def test_what_is_done_in_a_session_to_read_only_is_kept_in_one_of_its_own() -> None:
+    folder = Path(os.environ["WORKBENCH_HOME"], "data", "sessions")
+    newer = write_broken(folder, 'format = 2\ntitle = "from the future"\n')
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await app.main.open_session(newer)
+        await run_once(app, pilot)
+        await until(pilot, lambda: app.main.header.session == "from the future (copy)")
+        assert app.main.keeper.path is not None
+        (run,) = tomllib.loads(app.main.keeper.path.read_text())["runs"]
+        assert run["choices"][0]["text"] == " in"
+        await until(pilot, lambda: any("read-only: you go on" in one.message for one in app._notifications))
+    assert newer.read_text() == 'format = 2\ntitle = "from the future"\n'
+
+
+async def test_runs_wait_in_memory_while_no_session_can_be_made() -> None:
+    free = block(Path(os.environ["WORKBENCH_HOME"], "data", "sessions"))
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, partial(run_ended, app))
+        await until(pilot, lambda: any("cannot be" in one.message for one in app._notifications))
+        assert app.main.keeper.is_unsaved
+        free()
+        await until(pilot, lambda: not app.main.keeper.is_unsaved)
+        (path,) = sessions()
+    assert len(SessionStore.open(path).session.runs) == 1
 
 
 def add_run(path: Path) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,7 +132,7 @@ class SessionKeeper:
 
     @property
     def _may_write(self) -> bool:
-        return not self.read_only and (self._enabled or bool(self._session.title))
+        return self._enabled or bool(self._session.title)
 
     def _start(self) -> None:
         busy = self._working is not None and not self._working.done()
@@ -139,10 +140,11 @@ class SessionKeeper:
             self._working = asyncio.create_task(asyncio.to_thread(self._write))
 
     def _write(self) -> None:
-        draft, ended = self._draft, list(self._ended)
-        for run in ended:
-            self._attempt(lambda store, run=run: store.finish(run))  # type: ignore[misc]
-        self._ended = [run for run in self._ended if run not in ended]
+        draft = self._draft
+        for run in list(self._ended):
+            # A store that could not write the run yet keeps it; without one it stays here.
+            if self._attempt(lambda store, run=run: store.finish(run)) or self._store is not None:  # type: ignore[misc]
+                self._ended = [one for one in self._ended if one is not run]
         for edit in list(self._edits):
             if not self._attempt(edit):
                 break
@@ -176,12 +178,22 @@ class SessionKeeper:
             self._tell(problem)
 
     def _made(self) -> SessionStore:
-        if self._store is None:
+        if self._store is None or self.read_only:
             # The store and its locks are a twentieth of all imports: paid for with the first save.
             from workbench.storage.session_store import SessionStore
 
-            self._store = SessionStore.create(new_path(self._folder, datetime.now()), self._session)
+            session = self._copy(self._store.path) if self._store is not None else self._session
+            self._store = SessionStore.create(new_path(self._folder, datetime.now()), session)
+            if self.read_only:
+                name = one_line(session.title, 60)
+                self._store.notes.append(f"the file is read-only: you go on in a session of its own, {name}")
+            self._session, self.read_only = session, False
         return self._store
+
+    def _copy(self, path: Path) -> Session:
+        """The session of a file that may not be written, to go on with under another name."""
+        title = f"{self._session.title or path.stem} (copy)"
+        return replace(self._session, id=uuid.uuid4().hex, title=title, created=datetime.now(UTC))
 
     # --- what others do ----------------------------------------------------------------------------------
 

@@ -307,10 +307,11 @@ class DraftScreen(FrameScreen):
             return
         self.output.show_runs(opened.session.runs)
         if opened.error is not None:
-            self.output.fail(Failure.of(opened.error), f"{path.name}: opened to read only")
+            self.output.show_text(opened.text, opened.error.line or 1)
+            self.output.fail(Failure.of(opened.error), "opened to read only")
         else:
             self.show_draft(opened.session.draft)
-            self.keeper.begin_with(self.draft)
+        self.keeper.begin_with(self.draft)
         for note in opened.notes:
             self.notify(note, title="Session", markup=False)
         self._show_session()

@@ -23,6 +23,7 @@ from workbench.tui.commands import Where, bindings_for, commands_at
 from workbench.tui.run_state import figures_of
 from workbench.tui.screens.asking_share import ask_share
 from workbench.tui.token_styles import TokenStyles
+from workbench.tui.transcript import Section
 from workbench.tui.widgets.error_block import ErrorBlock
 from workbench.tui.widgets.sparkline import Sparkline
 from workbench.tui.widgets.token_view import TokenView
@@ -182,6 +183,14 @@ class OutputPane(Vertical):
         sections = [one for place in range(len(runs)) for one in sections_of(self._runs, place)]
         self.view.set_sections(sections)
         self._show_figures()
+
+    def show_text(self, text: str, line: int) -> None:
+        """Show the text of a file that is no session, with its lines numbered, and go to one of them."""
+        lines = [f"{number:5}  {one}" for number, one in enumerate(text.split("\n"), 1)]
+        self.remove_class("-empty")
+        self.view.set_sections([Section("text", "── the file as text", "\n".join(lines))])
+        # With a few lines before it.
+        self.view.show_offset("text", sum(len(one) + 1 for one in lines[: max(line - 4, 0)]))
 
     def begin(self, run: Run) -> None:
         """Show a new run below all others."""

@@ -21,7 +21,7 @@ from workbench.domain.reading import Mode
 from workbench.tui.row_painter import Look, paint, snapped
 from workbench.tui.token_cursor import Cursor
 from workbench.tui.token_styles import TokenStyles
-from workbench.tui.transcript import TITLE, Place, Row, Section, Transcript
+from workbench.tui.transcript import BODY, TITLE, Place, Row, Section, Transcript
 
 _BUDGET = 0.012
 """Seconds that laying out may take at once before the rest is left for later."""
@@ -142,6 +142,14 @@ class TranscriptView(ScrollView, can_focus=True):
             raise KeyError(key)
         self._follow(False)
         self._scroll_y_to(min(self._transcript.y_of(Place(index, TITLE, 0)), int(self.max_scroll_y)))
+
+    def show_offset(self, key: str, offset: int) -> None:
+        """Scroll to a character of a section's text. Raises KeyError where there is no such section."""
+        index = self._transcript.index_of(key)
+        if index is None:
+            raise KeyError(key)
+        self._follow(False)
+        self._scroll_y_to(min(self._transcript.y_of(Place(index, BODY, offset)), int(self.max_scroll_y)))
 
     def dim(self, key: str, dimmed: bool = True) -> None:
         """Show a section dimmed, or no longer so. Raises KeyError where there is none."""
