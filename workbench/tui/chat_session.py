@@ -103,7 +103,9 @@ class ChatSession:
         Raises EngineError, EndpointError, StorageError, TemplateError or BadValueError.
         """
         path = self.path if beside is None else self._before(beside)
-        path = (*path, Turn(Role.USER, said)) if said else path
+        # An answer needs something to answer: with nothing said, what would be said has an empty place.
+        if said or not path or path[-1].role != Role.USER:
+            path = (*path, Turn(Role.USER, said))
         asked, place = Asked(path, self.prefill), (self.endpoint, self.draft)
         return await prompt_of(self._prompter, self.chat, asked, self.variables, place, sending=False)
 

@@ -27,6 +27,9 @@ _NEARLY = 0.85
 """The share of the context from which on it is called nearly full."""
 
 
+_UNCOUNTED = "tokens not counted: no tokenizer answers yet"
+
+
 class ChatPromptScreen(ChatFrame):
     """Makes the next prompt again whenever what it is made of has changed."""
 
@@ -66,6 +69,7 @@ class ChatPromptScreen(ChatFrame):
                 self.show_gauge("✗ context full", "bold $text-error")
             if self.has_class("-previewing"):
                 self.tell(str(problem))
+                self.preview.set_sections([])
                 self.preview.border_subtitle = Content(one_line(problem.title, 70))
             return
         self.tell("")
@@ -86,7 +90,7 @@ class ChatPromptScreen(ChatFrame):
     def _words(self, made: ChatRequest) -> list[str]:
         fitted, specials = made.left_out, made.rendered.specials
         about = "" if fitted is None or fitted.is_exact else "about "
-        words = [f"{about}{fitted.tokens:,} tokens"] if fitted is not None else []
+        words = [f"{about}{fitted.tokens:,} tokens" if fitted is not None else _UNCOUNTED]
         injected = sum(span.injected for span in specials)
         words += [f"{injected} special tokens in turns' own text"] * bool(injected)
         if names := self.chat.unfilled(self.composer.text):
