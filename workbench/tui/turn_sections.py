@@ -13,7 +13,7 @@ from workbench.tui.chat_session import ChatSession
 from workbench.tui.run_state import figures_of
 from workbench.tui.transcript import Section
 
-_FOLDED = 60
+_FOLDED = 48
 """Characters of a folded turn that are shown."""
 
 
@@ -98,12 +98,12 @@ def _title(state: _State, runs: list[Run]) -> str:
     parts = [f"{mark} {state.number} {one_line(state.turn.role, 20)}"]
     if state.branch is not None:
         parts.append(f"branch {state.branch[0]}/{state.branch[1]}")
-    if runs:
+    if runs and not state.is_folded:
         newest = runs[-1]
         model = newest.model or newest.request.model
         parts += [one_line(model, 40)] * bool(model)
         parts += [f"preset {one_line(newest.preset, 30)}"] * bool(newest.preset)
-    elif state.turn.role == "assistant":
+    elif not runs and state.turn.role == "assistant":
         parts.append("written by hand")
     if state.is_left_out:
         parts.append("left out of the next prompt")

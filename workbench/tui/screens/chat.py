@@ -129,7 +129,8 @@ class ChatScreen(ChatSettingsScreen):
         self.show_turns()
         if self.focused is self.inspector:
             self.set_focus(self.view)
-        self.view.action_follow()
+        # Who asks for an answer wants to see it come, wherever they are.
+        self.view.scroll_to(y=self.view.max_scroll_y, animate=False, force=True)
         if self._frames is not None:
             self._frames.resume()
 

@@ -225,7 +225,7 @@ class ChatTurnsScreen(ChatPromptScreen):
     def _run_of_turn(self) -> Run | None:
         run = self.chat.run_of(self.turn) if self.turn is not None else None
         if run is None or run.is_running:
-            self.tell("Only an answer that has ended can be shown or sent again.")
+            self.tell("Go to an answer: only a run that has ended can be played or sent again.")
             return None
         return run
 
