@@ -58,7 +58,7 @@ async def test_an_edited_turn_is_a_branch_and_the_one_before_it_is_a_key_away() 
         await talk.say("one")
         await talk.say("two")
         talk.chat.composer.text = "half typed"
-        await talk.press("f4", "k", "k", "k", "e")
+        await talk.press("f4", "k", "k", "k", "k", "e")
         assert talk.chat.composer.text == "one"
         assert "Edit turn 1" in str(talk.chat.composer.border_title)
         await talk.say("uno")

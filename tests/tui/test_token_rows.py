@@ -9,7 +9,9 @@ from workbench.tui.token_rows import (
     NEWLINE,
     TAB,
     Rows,
+    _wrap_clusters,
     clusters,
+    is_narrow,
     offset_at,
     row_cells,
     row_starts,
@@ -98,6 +100,21 @@ def test_no_row_is_wider_than_the_screen(pieces: list[str], width: int) -> None:
     starts = row_starts(text, width)
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         assert row_cells(text[start:end], width) <= width
+
+
+def test_every_narrow_character_is_a_cluster_of_one_cell_wherever_it_stands() -> None:
+    narrow = [chr(code) for code in range(0x3000) if is_narrow(chr(code))]
+    assert {"a", " ", "é", "“", "—", "▸", "─"} <= set(narrow)
+    for one in narrow:
+        for text in (one, f"a{one}", f"{one}a"):
+            assert [cluster.cells for cluster in clusters(text)] == [1] * len(text)
+
+
+@given(st.text(st.sampled_from("a b“—é─ ▸"), max_size=60), st.sampled_from([5, 12, 20]))
+def test_narrow_text_wraps_as_any_other(text: str, width: int) -> None:
+    starts = [0]
+    _wrap_clusters(text, width, 0, starts)
+    assert row_starts(text, width) == starts
 
 
 def test_words_stay_whole_and_take_their_space_along() -> None:

@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from workbench.domain.display import escape_character
 from workbench.domain.reading import Mode, level
-from workbench.tui.token_rows import CONTROL, NEWLINE, SPACE, TAB, clusters, tab_cells
+from workbench.tui.token_rows import CONTROL, NEWLINE, SPACE, TAB, clusters, is_narrow, tab_cells
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.transcript import BODY, Body, Row, Transcript
 
@@ -100,7 +100,7 @@ def paint(
 
 def snapped(text: str, base: int, start: int, end: int) -> tuple[int, int]:
     """A span widened to the clusters it touches, in a text that begins at offset `base`."""
-    if not text.isascii():
+    if not (text.isascii() or is_narrow(text)):
         for cluster in clusters(text):
             if base + cluster.start < start < base + cluster.end:
                 start = base + cluster.start
@@ -174,7 +174,7 @@ def _segments(
     text: str, runs: Sequence[Run], row: Row, look: Look, *, width: int, line: int | None
 ) -> list[Segment]:
     plain = text.removesuffix("\n")
-    if plain.isascii() and plain.isprintable() and not look.whitespace:
+    if is_narrow(plain) and not look.whitespace:
         segments = [
             Segment(plain[start - row.start : end - row.start], _at(style, start, line))
             for start, end, style in _joined(runs)

@@ -6,6 +6,7 @@ last column is kept free of everything else.
 
 from __future__ import annotations
 
+import re
 from array import array
 from typing import NamedTuple, Protocol
 
@@ -20,6 +21,8 @@ _CLUSTER_LIMIT = 16
 """Code points in a cluster at most: a pile of marks beyond that is shown as escapes."""
 _CHUNK = 4096
 _JOINER = "\u200d"
+_NARROW = re.compile("[ -~\u00a1-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u21ff\u2500-\u25fc]*")
+"""Latin letters, quotation marks and dashes, arrows, and what frames are drawn with."""
 _LATIN_END = "\u02ff"
 
 
@@ -115,6 +118,11 @@ def offset_at(text: str, column: int, width: int) -> int:
     return max(len(text) - 1, 0)
 
 
+def is_narrow(text: str) -> bool:
+    """Whether each character of a text is a cluster of one cell: quick to tell, and true of most prose."""
+    return text.isprintable() and (text.isascii() or _NARROW.fullmatch(text) is not None)
+
+
 def row_starts(text: str, width: int) -> list[int]:
     """Offsets at which the rows of a text begin; the first is 0."""
     starts = [0]
@@ -123,8 +131,8 @@ def row_starts(text: str, width: int) -> list[int]:
         newline = text.find("\n", begin)
         end = len(text) if newline < 0 else newline
         line = text[begin:end]
-        if line.isascii() and line.isprintable():
-            _wrap_ascii(line, width, begin, starts)
+        if is_narrow(line):
+            _wrap_narrow(line, width, begin, starts)
         else:
             _wrap_clusters(line, width, begin, starts)
         if newline < 0:
@@ -133,7 +141,7 @@ def row_starts(text: str, width: int) -> list[int]:
         starts.append(begin)
 
 
-def _wrap_ascii(line: str, width: int, base: int, starts: list[int]) -> None:
+def _wrap_narrow(line: str, width: int, base: int, starts: list[int]) -> None:
     limit, row, length = max(width - 1, 1), 0, len(line)
     while length - row > limit:
         end = row + limit
