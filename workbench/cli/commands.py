@@ -19,6 +19,8 @@ COMMANDS: Mapping[str, CliCommand] = {
     "compare": CliCommand("workbench.cli.compare", "Compare presets on one or many prompts."),
     "sweep": CliCommand("workbench.cli.sweep", "Vary one or two parameters over lists or ranges."),
     "replay": CliCommand("workbench.cli.replay", "Show a recorded run again, or send it again and compare."),
+    "branch": CliCommand("workbench.cli.branch", "Go on from a token of a recorded run, or from its end."),
+    "tree": CliCommand("workbench.cli.tree", "Show a session's runs as a tree; name and prune them."),
     "sessions": CliCommand("workbench.cli.sessions_list", "List and search the sessions."),
     "export": CliCommand(
         "workbench.cli.export", "Write a session as Markdown, JSON Lines, HTML, SVG, text, curl or Python."

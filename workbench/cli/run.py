@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import signal
 import sys
-from collections.abc import Coroutine, MutableMapping
-from contextlib import aclosing, suppress
+from collections.abc import MutableMapping
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from workbench.cli.arguments import (
@@ -27,10 +26,10 @@ from workbench.cli.chat import (
     what_is_asked,
 )
 from workbench.cli.exit_status import ExitStatus
-from workbench.cli.output import Printer, print_failure, print_json, run_to_json
+from workbench.cli.following import follow, tell
+from workbench.cli.output import print_failure, print_json, run_to_json
 from workbench.cli.sessions import open_for_writing
 from workbench.client.client import Client
-from workbench.domain.display import visible
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt
@@ -39,7 +38,6 @@ from workbench.domain.run import Outcome, Run
 from workbench.domain.session import Session
 from workbench.domain.variables import fill_prompt
 from workbench.runner.conversing import Asked, answered, begin_answer
-from workbench.runner.keeping import keep
 from workbench.runner.launch import launch
 from workbench.runner.local_server import LocalServer
 from workbench.runner.prompting import Prompter
@@ -140,7 +138,7 @@ async def _complete(
     """Send the request and print what comes, until its end or Ctrl+C."""
     server, client = LocalServer(environment), Client(environment)
     try:
-        await _follow(one, launch(client, server, endpoint, one, _tell), store, quiet=quiet)
+        await follow(one, launch(client, server, endpoint, one, tell), store, quiet=quiet)
     finally:
         await client.aclose()
         await server.aclose()
@@ -161,12 +159,12 @@ async def _converse(
         async with aclosing(Prompter(lambda: client, server)) as prompter:
             begun = await begin_answer(prompter, session.chat, talk.asked, session.variables, place)
         for note in begun.made.notes:
-            _tell(note)
+            tell(note)
         turns = session.chat.turns.ending_with(begun.turn.parent).with_turn(begun.turn)
         session.chat = replace(session.chat, turns=turns)
         if store is not None:
             store.save_head()
-        await _follow(begun.run, launch(client, server, endpoint, begun.run, _tell), store, quiet=quiet)
+        await follow(begun.run, launch(client, server, endpoint, begun.run, tell), store, quiet=quiet)
         session.chat = answered(session.chat, begun.run)
         if store is not None:
             store.save_head()
@@ -174,38 +172,3 @@ async def _converse(
     finally:
         await client.aclose()
         await server.aclose()
-
-
-async def _follow(
-    one: Run, launching: Coroutine[None, None, None], store: SessionStore | None, *, quiet: bool
-) -> None:
-    task = asyncio.create_task(launching)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, task.cancel)
-    keeping = None if store is None else asyncio.create_task(keep(store, one))
-    printer = None if quiet else Printer(one)
-    try:
-        if printer is not None:
-            following = asyncio.create_task(printer.follow())
-            await asyncio.wait({task, following}, return_when=asyncio.FIRST_COMPLETED)
-            if following.done() and (failed := following.exception()) is not None:
-                raise failed
-            following.cancel()
-            with suppress(asyncio.CancelledError):
-                await following
-        with suppress(asyncio.CancelledError):
-            await task
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-        if keeping is not None:
-            await keeping
-    if printer is not None:
-        printer.finish()
-
-
-def _tell(status: str) -> None:
-    if status and sys.stderr.isatty():
-        print(f"workbench: {visible(status)}", file=sys.stderr)

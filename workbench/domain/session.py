@@ -81,6 +81,17 @@ def branches(runs: Sequence[Run]) -> Iterator[tuple[int, Run]]:
                 waiting.extend((depth + 1, child) for child in reversed(children.get(run.id, ())))
 
 
+def tree_lines(depths: Sequence[int]) -> list[str]:
+    """For each row of a tree the lines that lead to it, as `│ └─`; parents stand before their children."""
+    lines: list[str] = []
+    going_on: set[int] = set()
+    for depth in reversed(depths):
+        above = "".join("│ " if level in going_on else "  " for level in range(1, depth))
+        lines.append(above + ("├─" if depth in going_on else "└─") if depth else "")
+        going_on = {level for level in going_on if level < depth} | {depth}
+    return lines[::-1]
+
+
 def subtree(runs: Sequence[Run], root: Run) -> list[Run]:
     """A run and everything that branches from it, parents before their children."""
     tree = iter(branches(runs))

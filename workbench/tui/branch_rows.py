@@ -13,8 +13,7 @@ from workbench.domain.choice import Choice
 from workbench.domain.display import one_line, visible
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Run
-from workbench.domain.session import branches, lineage
-from workbench.domain.summary import summarise
+from workbench.domain.session import branches, lineage, tree_lines
 from workbench.tui.passages import end_of, figure_columns, fit_short, on_one_line
 from workbench.tui.run_state import figures_of, state_of
 from workbench.tui.token_text import fit, token_text
@@ -60,16 +59,11 @@ def rows_of_tree(runs: Sequence[Run]) -> list[BranchRow]:
     numbers = {run.id: number for number, run in enumerate(runs, 1)}
     by_id = {run.id: run for run in runs}
     tree = list(branches(runs))
-    rows: list[BranchRow] = []
-    open_levels: set[int] = set()
-    for depth, run in reversed(tree):
-        guides = "".join("│ " if level in open_levels else "  " for level in range(1, depth))
-        if depth:
-            guides += "├─" if depth in open_levels else "└─"
-        open_levels = {level for level in open_levels if level < depth} | {depth}
-        parent = by_id.get(run.parent.run) if run.parent is not None else None
-        rows.append(BranchRow(run, numbers[run.id], depth, guides, parent))
-    return rows[::-1]
+    lines = tree_lines([depth for depth, _ in tree])
+    return [
+        BranchRow(run, numbers[run.id], depth, line, by_id.get(run.parent.run) if run.parent else None)
+        for (depth, run), line in zip(tree, lines, strict=True)
+    ]
 
 
 def branch_line(row: BranchRow, width: int) -> Content:
@@ -107,12 +101,12 @@ def _figures(run: Run, width: int) -> str:
     state = state_of(run, 0.0)
     word = f"{state.glyph} {'streaming' if run.is_running else state.word}"
     choice = _shown(run)
-    return figure_columns(None if choice is None else summarise(run, choice), word, width)
+    return figure_columns(choice, word, width)
 
 
 def _shown(run: Run) -> Choice | None:
     """The choice that stands for a run: the likeliest, else the first."""
-    best = best_choice(run.ordered)
+    best = best_choice(run.ordered) if len(run.choices) > 1 else None
     return next(iter(run.ordered), None) if best is None else best
 
 

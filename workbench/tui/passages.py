@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from math import exp
+
 from rich.cells import cell_len
 
+from workbench.domain.choice import Choice
 from workbench.domain.display import visible
-from workbench.domain.summary import Summary
+from workbench.domain.figures import completion_logprobs, mean_logprob
 from workbench.tui.token_text import fit
 
+_MOST_SURPRISAL = 99.0
+"""Nats of mean surprisal above which a perplexity has no room."""
 _WIDE = 90
 """Cells from which on a row has room for every ending in full."""
 
@@ -21,13 +26,13 @@ def _ending_cells(width: int) -> int:
     return 12 if width >= _WIDE else 7
 
 
-def figure_columns(told: Summary | None, ending: str, width: int) -> str:
+def figure_columns(choice: Choice | None, ending: str, width: int) -> str:
     """Tokens, perplexity, mean logprob and how it ended, in columns for a row of a width in cells."""
     tokens = ppl = mean = ""
-    if told is not None:
-        tokens = str(told.tokens)
-        ppl = "—" if told.perplexity is None else f"{min(told.perplexity, 99999):.3g}"
-        mean = "—" if told.mean_logprob is None else f"{told.mean_logprob:.3f}"
+    if choice is not None:
+        tokens, ppl, mean = str(len(choice) - choice.echoed), "—", "—"
+        if (value := mean_logprob(completion_logprobs(choice))) is not None:
+            mean, ppl = f"{value:.3f}", f"{exp(min(-value, _MOST_SURPRISAL)):.3g}"
     return f"{tokens:>6} {ppl:>7} {mean:>8} {fit(ending, _ending_cells(width))}"
 
 

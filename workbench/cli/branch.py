@@ -1,0 +1,135 @@
+"""`workbench branch`: go on from a token of a recorded run, with another token or from its end."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from dataclasses import replace
+
+from workbench.cli.arguments import add_endpoint_options, add_parameter_options, explain, read_parameters
+from workbench.cli.exit_status import ExitStatus
+from workbench.cli.following import follow, tell
+from workbench.cli.output import print_failure, print_json, run_to_json
+from workbench.cli.sessions import choose_runs, open_for_writing
+from workbench.client.client import Client
+from workbench.domain.choice import Alternative, Choice
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError
+from workbench.domain.request import Parameters, Request
+from workbench.domain.run import Outcome, Run
+from workbench.runner.branching import Origin, branch_from, end_of, origin_of
+from workbench.runner.joints import beside, note_joint, tokenizer_of, with_token_ids
+from workbench.runner.launch import launch
+from workbench.runner.local_server import LocalServer
+from workbench.storage.endpoints import endpoint_for, load_endpoints
+from workbench.storage.folders import Folders
+from workbench.storage.session_store import SessionStore
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("file", metavar="FILE", help="a session file, which gets the branch too")
+    parser.add_argument("--run", metavar="ID", help="the run to leave: the beginning of its id, or its name")
+    parser.add_argument("--choice", type=int, default=1, metavar="K", help="its choice, from 1 (default: 1)")
+    parser.add_argument(
+        "--token", type=int, metavar="K", help="the token to leave it at, from 1; without it the end"
+    )
+    taken = parser.add_mutually_exclusive_group()
+    taken.add_argument("--with", dest="text", metavar="TEXT", help="the text in that token's place")
+    taken.add_argument("--rank", type=int, metavar="K", help="the K-th alternative listed, from 1")
+    parser.add_argument(
+        "--as-ids", action="store_true", help="send token ids, so that every token stays as it was generated"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
+    add_endpoint_options(parser)
+    add_parameter_options(parser)
+
+
+def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Run the branch; returns the exit status."""
+    with open_for_writing(arguments.file) as store:
+        assert store is not None
+        try:
+            (left,) = choose_runs(store.session, arguments.run or _newest(store))
+            endpoint = endpoint_for(
+                arguments.endpoint or left.endpoint,
+                arguments.api_key_env,
+                load_endpoints(Folders.default(os.environ)),
+            )
+            given, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
+            for wrong in problems:
+                parser.error(explain(wrong, endpoint.limits))
+            origin = _origin(left, arguments)
+            parameters = _joined(left.request.parameters, given)
+            asked = Request(left.request.prompt, arguments.model or left.request.model, parameters)
+            one = asyncio.run(_branch(origin, asked, endpoint, store, arguments))
+        except BadValueError as problem:
+            parser.error(f"{problem.title}. {problem.message} {problem.hint}".strip())
+    if arguments.json:
+        print_json(run_to_json(one))
+    if one.error is not None:
+        print_failure(one.error)
+    if one.outcome is Outcome.STOPPED:
+        return ExitStatus.INTERRUPTED
+    return ExitStatus.OK if one.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED) else ExitStatus.FAILED
+
+
+def _newest(store: SessionStore) -> str | None:
+    return store.session.runs[-1].id if store.session.runs else None
+
+
+def _joined(recorded: Parameters, given: Parameters) -> Parameters:
+    """The run's own parameters, with those that were given in their place."""
+    return Parameters({**recorded.values, **given.values}, {**recorded.extra, **given.extra})
+
+
+def _origin(left: Run, arguments: argparse.Namespace) -> Origin:
+    choice = left.choices.get(arguments.choice - 1)
+    if choice is None:
+        raise BadValueError(f"The run has no choice {arguments.choice}", hint=f"It has {len(left.choices)}.")
+    if arguments.token is None:
+        if arguments.text is not None or arguments.rank is not None:
+            raise BadValueError("--with and --rank need a --token", hint="Tokens count from 1.")
+        return end_of(left, choice)
+    position = arguments.token - 1
+    if not 0 <= position < len(choice):
+        raise BadValueError(f"The choice has no token {arguments.token}", hint=f"It has {len(choice)}.")
+    return origin_of(left, choice, position, _alternative(choice, position, arguments))
+
+
+def _alternative(choice: Choice, position: int, arguments: argparse.Namespace) -> Alternative:
+    listed = choice.alternatives_of(position)
+    if arguments.text is not None:
+        text: str = arguments.text
+        return next((one for one in listed if one.text == text), Alternative(text, None))
+    if arguments.rank is None:
+        raise BadValueError("Nothing is given in the token's place", hint="Use --with TEXT or --rank K.")
+    if not 0 < arguments.rank <= len(listed):
+        hint = f"{len(listed)} are listed."
+        raise BadValueError(f"The token has no alternative {arguments.rank}", hint=hint)
+    return listed[int(arguments.rank) - 1]
+
+
+async def _branch(
+    origin: Origin, asked: Request, endpoint: Endpoint, store: SessionStore, arguments: argparse.Namespace
+) -> Run:
+    """Send the branch under what is `asked` for but for the prompt, and print what comes."""
+    environment = dict(os.environ)
+    server, client = LocalServer(environment), Client(environment)
+    tokenize = tokenizer_of(client, server, endpoint)
+    try:
+        branch = await with_token_ids(origin, tokenize) if arguments.as_ids else branch_from(origin)
+        one = Run(replace(asked, prompt=branch.prompt), endpoint.name, parent=branch.parent)
+        if branch.note:
+            one.note(branch.note)
+        launching = launch(client, server, endpoint, one, tell)
+        if branch.joint is not None and endpoint.tokenizer:
+            launching = beside(launching, note_joint(one, branch.joint, tokenize))
+        await follow(one, launching, store, quiet=arguments.json)
+    finally:
+        await client.aclose()
+        await server.aclose()
+    for note in one.notes:
+        tell(note)
+    return one

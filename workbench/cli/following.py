@@ -1,0 +1,52 @@
+"""Following one run from the command line: printing it, keeping it, and ending it with a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Coroutine
+from contextlib import suppress
+
+from workbench.cli.output import Printer
+from workbench.domain.display import visible
+from workbench.domain.run import Run
+from workbench.runner.keeping import keep
+from workbench.storage.session_store import SessionStore
+
+
+async def follow(
+    one: Run, launching: Coroutine[None, None, None], store: SessionStore | None, *, quiet: bool
+) -> None:
+    """Print what comes of a run and keep it, until it is over; a signal to end stops it."""
+    task = asyncio.create_task(launching)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, task.cancel)
+    keeping = None if store is None else asyncio.create_task(keep(store, one))
+    printer = None if quiet else Printer(one)
+    try:
+        if printer is not None:
+            following = asyncio.create_task(printer.follow())
+            await asyncio.wait({task, following}, return_when=asyncio.FIRST_COMPLETED)
+            if following.done() and (failed := following.exception()) is not None:
+                raise failed
+            following.cancel()
+            with suppress(asyncio.CancelledError):
+                await following
+        with suppress(asyncio.CancelledError):
+            await task
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        if keeping is not None:
+            await keeping
+    if printer is not None:
+        printer.finish()
+
+
+def tell(status: str) -> None:
+    """Say on a terminal what goes on before the first token."""
+    if status and sys.stderr.isatty():
+        print(f"workbench: {visible(status)}", file=sys.stderr)

@@ -1,0 +1,116 @@
+"""`workbench tree`: the runs of a session by where they leave each other; naming and pruning them."""
+
+from __future__ import annotations
+
+import argparse
+
+from workbench.cli.exit_status import ExitStatus
+from workbench.cli.output import print_json
+from workbench.cli.sessions import choose_runs, open_for_writing, read_session
+from workbench.cli.tables import number, print_table
+from workbench.domain.answers import best_choice
+from workbench.domain.choice import Choice
+from workbench.domain.display import one_line
+from workbench.domain.json_values import JsonValue
+from workbench.domain.run import Run
+from workbench.domain.session import Session, branches, subtree, tree_lines
+from workbench.domain.summary import summarise
+
+_BEGINNING = 40
+"""Tokens of an answer that a row may show."""
+_HEADS = ("run", "where", "tokens", "ppl", "logprob", "outcome")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("file", metavar="FILE", help="a session file")
+    parser.add_argument("--name", nargs=2, metavar=("RUN", "NAME"), help="name a run; '' takes the name away")
+    parser.add_argument("--prune", metavar="RUN", help="take a run and all its branches out of the session")
+    parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
+
+
+def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Show the tree, after a change to it where one is asked for; returns the exit status."""
+    if arguments.name or arguments.prune:
+        with open_for_writing(arguments.file) as store:
+            assert store is not None
+            if arguments.name:
+                (one,) = choose_runs(store.session, arguments.name[0])
+                store.name_run(one, one.name, arguments.name[1])
+            if arguments.prune:
+                (root,) = choose_runs(store.session, arguments.prune)
+                for pruned in subtree(store.session.runs, root):
+                    store.remove(pruned)
+    session = read_session(arguments.file)
+    if arguments.json:
+        print_json([_to_json(depth, one) for depth, one in branches(session.runs)])
+    else:
+        print_table(session.title, _HEADS, _rows(session))
+    return ExitStatus.OK
+
+
+def _rows(session: Session) -> list[tuple[str, ...]]:
+    tree = list(branches(session.runs))
+    lines = tree_lines([depth for depth, _ in tree])
+    return [_row(line, one) for line, (_, one) in zip(lines, tree, strict=True)]
+
+
+def _row(line: str, one: Run) -> tuple[str, ...]:
+    choice = _shown(one)
+    told = None if choice is None else summarise(one, choice)
+    name = f" {one_line(one.name, 40)}" if one.name else ""
+    many = f" ×{len(one.choices)}" if len(one.choices) > 1 else ""
+    return (
+        f"{line}{one.id[:8]}{name}{many} {_beginning(one, choice)}",
+        _where(one),
+        "—" if told is None else str(told.tokens),
+        number(None if told is None else told.perplexity, ".2f"),
+        number(None if told is None else told.mean_logprob, ".3f"),
+        one.outcome.value if one.outcome is not None else "—",
+    )
+
+
+def _shown(one: Run) -> Choice | None:
+    """The choice that stands for a run: the likeliest, else the first."""
+    best = best_choice(one.ordered)
+    return next(iter(one.ordered), None) if best is None else best
+
+
+def _beginning(one: Run, choice: Choice | None) -> str:
+    taken = one.parent.alternative if one.parent is not None else ""
+    answer = "" if choice is None else "".join(choice.texts(choice.echoed, choice.echoed + _BEGINNING))
+    return one_line(repr(taken + answer), 60)
+
+
+def _where(one: Run) -> str:
+    if one.parent is None:
+        return ""
+    at = f" at {one.parent.token + 1}" if one.parent.kind == "branch" else ""
+    return f"{one.parent.kind}{at}"
+
+
+def _to_json(depth: int, one: Run) -> JsonValue:
+    choice = _shown(one)
+    told = None if choice is None else summarise(one, choice)
+    parent: JsonValue = None
+    if one.parent is not None:
+        own = one.parent
+        parent = {
+            "run": own.run,
+            "choice": own.choice,
+            "token": own.token,
+            "alternative": own.alternative,
+            "kind": own.kind,
+        }
+    return {
+        "run": one.id,
+        "depth": depth,
+        "name": one.name or None,
+        "parent": parent,
+        "choices": len(one.choices),
+        "text": "" if choice is None else choice.text,
+        "tokens": None if told is None else told.tokens,
+        "perplexity": None if told is None else told.perplexity,
+        "mean_logprob": None if told is None else told.mean_logprob,
+        "outcome": one.outcome.value if one.outcome is not None else None,
+    }
