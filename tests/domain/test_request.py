@@ -82,6 +82,13 @@ def test_candidates_are_never_streamed() -> None:
     assert "stream_options" not in body
 
 
+def test_candidates_that_the_endpoint_is_never_asked_for_rule_out_no_stream() -> None:
+    request = Request(TextPrompt("a"), parameters=Parameters({"best_of": 2}))
+    body = request.body(drop=frozenset({"best_of"}))
+    assert body["stream"] is True
+    assert "best_of" not in body
+
+
 def test_costs_are_prompts_by_candidates_by_tokens() -> None:
     request = Request(
         TokenListsPrompt(((1,), (2,))), parameters=Parameters({"n": 2, "best_of": 3, "max_tokens": 10})

@@ -131,7 +131,9 @@ class Request:
         `aliases` renames fields for endpoints that call them otherwise; `drop` leaves fields out.
         `extra` is merged last, under its own names.
         """
-        streams = self.parameters.streams
+        # Candidates that are never asked for rule out no stream.
+        held = self.parameters.set("best_of", None) if "best_of" in drop else self.parameters
+        streams = held.streams
         body: dict[str, JsonValue] = {"model": self.model} if self.model else {}
         body["prompt"] = prompt_to_json(self.prompt)
         for one in PARAMETERS:

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from workbench.domain.errors import EngineError
 from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.local.completion import Completion, prompt_tokens
+from workbench.local.draining import Draining
 from workbench.local.engine import Engine
 from workbench.local.openapi import openapi_document
 from workbench.local.refusal import Refusal, bad_request
@@ -76,7 +77,7 @@ class LocalServer:
         ]
         return Starlette(
             routes=routes,
-            middleware=[Middleware(_Gate, key=key)] if key is not None else [],
+            middleware=[Middleware(Draining), *([Middleware(_Gate, key=key)] if key is not None else [])],
             exception_handlers={
                 Refusal: _answer_refusal,
                 EngineError: _answer_engine_error,
