@@ -58,6 +58,20 @@ async def test_a_comparison_is_a_table(tmp_path: Path) -> None:
     assert session.read_text().count("[[runs]]") == 2
 
 
+async def test_a_preset_is_compared_at_several_endpoints_and_models() -> None:
+    async with serving(telling_temperature()) as one, serving(telling_temperature()) as two:
+        done = await workbench(
+            *("compare", "--prompt", "Once", "--preset", "greedy", "--json"),
+            *("--at", f"{one.base_url}=large", "--at", f"{one.base_url}=small", "--at", two.base_url),
+        )
+    runs = cast(list[JsonObject], json.loads(done.out))
+    assert [(run["endpoint"], cast(JsonObject, run["request"]).get("model")) for run in runs] == [
+        (one.base_url, "large"),
+        (one.base_url, "small"),
+        (two.base_url, None),
+    ]
+
+
 async def test_an_unknown_preset_is_named_with_the_known_ones() -> None:
     done = await workbench("compare", "--prompt", "x", "--preset", "greedy", "--preset", "warm")
     assert done.status == 2

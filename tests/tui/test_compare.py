@@ -32,6 +32,8 @@ from workbench.tui.commands import Where, commands_at
 from workbench.tui.comparison import Comparison
 from workbench.tui.screens.choosing_several import SeveralPicker
 from workbench.tui.screens.compare import CompareScreen
+from workbench.tui.screens.endpoints import EndpointsScreen
+from workbench.tui.screens.popup import Picker
 from workbench.tui.widgets.compare_column import CompareColumn
 from workbench.tui.widgets.distribution import REST, trimmed
 
@@ -276,6 +278,38 @@ async def test_d_goes_to_the_first_difference_and_a_cursor_compares_any_token() 
         await pilot.press("left")
         await until(pilot, lambda: "token 2" in columns_of(app)[3].distribution.render().plain)
         assert "▸·in" in columns_of(app)[3].distribution.render().plain
+
+
+async def test_one_preset_is_compared_with_itself_at_another_model() -> None:
+    async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
+        if received.path.endswith("/models"):
+            body = b'{"object": "list", "data": [{"id": "large"}]}'
+            writer.write(head(200, "application/json", len(body)) + body)
+        else:
+            writer.write(head() + answer(f" {received.json.get('model', 'own')}"))
+        await writer.drain()
+
+    async with workbench(handle, (200, 50)) as (app, pilot, _):
+        await pilot.press("f8")
+        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        options = app.screen.query_one(OptionList)
+        for place in (2, 3, 4):
+            options.highlighted = place
+            await pilot.press("space")
+        options.highlighted = 1
+        await pilot.press("plus")
+        await until(pilot, lambda: isinstance(app.screen, EndpointsScreen))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 2)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen) and all_ended(app))
+        said = [one.choice.text for one in columns_of(app) if one.choice is not None]
+        assert said == [" own", " large"]
+        assert app.main.comparison is not None
+        assert app.main.comparison.titles[1].startswith("greedy · large @ ")
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from workbench.cli.arguments import (
@@ -46,6 +47,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--preset", action="append", default=[], metavar="NAME", help="a preset to compare; repeat it"
     )
     parser.add_argument(
+        "--at",
+        action="append",
+        default=[],
+        metavar="NAME|URL[=MODEL]",
+        help="compare at this endpoint, with this model; repeat it: every preset is sent to each",
+    )
+    parser.add_argument(
         "--runs",
         nargs="+",
         metavar="FILE#RUN",
@@ -70,10 +78,16 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         prompts = _prompts(arguments)
         endpoint = endpoint_for(arguments.endpoint or LOCAL, arguments.api_key_env, endpoints)
         presets = _presets(arguments.preset, folders)
-        if len(presets) < 2:
-            raise BadValueError("a comparison needs at least two presets", hint="Repeat --preset NAME.")
+        places = [_place(text, arguments, endpoints) for text in arguments.at]
+        if len(presets) * max(len(places), 1) < 2:
+            raise BadValueError(
+                "a comparison needs at least two columns",
+                hint="Repeat --preset NAME, or --at ENDPOINT=MODEL.",
+            )
         typed, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
         columns = [_column(preset, typed, arguments, endpoint, endpoints) for preset in presets]
+        if places:
+            columns = [_at(column, *place) for column in columns for place in places]
     except BadValueError as problem:
         parser.error(f"{problem.title}. {problem.hint}".strip())
     problems += [
@@ -127,6 +141,18 @@ def _column(
         endpoint = endpoint_for(preset.endpoint, arguments.api_key_env, endpoints)
     model = arguments.model or preset.model
     return Column(preset.name, endpoint, model, overlay(preset.parameters, typed), preset.name)
+
+
+def _place(text: str, arguments: argparse.Namespace, endpoints: EndpointList) -> tuple[Endpoint, str]:
+    name, _, model = text.partition("=")
+    return endpoint_for(name, arguments.api_key_env, endpoints), model
+
+
+def _at(column: Column, endpoint: Endpoint, model: str) -> Column:
+    """A column at another endpoint, whose title says so."""
+    model = model or endpoint.model
+    place = f"{model} @ {endpoint.name}" if model else endpoint.name
+    return replace(column, title=f"{column.title} · {place}", endpoint=endpoint, model=model)
 
 
 def _to_json(run: Run) -> JsonValue:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from textual.app import App
 from textual.theme import BUILTIN_THEMES
@@ -35,11 +35,8 @@ def choose_endpoint(
     app.push_screen(EndpointsScreen(services, current, model), chosen)
 
 
-def choose_model(
-    app: App[int], services: Services, endpoint: Endpoint, current: str, take: Callable[[str], None]
-) -> None:
-    """Let a person choose a model from the endpoint's list, or type any name."""
-    known = dict.fromkeys(name for name in (current, endpoint.model) if name)
+def list_models(services: Services, endpoint: Endpoint) -> Callable[[Picker], Awaitable[None]]:
+    """What adds an endpoint's models to an open list."""
 
     async def ask(picker: Picker) -> None:
         # The embedded model is started by a run only, not by looking.
@@ -54,6 +51,15 @@ def choose_model(
             return
         picker.add_items([Item(name, name) for name in names], f"{len(names)} models · Enter · Esc")
 
+    return ask
+
+
+def choose_model(
+    app: App[int], services: Services, endpoint: Endpoint, current: str, take: Callable[[str], None]
+) -> None:
+    """Let a person choose a model from the endpoint's list, or type any name."""
+    known = dict.fromkeys(name for name in (current, endpoint.model) if name)
+
     def chosen(name: str | None) -> None:
         if name is not None:
             take(name)
@@ -64,7 +70,7 @@ def choose_model(
         chosen=current,
         free_text=True,
         note="asking the endpoint…",
-        on_open=ask,
+        on_open=list_models(services, endpoint),
     )
     app.push_screen(picker, chosen)
 

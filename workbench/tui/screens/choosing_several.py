@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
 from textual import on
@@ -37,10 +37,22 @@ class SeveralPicker(Popup[Sequence[str]]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "choose", "Choose", show=False, priority=True),
         Binding("enter", "take", "Take", show=False, priority=True),
+        Binding("plus", "vary", "Vary", show=False, priority=True),
     ]
 
-    def __init__(self, title: str, items: Iterable[Item], chosen: Iterable[str], *, least: int, most: int):
+    def __init__(
+        self,
+        title: str,
+        items: Iterable[Item],
+        chosen: Iterable[str],
+        *,
+        least: int,
+        most: int,
+        on_vary: tuple[str, Callable[[SeveralPicker, Item], None]] | None = None,
+    ):
+        """`on_vary` says what + makes of the item looked at, and is told the item when it is pressed."""
         super().__init__()
+        self._on_vary = on_vary
         self._title = title
         self._items = list(items)
         self._chosen = set(chosen) & {item.value for item in self._items}
@@ -72,6 +84,20 @@ class SeveralPicker(Popup[Sequence[str]]):
         self.query_one(OptionList).replace_option_prompt_at_index(place, self._line(self._items[place]))
         self._count()
 
+    def action_vary(self) -> None:
+        """Ask for a variation of what is looked at."""
+        place = self.query_one(OptionList).highlighted
+        if place is not None and self._on_vary is not None:
+            self._on_vary[1](self, self._items[place])
+
+    def add(self, item: Item) -> None:
+        """Add an item below the others and choose it, where that is not one too many."""
+        options = self.query_one(OptionList)
+        self._items.append(item)
+        options.add_option(Option(self._line(item)))
+        options.highlighted = len(self._items) - 1
+        self.action_choose()
+
     @on(OptionList.OptionSelected)
     def _toggle_clicked(self) -> None:
         self.action_choose()
@@ -84,7 +110,8 @@ class SeveralPicker(Popup[Sequence[str]]):
         self.dismiss([item.value for item in self._items if item.value in self._chosen])
 
     def _count(self) -> None:
-        told = f"{len(self._chosen)} of at most {self._most} · Space chooses · Enter · Esc"
+        more = f" · + {self._on_vary[0]}" if self._on_vary is not None else ""
+        told = f"{len(self._chosen)} of at most {self._most} · Space chooses{more} · Enter · Esc"
         self.query_one(Vertical).border_subtitle = Content(told)
 
     def _line(self, item: Item) -> Content:

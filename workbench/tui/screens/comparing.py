@@ -20,6 +20,7 @@ from workbench.runner.comparison import Column, ignored, plan, probes_of
 from workbench.storage.endpoints import endpoint_for
 from workbench.storage.presets import load_presets
 from workbench.tui.comparison import MOST_COLUMNS, Comparison
+from workbench.tui.screens.choosing_place import choose_place
 from workbench.tui.screens.choosing_several import SeveralPicker
 from workbench.tui.screens.compare import Adopted, CompareScreen
 from workbench.tui.screens.popup import Item
@@ -31,6 +32,8 @@ from workbench.tui.token_styles import TokenStyles
 LEAST, MOST = 2, MOST_COLUMNS
 """How many columns a comparison has."""
 _FIRST_CHOSEN = 4
+_ELSEWHERE = "\0elsewhere"
+"""Begins what stands for a preset at a place that was chosen for it."""
 _DRAFT = "\0draft"
 """Stands for the panel's parameters among names of presets, none of which can hold this character."""
 
@@ -79,19 +82,38 @@ def choose_columns(
     items = [Item(_DRAFT, "draft", "the panel as it is")]
     items += [Item(one.name, one.name, changes_of(one, current)) for one in loaded.presets.values()]
     first = chosen or list(loaded.presets)[:_FIRST_CHOSEN]
+    elsewhere: dict[str, tuple[str, Endpoint, str]] = {}
+
+    def vary(picker: SeveralPicker, item: Item) -> None:
+        preset = elsewhere[item.value][0] if item.value in elsewhere else item.value
+
+        def add(endpoint: Endpoint, model: str) -> None:
+            value = f"{_ELSEWHERE}{len(elsewhere)}"
+            elsewhere[value] = preset, endpoint, model
+            place = f"{one_line(model, 40) or 'its own model'} @ {one_line(endpoint.name, 40)}"
+            picker.add(Item(value, item.title, place))
+
+        choose_place(app, draft.services, draft.endpoint, add)
+
+    def column(name: str) -> Column:
+        if name not in elsewhere:
+            return _column(loaded.presets.get(name), draft)
+        preset, endpoint, model = elsewhere[name]
+        return replace(_column(loaded.presets.get(preset), draft), endpoint=endpoint, model=model)
 
     def taken(names: Sequence[str] | None) -> None:
         if names is None:
             return
         try:
-            columns = [_column(loaded.presets.get(name), draft) for name in names]
+            columns = list(map(column, names))
             check_columns(columns)
         except BadValueError as problem:
             app.notify(str(problem), title="Nothing was sent", severity="error", markup=False)
             return
         take(columns)
 
-    app.push_screen(SeveralPicker(title, items, first, least=least, most=MOST), taken)
+    on_vary = "at another endpoint or model", vary
+    app.push_screen(SeveralPicker(title, items, first, least=least, most=MOST, on_vary=on_vary), taken)
 
 
 def _column(preset: Preset | None, draft: Compared) -> Column:
