@@ -9,8 +9,11 @@ from rich.color import ColorType
 from rich.segment import Segment
 from rich.style import Style
 from textual.filter import Monochrome
+from textual.widgets import OptionList
 
+from tests.tui.scripted import until
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.popup import Picker
 from workbench.tui.services import Services
 
 
@@ -47,3 +50,19 @@ async def test_sixteen_colours_are_the_terminals_own(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("COLORTERM", raising=False)
     app = WorkbenchApp(Services.open(os.environ))
     assert await colours_sent(app) <= {ColorType.STANDARD, ColorType.DEFAULT}
+
+
+async def test_without_colours_shape_tells_what_has_the_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = WorkbenchApp(Services.open(os.environ))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: app.main.focused is app.main.prompt)
+        await pilot.pause()
+        assert app.main.prompt.styles.border_top[0] == "heavy"
+        assert app.main.output.styles.border_top[0] == "round"
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        options = app.screen.query_one(OptionList)
+        assert options.get_visual_style("option-list--option-highlighted").underline
+        assert not options.get_visual_style("option-list--option").underline
+        await app.leave()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from math import exp, log
@@ -15,9 +16,12 @@ from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
 from workbench.domain.choice import Choice
 from workbench.domain.reading import Mode
+from workbench.storage.demo import load_demo
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.asking_share import read_share
 from workbench.tui.screens.naming import Naming
+from workbench.tui.services import Services
+from workbench.tui.widgets.key_row import KeyRow
 
 
 @asynccontextmanager
@@ -89,6 +93,23 @@ async def test_a_click_on_a_footer_key_does_it(word: str) -> None:
         at = app.main.footer.render().plain.index(word)
         await pilot.click("Footer", offset=(at, 0))
         await until(pilot, lambda: app.screen is not app.main)
+
+
+async def test_a_key_that_is_clicked_in_a_last_row_is_pressed() -> None:
+    app = WorkbenchApp(Services.open(os.environ), demo=load_demo())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: bool(app.screen.query(KeyRow)) and app.screen is not app.main)
+        row = app.screen.query_one(KeyRow)
+        await pilot.pause()
+        await pilot.click(row, offset=(row.render().plain.index("Back"), 0))
+        await until(pilot, lambda: app.screen is app.main)
+        await pilot.press("f4", "f3")
+        panel = app.main.parameters
+        await until(pilot, lambda: panel.has_focus and "x Unset" in app.main.footer.render().plain)
+        panel.go_to("max_tokens")
+        await pilot.click(app.main.footer, offset=(app.main.footer.render().plain.index("Unset"), 0))
+        await until(pilot, lambda: panel.parameters.get("max_tokens") is None)
+        await app.leave()
 
 
 async def test_a_click_on_a_token_puts_the_cursor_there() -> None:

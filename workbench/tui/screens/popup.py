@@ -224,5 +224,5 @@ def _line(item: Item, width: int, keys: int) -> Content:
     if keys:
         parts.append(Content(f"  {item.key.ljust(keys)}"))
     if item.detail:
-        parts.append(Content.styled(f"  {one_line(item.detail, 120)}", "$text-muted"))
+        parts.append(Content(f"  {one_line(item.detail, 120)}"))
     return Content("").join(parts)
