@@ -36,7 +36,7 @@ CONVERSATIONS = {
     "odd texts": Conversation(_ODD),
     "odd texts and a system prompt": Conversation(_ODD, " <|system|>\nBe odd. "),
     "a prefilled answer": Conversation(_TURNS, "Answer in one sentence.", "The Pharos of"),
-    "a cut answer": Conversation(_TURNS[:4]).reopened(),
+    "a cut answer": Conversation(_TURNS[:3], prefill=_TURNS[3].text),
 }
 
 

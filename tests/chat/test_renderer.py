@@ -19,6 +19,12 @@ from workbench.domain.errors import TemplateError
 pytestmark = pytest.mark.slow
 
 _ASKED = Conversation((Message(Role.USER, "Hi"),))
+
+
+def _said(text: str) -> Conversation:
+    return Conversation((Message(Role.USER, text),))
+
+
 _GOOD = JinjaTemplate(
     "good", "{% for m in messages %}[{{ m.role }}]{{ m.content | trim }}<|end|>{% endfor %}"
 )
@@ -145,13 +151,13 @@ async def test_a_cancelled_preview_does_not_disturb_the_next(renderer: ChatRende
     await renderer.render(_GOOD, _ASKED)
     pid = renderer.pid
     for text in ("a", "ab", "abc"):
-        preview = asyncio.create_task(renderer.render(_GOOD, Conversation().said(text)))
+        preview = asyncio.create_task(renderer.render(_GOOD, _said(text)))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         preview.cancel()
         with pytest.raises(asyncio.CancelledError):
             await preview
-    assert (await renderer.render(_GOOD, Conversation().said("abcd"))).prompt == "[user]abcd<|end|>"
+    assert (await renderer.render(_GOOD, _said("abcd"))).prompt == "[user]abcd<|end|>"
     assert renderer.pid == pid
 
 
@@ -206,7 +212,7 @@ async def test_the_begin_of_text_token_is_known_where_the_template_writes_it(ren
 async def test_texts_of_every_kind_pass_unharmed(renderer: ChatRenderer) -> None:
     text = "".join(map(chr, [*range(32, 0x250), 0, 10, 13, 0x2028, 0xD800, 0xFFFF, 0x1F600]))
     template = JinjaTemplate("t", "{{ messages[0].content }}")
-    assert (await renderer.render(template, Conversation().said(text))).prompt == text
+    assert (await renderer.render(template, _said(text))).prompt == text
 
 
 async def test_the_tools_of_templates_are_there(renderer: ChatRenderer) -> None:
@@ -220,7 +226,7 @@ async def test_special_tokens_are_those_of_the_tokenizer_and_those_that_the_temp
 ) -> None:
     source = "<start_of_turn>{{ '<|' ~ messages[0].role ~ '|>' }}{{ messages[0].content }}[X]{{ eos_token }}"
     template = JinjaTemplate("t", source, eos="<e>", specials=("[X]",))
-    rendered = await renderer.render(template, Conversation().said("<s>no</s>[X]"))
+    rendered = await renderer.render(template, _said("<s>no</s>[X]"))
     marked = [(rendered.prompt[span.start : span.end], span.injected) for span in rendered.specials]
     assert marked == [
         ("<start_of_turn>", False),

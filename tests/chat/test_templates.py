@@ -39,8 +39,9 @@ def test_a_prefilled_answer_ends_the_prompt_exactly(template: BuiltinTemplate) -
 
 @_EACH
 def test_a_cut_answer_continues_where_the_whole_one_stood(template: BuiltinTemplate) -> None:
-    whole = template.render(_ASKED.answered("Because of the sea.").said("I see."))
-    cut = template.render(_ASKED.answered("Because of").reopened())
+    answer = (Message(Role.ASSISTANT, "Because of the sea."), Message(Role.USER, "I see."))
+    whole = template.render(Conversation((*_ASKED.messages, *answer), _ASKED.system))
+    cut = template.render(Conversation(_ASKED.messages, _ASKED.system, "Because of"))
     assert whole.prompt.startswith(cut.prompt) or template is MISTRAL
     assert cut.prompt.endswith("Because of")
 

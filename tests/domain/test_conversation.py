@@ -1,4 +1,4 @@
-"""Conversations: said, answered, continued, read and written."""
+"""Conversations: read and written."""
 
 from __future__ import annotations
 
@@ -17,29 +17,6 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
 
 _MESSAGES = st.lists(st.builds(Message, st.sampled_from([Role.USER, Role.ASSISTANT]), st.text())).map(tuple)
-
-
-def test_an_answer_is_the_prefill_and_what_came_after_it() -> None:
-    asked = Conversation(prefill="Once upon").said("Tell me a story.")
-    answered = asked.answered(" a time")
-    assert answered.messages == (
-        Message(Role.USER, "Tell me a story."),
-        Message(Role.ASSISTANT, "Once upon a time"),
-    )
-    assert answered.prefill == ""
-
-
-def test_a_cut_answer_is_reopened_as_the_beginning_of_the_next() -> None:
-    cut = Conversation().said("Tell me a story.").answered("Once upon ")
-    assert cut.reopened() == Conversation((Message(Role.USER, "Tell me a story."),), prefill="Once upon ")
-    assert cut.reopened().answered("a time") == Conversation().said("Tell me a story.").answered(
-        "Once upon a time"
-    )
-
-
-def test_there_is_nothing_to_reopen_after_a_turn_of_the_user() -> None:
-    conversation = Conversation().said("Hello?")
-    assert conversation.reopened() is conversation
 
 
 @given(_MESSAGES, st.text(min_size=1) | st.none())

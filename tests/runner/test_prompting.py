@@ -10,7 +10,7 @@ import pytest
 
 from tests.client.loopback import JSON, Handler, Received, head, serving
 from workbench.client.client import Client
-from workbench.domain.conversation import Conversation, WhenFull
+from workbench.domain.conversation import Conversation, Message, Role, WhenFull
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt
@@ -47,9 +47,8 @@ def telling(context: int | None, models: object = None, *, adds_bos: bool = Fals
 async def made(
     handler: Handler, chat: Chat, *texts: str, tokenizer: bool = True, context: int | None = None
 ) -> ChatRequest:
-    conversation = Conversation()
-    for place, text in enumerate(texts):
-        conversation = conversation.answered(text) if place % 2 else conversation.said(text)
+    roles = (Role.USER, Role.ASSISTANT)
+    conversation = Conversation(tuple(Message(roles[at % 2], text) for at, text in enumerate(texts)))
     async with serving(handler) as server, aclosing(Client({})) as client:
         endpoint = Endpoint("e", server.base_url, tokenizer=tokenizer, context=context)
         async with aclosing(Prompter(lambda: client, LocalServer({}), is_shown=True)) as prompter:

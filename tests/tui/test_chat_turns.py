@@ -14,6 +14,7 @@ from tests.tui.test_chat import chatty, screen_of
 from workbench.domain.conversation import WhenFull
 from workbench.domain.turns import Turn
 from workbench.tui.screens.chat import ChatScreen
+from workbench.tui.screens.choosing_several import SeveralPicker
 
 
 class Talk:
@@ -168,3 +169,17 @@ async def test_what_is_typed_and_what_a_crash_cut_off_are_there_again() -> None:
         assert again.chat.path[-1] == Turn(
             "assistant", "Hello", again.chat.path[-1].id, run, parent=again.chat.path[0].id
         )
+
+
+async def test_presets_answer_at_one_place_and_each_answer_is_a_branch() -> None:
+    async with talking(answer("A"), *[answer(text) for text in "BCDE"]) as talk:
+        app = talk.chat.app
+        await talk.say("one")
+        await talk.press("f4", "f8")
+        await until(talk.pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await talk.pilot.press("enter")
+        await until(talk.pilot, lambda: len(talk.chat.chat.chat.turns.all) == 6)
+        assert set(talk.sent) == {"<user>one<assistant>"}
+        await talk.pilot.press("escape")
+        await until(talk.pilot, lambda: app.screen is talk.chat)
+        assert "branch 5/5" in talk.section(1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from workbench.domain.errors import BadValueError
@@ -64,21 +64,6 @@ class Conversation:
     """The system prompt; None leaves it to the template, an empty text asks for none."""
     prefill: str = ""
     """The beginning of the next answer, for the model to go on from; empty where it begins itself."""
-
-    def said(self, text: str) -> Conversation:
-        """The conversation with one more turn of the user."""
-        return replace(self, messages=(*self.messages, Message(Role.USER, text)))
-
-    def answered(self, text: str) -> Conversation:
-        """The conversation with the model's answer: the prefill and the text that came after it."""
-        answer = Message(Role.ASSISTANT, self.prefill + text)
-        return replace(self, messages=(*self.messages, answer), prefill="")
-
-    def reopened(self) -> Conversation:
-        """The conversation with its last answer cut off and to be continued; unchanged where none is last."""
-        if self.prefill or not self.messages or self.messages[-1].role is not Role.ASSISTANT:
-            return self
-        return replace(self, messages=self.messages[:-1], prefill=self.messages[-1].text)
 
 
 def conversation_to_json(conversation: Conversation) -> list[dict[str, str]]:

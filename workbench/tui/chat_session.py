@@ -154,6 +154,19 @@ class ChatSession:
         begin = kept + "".join(choice.texts(choice.echoed, position)) + alternative.text
         return await self._answer(Asked(self._before(turn), begin, parent), self.draft, "the branch")
 
+    async def to_compare(self, turn: Turn) -> ChatRequest:
+        """What would answer at a turn's place, for several presets to answer it. Raises what `say` raises."""
+        path = (*self._before(turn), turn) if turn.role == Role.USER else self._before(turn)
+        return (await self._begin(Asked(path, self.prefill), self.draft)).made
+
+    def take_answer(self, turn: Turn, run: Run) -> None:
+        """Keep a run of a comparison as another answer at a turn's place, beside the one shown."""
+        if run.tokens:
+            parent = turn.id if turn.role == Role.USER else turn.parent
+            run.turn, self._runs[run.id] = parent, run
+            answer = Turn(Role.ASSISTANT, answer_text(run), run=run.id, parent=parent)
+            self._change("the answer compared", self._with(answer))
+
     async def _answer(self, asked: Asked, draft: Request, label: str) -> Answering:
         answering = await self._begin(asked, draft)
         self._change(label, self._with(answering.turn))

@@ -647,6 +647,14 @@ COMMANDS: tuple[Command, ...] = (
         Where.TURNS,
         footer=15,
     ),
+    Command(
+        "-compare_answers",
+        ("f8",),
+        "Compare",
+        "Several presets answer here; each answer is a branch.",
+        Where.TURNS,
+        footer=12,
+    ),
     Command("-cycle_colour", ("c",), "Colour", "Colour by the next figure, or not.", Where.TURNS, footer=16),
     Command("-toggle_whitespace", ("w",), "Whitespace", "Show blanks and line ends.", Where.TURNS, footer=17),
 )

@@ -6,11 +6,13 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import on
+from textual import on, work
 from textual.binding import Binding, BindingType
 
 from workbench.domain.conversation import Role
 from workbench.domain.display import one_line
+from workbench.domain.errors import WorkbenchError
+from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.turns import Turn
 from workbench.runner.conversing import Answering
@@ -40,6 +42,8 @@ class ChatHost:
     """Told the exact prompt that is to be gone on with as plain text."""
     rerun: Callable[[Run], None]
     """Told the run that is to be sent again and compared with itself."""
+    compare: Callable[[Request, Callable[[Run], None]], None]
+    """Told what several presets are to answer, and who is told each answer."""
     undo: Callable[[], None]
     redo: Callable[[], None]
 
@@ -212,6 +216,19 @@ class ChatTurnsScreen(ChatPromptScreen):
         alternatives = section.choice.token(position).alternatives
         if digit <= len(alternatives):
             self.send(self.chat.branch(turn, section.choice, position, alternatives[digit - 1]))
+
+    def action_compare_answers(self) -> None:
+        """Let several presets answer at the turn's place; each answer becomes a branch."""
+        if (turn := self.turn) is not None and self._may_change():
+            self._compare(turn)
+
+    @work(exclusive=True, group="compare")
+    async def _compare(self, turn: Turn) -> None:
+        try:
+            made = await self.chat.to_compare(turn)
+            self.host.compare(made.request, lambda run: self.chat.take_answer(turn, run))
+        except WorkbenchError as problem:
+            self.tell(f"Nothing was sent. {problem}")
 
     # --- reading -----------------------------------------------------------------------------------------
 

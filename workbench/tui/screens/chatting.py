@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import PromptKind, TextPrompt
 from workbench.domain.request import Request
+from workbench.domain.run import Run
 from workbench.domain.session import Session
 from workbench.tui.screens.reviewing import ReviewScreen
 from workbench.tui.token_styles import TokenStyles
@@ -63,6 +66,7 @@ class ChattingScreen(ReviewScreen):
                 composed=lambda: self.keeper.composed,
                 raw=self._go_raw,
                 rerun=lambda run: self._rerun(OutputPane.RerunAsked(run)),
+                compare=self._compare_answers,
                 undo=self.action_undo,
                 redo=self.action_redo,
             )
@@ -83,6 +87,15 @@ class ChattingScreen(ReviewScreen):
         chat.begin(self.endpoint, draft)
         chat.preset = self.preset_of(parameters)
         return chat
+
+    def _compare_answers(self, request: Request, take: Callable[[Run], None]) -> None:
+        from workbench.tui.screens.comparing import compare
+
+        def ended(run: Run) -> None:
+            self._compared(run)
+            take(run)
+
+        compare(self.app, replace(self.to_compare(request), on_end=ended))
 
     def _left_chat(self, _: None) -> None:
         self._talking = None

@@ -153,8 +153,8 @@ class PresetScreen(DraftScreen):
 
         self.attempt(begin)
 
-    def to_compare(self) -> Compared:
-        """The draft, and what becomes of what is sent of it.
+    def to_compare(self, request: Request | None = None) -> Compared:
+        """The draft, or another request in its place, and what becomes of what is sent of it.
 
         Raises BadValueError while something streams, or where the draft cannot be sent.
         """
@@ -162,7 +162,9 @@ class PresetScreen(DraftScreen):
 
         if self.is_streaming:
             raise BadValueError("Something streams already", hint="Stop it with Esc, then compare.")
-        request = Request(self.filled_prompt, self.model or self.endpoint.model, self.parameters.parameters)
+        request = request or Request(
+            self.filled_prompt, self.model or self.endpoint.model, self.parameters.parameters
+        )
         return Compared(
             self.services,
             self.endpoint,

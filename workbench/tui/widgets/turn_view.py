@@ -29,6 +29,7 @@ class TurnView(TokenView):
         Binding("y", "screen.copy_turn", "Copy", show=False),
         Binding("p", "screen.replay", "Replay", show=False),
         Binding("R", "screen.rerun", "Re-run", show=False),
+        Binding("f8", "screen.compare_answers", "Compare", show=False),
         Binding("i,tab", "screen.inspect", "Inspect", show=False),
         Binding("c", "screen.cycle_colour", "Colour", show=False),
         Binding("w", "screen.toggle_whitespace", "Whitespace", show=False),
