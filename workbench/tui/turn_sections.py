@@ -27,6 +27,8 @@ class _State(NamedTuple):
     is_folded: bool
     is_left_out: bool
     outcomes: tuple[Outcome | None, ...]
+    differs: str
+    """What makes the answer's request differ from that of the answer before it."""
 
 
 class TurnSections:
@@ -35,6 +37,7 @@ class TurnSections:
     def __init__(self, chat: ChatSession) -> None:
         self._chat = chat
         self._made: dict[str, tuple[_State, tuple[Section, ...]]] = {}
+        self._differs: dict[tuple[str, str], str] = {}
 
     def of(self, current: int | None, folded: Collection[str], left_out: Collection[int]) -> list[Section]:
         """The sections of the turns shown.
@@ -44,6 +47,7 @@ class TurnSections:
         """
         branches = self._chat.chat.turns.branch_counts()
         sections: list[Section] = []
+        before: Run | None = None
         for place, turn in enumerate(self._chat.path):
             runs = self._chat.runs_of(turn) if turn.run else []
             state = _State(
@@ -54,12 +58,25 @@ class TurnSections:
                 turn.id in folded,
                 place in left_out,
                 tuple(run.outcome for run in runs),
+                self._difference(before, runs[-1]) if runs else "",
             )
+            before = runs[-1] if runs else before
             made = self._made.get(turn.id)
             if made is None or made[0] != state:
                 made = self._made[turn.id] = state, tuple(_sections(state, runs))
             sections += made[1]
         return sections
+
+    def _difference(self, before: Run | None, run: Run) -> str:
+        if before is None:
+            return ""
+        key = before.id, run.id
+        if key not in self._differs:
+            changes = before.request.parameters.changes_to(run.request.parameters)
+            words = [one_line(str(change), 60) for change in changes]
+            words += [f"@ {one_line(run.endpoint, 40)}"] * (before.endpoint != run.endpoint)
+            self._differs[key] = " · ".join(words)
+        return self._differs[key]
 
 
 def key_of(turn: Turn, part: int = 0) -> str:
@@ -103,6 +120,7 @@ def _title(state: _State, runs: list[Run]) -> str:
         model = newest.model or newest.request.model
         parts += [one_line(model, 40)] * bool(model)
         parts += [f"preset {one_line(newest.preset, 30)}"] * bool(newest.preset)
+        parts += [state.differs] * bool(state.differs)
     elif not runs and state.turn.role == "assistant":
         parts.append("written by hand")
     if state.is_left_out:

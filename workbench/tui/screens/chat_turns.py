@@ -237,7 +237,6 @@ class ChatTurnsScreen(ChatPromptScreen):
         text = self.view.selected_text() or (self.turn.text if self.turn is not None else "")
         if text:
             self.app.copy_to_clipboard(text)
-            self.notify(f"Copied {len(text)} characters.", markup=False, timeout=2)
 
     def _run_of_turn(self) -> Run | None:
         run = self.chat.run_of(self.turn) if self.turn is not None else None
