@@ -30,7 +30,7 @@ class Talk:
     async def press(self, *keys: str) -> None:
         """Press keys, and wait for the answer that they ask for."""
         await self.pilot.press(*keys)
-        await until(self.pilot, lambda: not self.chat.is_streaming and not self.chat._beginning)
+        await until(self.pilot, lambda: not self.chat.is_streaming and not self.chat.preparing)
 
     @property
     def texts(self) -> list[str]:

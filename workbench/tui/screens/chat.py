@@ -100,14 +100,12 @@ class ChatScreen(ChatSettingsScreen):
 
     def send(self, begin: Coroutine[object, object, Answering], *, is_said: bool = False) -> None:
         """Send what an answer begins with; where it cannot be sent, say why, and keep what was typed."""
-        if self._runs.is_running or self._beginning:
+        if self._runs.is_running or self.preparing:
             self.tell("An answer streams already: stop it with Esc, or wait for its end.")
             begin.close()
             return
-        self._beginning = True
+        self.preparing = True
         self._send(begin, is_said)
-
-    _beginning = False
 
     @work(group="send")
     async def _send(self, begin: Coroutine[object, object, Answering], is_said: bool) -> None:
@@ -117,7 +115,7 @@ class ChatScreen(ChatSettingsScreen):
             self.tell(f"Nothing was sent. {problem}")
             return
         finally:
-            self._beginning = False
+            self.preparing = False
         self.tell("")
         if is_said:
             self.composer.text = ""

@@ -19,6 +19,7 @@ from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.chat_session import ChatSession
 from workbench.tui.commands import COMMANDS, Where, commands_at
 from workbench.tui.run_controller import RunController
+from workbench.tui.run_state import RunState
 from workbench.tui.screens.popup import Item, Picker
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.exact_text_area import ExactTextArea
@@ -28,6 +29,8 @@ from workbench.tui.widgets.token_strip import TokenStrip
 from workbench.tui.widgets.token_view import TokenView
 from workbench.tui.widgets.transcript_view import TranscriptView
 from workbench.tui.widgets.turn_view import TurnView
+
+_PREPARING = RunState("◌", "preparing", "$text-accent")
 
 
 class ChatFrame(Screen[None]):
@@ -82,6 +85,7 @@ class ChatFrame(Screen[None]):
         self._token_styles = styles
         self._runs = RunController(chat.services, self._ended)
         self._gauge = Content("")
+        self._preparing = False
 
     def compose(self) -> ComposeResult:
         begin_at_size(self, self.app.size)
@@ -116,7 +120,8 @@ class ChatFrame(Screen[None]):
         name = chat.template.rpartition("/")[2] or "the endpoint's own"
         model = one_line(self.chat.draft.model, 40) or "default model"
         place = f"{model} @ {one_line(self.chat.endpoint.name, 30)}"
-        right = Content.assemble(self._gauge, "   ", (str(self._runs.state), self._runs.state.colour))
+        state = _PREPARING if self._preparing else self._runs.state
+        right = Content.assemble(self._gauge, "   ", (str(state), state.colour))
         room = max(self.size.width - 2 - right.cell_length - 1, 0)
         template = one_line(name, 40)
         left = Content.assemble(
@@ -124,6 +129,17 @@ class ChatFrame(Screen[None]):
         ).truncate(room, ellipsis=True)
         gap = max(self.size.width - 2 - left.cell_length - right.cell_length, 1)
         self.query_one("#about", Static).update(Content.assemble(left, " " * gap, right))
+
+    @property
+    def preparing(self) -> bool:
+        """Whether a prompt is being made that is to be sent, for which the local model may have to start."""
+        return self._preparing
+
+    @preparing.setter
+    def preparing(self, preparing: bool) -> None:
+        self._preparing = preparing
+        if self.is_attached:
+            self.show_about()
 
     def show_gauge(self, words: str, style: str) -> None:
         """Say how full the context is."""

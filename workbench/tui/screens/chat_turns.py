@@ -134,9 +134,10 @@ class ChatTurnsScreen(ChatPromptScreen):
     # --- changing ----------------------------------------------------------------------------------------
 
     def _may_change(self) -> bool:
-        if self._runs.is_running:
+        is_free = not (self._runs.is_running or self.preparing)
+        if not is_free:
             self.tell("An answer streams: stop it with Esc, or wait for its end.")
-        return not self._runs.is_running
+        return is_free
 
     def action_other_branch(self, step: int) -> None:
         """Show the next or previous branch at the turn."""
@@ -220,6 +221,7 @@ class ChatTurnsScreen(ChatPromptScreen):
     def action_compare_answers(self) -> None:
         """Let several presets answer at the turn's place; each answer becomes a branch."""
         if (turn := self.turn) is not None and self._may_change():
+            self.preparing = True
             self._compare(turn)
 
     @work(exclusive=True, group="compare")
@@ -229,6 +231,8 @@ class ChatTurnsScreen(ChatPromptScreen):
             self.host.compare(made.request, lambda run: self.chat.take_answer(turn, run))
         except WorkbenchError as problem:
             self.tell(f"Nothing was sent. {problem}")
+        finally:
+            self.preparing = False
 
     # --- reading -----------------------------------------------------------------------------------------
 
