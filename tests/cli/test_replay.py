@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_run import Done, workbench
-from tests.cli.test_sessions import session_file, upon
+from tests.cli.test_sessions import draft, session_file, upon
 from tests.client.loopback import DONE, Handler, answering, event, in_turn, serving
 from workbench.domain.run import Run
 
@@ -50,6 +50,14 @@ async def test_an_unknown_run_is_named_with_the_known_ones(tmp_path: Path) -> No
     assert done.status == 1
     assert "there is no run 'nobody'" in done.err
     assert one.id[:8] in done.err
+
+
+async def test_the_request_that_begins_a_session_is_its_draft(tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    async with serving(TWO_TOKENS) as server:
+        await recorded(server.base_url, file)
+        await workbench("run", "--prompt", "Twice", "--endpoint", server.base_url, "--session", str(file))
+    assert (draft(file).prompt, draft(file).endpoint) == ("Once", server.base_url)
 
 
 async def test_a_run_that_comes_again_is_identical_and_the_session_stays_as_it_is(tmp_path: Path) -> None:

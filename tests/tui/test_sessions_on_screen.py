@@ -39,6 +39,11 @@ def write_broken(folder: Path, text: str = BROKEN) -> Path:
     return path
 
 
+def beside(path: Path) -> list[Path]:
+    """All files in a session's folder, hidden ones too."""
+    return list(path.parent.iterdir())
+
+
 def block(folder: Path) -> Callable[[], None]:
     """Put a file where a folder should be; what is returned takes it away."""
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -127,7 +132,8 @@ async def test_a_broken_session_is_shown_with_its_error_and_not_overwritten() ->
         await until(pilot, lambda: app.main.output.error.has_class("-shown"))
         assert app.main.output.view.sections[0].prompt == '    1  format = 1\n    2  id = "x\n    3  '
         app.main.save_now()
-        assert sessions() == [broken]
+        await app.main.open_session(broken)
+        assert beside(broken) == [broken]
         await pilot.press("f2", "z")
         app.main.save_now()
         assert len(sessions()) == 2

@@ -32,10 +32,10 @@ from workbench.cli.sessions import open_for_writing
 from workbench.client.client import Client
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError
-from workbench.domain.prompt import TextPrompt
+from workbench.domain.prompt import TextPrompt, kind_of, prompt_to_editor
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
-from workbench.domain.session import Session
+from workbench.domain.session import Draft, Session
 from workbench.domain.variables import fill_prompt
 from workbench.runner.conversing import Asked, answered, begin_answer
 from workbench.runner.launch import launch
@@ -92,6 +92,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             one = asyncio.run(_converse(talk, endpoint, environment, store, quiet=arguments.json))
         else:
             one = Run(request, endpoint.name)
+            if store is not None:
+                _begin_draft(store, request, endpoint)
             asyncio.run(_complete(one, endpoint, environment, store, quiet=arguments.json))
     if arguments.json:
         print_json(run_to_json(one))
@@ -100,6 +102,14 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if one.outcome is Outcome.STOPPED:
         return ExitStatus.INTERRUPTED
     return ExitStatus.OK if one.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED) else ExitStatus.FAILED
+
+
+def _begin_draft(store: SessionStore, request: Request, endpoint: Endpoint) -> None:
+    """Let a new session begin with the request as its draft, to go on with on the screen."""
+    if not store.session.runs and store.session.draft == Draft():
+        prompt = request.prompt
+        text, kind = prompt_to_editor(prompt), kind_of(prompt)
+        store.save_draft(Draft(endpoint.name, request.model, "", text, kind, request.parameters))
 
 
 def _refuse_mixed_prompts(arguments: argparse.Namespace) -> None:

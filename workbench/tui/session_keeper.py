@@ -248,9 +248,11 @@ class SessionKeeper:
         self.changes.clear()
 
     def _close(self) -> None:
-        store = self._store
-        if store is not None:
-            self._attempt(lambda _: store.close())
+        if self._store is not None:
+            try:
+                self._store.close()
+            except StorageError as problem:
+                self._report(problem)
 
     @property
     def session(self) -> Session:
