@@ -13,14 +13,13 @@ from textual.theme import BUILTIN_THEMES
 
 from tests.tui.colour_distance import VISIONS, ciede2000, difference, seen
 from workbench.tui.colours import (
-    READABLE,
     ColourDepth,
-    contrast,
     detect_depth,
     level_colours,
     theme_for,
     token_styles,
 )
+from workbench.tui.contrast import READABLE, contrast
 from workbench.tui.themes import WorkbenchTheme, adopt, load_themes
 from workbench.tui.token_styles import TokenStyles
 
@@ -126,9 +125,17 @@ def test_cursor_found_and_selected_look_like_no_level_and_not_like_each_other(
 @every_theme
 def test_the_screens_own_colours_can_be_read_on_background_and_panel(theme: WorkbenchTheme) -> None:
     colours = theme.theme.to_color_system().generate()
-    for name in ("foreground", "primary", "secondary", "accent", "warning", "error", "success"):
+    names = ("foreground", "primary", "secondary", "accent", "warning", "error", "success", "text-muted")
+    for name in names:
         for below in ("background", "surface", "panel"):
             assert contrast(Color.parse(colours[name]), Color.parse(colours[below])) >= READABLE, name
+
+
+@every_theme
+def test_muted_text_is_a_colour_of_its_own_between_text_and_background(theme: WorkbenchTheme) -> None:
+    colours = theme.theme.to_color_system().generate()
+    muted, text, below = (Color.parse(colours[name]) for name in ("text-muted", "foreground", "background"))
+    assert contrast(muted, below) < contrast(text, below)
 
 
 @every_theme

@@ -16,11 +16,9 @@ from rich.style import Style
 from textual.color import Color, Lab, lab_to_rgb, rgb_to_lab
 from textual.theme import BUILTIN_THEMES
 
+from workbench.tui.contrast import READABLE, contrast
 from workbench.tui.themes import LEVELS, Themes, WorkbenchTheme, adopt
 from workbench.tui.token_styles import TokenStyles
-
-READABLE = 4.5
-"""The least contrast between text and what it lies on (WCAG 2.2, 1.4.3)."""
 
 SIXTEEN_THEME = "sixteen"
 """The theme for terminals with 16 colours or none; it uses the terminal's own."""
@@ -118,19 +116,6 @@ def level_colours(theme: WorkbenchTheme) -> tuple[Color, ...]:
     steps = [place / (LEVELS - 1) for place in range(LEVELS)]
     mixed = [_clamped(lab_to_rgb(_mix(low, high, step))) for step in steps]
     return (theme.background, *mixed[1:-1], theme.hue)
-
-
-def contrast(one: Color, other: Color) -> float:
-    """The contrast ratio of two opaque colours, 1 to 21 (WCAG 2.2, "contrast ratio")."""
-    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def _luminance(colour: Color) -> float:
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.normalized
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def _readable(wanted: Color, ground: Color, *others: Color) -> Color:

@@ -15,6 +15,7 @@ from textual.theme import Theme
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError, ThemeError
 from workbench.storage.tables import Table, read_table
+from workbench.tui.contrast import READABLE, contrast
 
 LEVELS = 5
 
@@ -26,6 +27,10 @@ _OPTIONAL_COLOURS = ("secondary", "warning", "error", "success", "accent", "surf
 _MAY_BE_CLEAR = frozenset({"boost"})
 _FRAME_SHARE = 0.35
 """How much of the foreground is in a frame without the focus."""
+_MUTED_SHARES = (0.3, 0.25, 0.2, 0.15, 0.1)
+"""How far muted text is mixed towards the background, the most that can be read."""
+_MUTED_CONTRAST = READABLE + 1
+"""With the background, as panels lie a little nearer to the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +148,7 @@ def read_theme(path: Path) -> WorkbenchTheme:
         foreground=required["foreground"],
         dark=dark,
         luminosity_spread=spread,
-        variables={**(_ANSI_VARIABLES if is_ansi else _frame(required)), **variables},
+        variables={**(_ANSI_VARIABLES if is_ansi else _derived(required)), **variables},
         ansi=is_ansi,
         secondary=optional["secondary"],
         warning=optional["warning"],
@@ -211,10 +216,16 @@ def _tokens(table: Table, is_ansi: bool) -> tuple[Color | None, tuple[Color, ...
     return (Color.parse(hue) if hue and not table.problems else None), tuple(levels)
 
 
-def _frame(colours: Mapping[str, str | None]) -> dict[str, str]:
-    """A frame that can be seen on the background, for a theme that names none; Textual's own hardly can."""
+def _derived(colours: Mapping[str, str | None]) -> dict[str, str]:
+    """Colours that Textual's own derivation makes too weak or loses, for a theme that names none.
+
+    A frame that can be seen on the background; and muted text, which Textual keeps as a share of whatever
+    lies below, and draws as bright as it can within styled content.
+    """
     background, foreground = (Color.parse(colours[name] or "") for name in ("background", "foreground"))
-    return {"border-blurred": background.blend(foreground, _FRAME_SHARE).hex}
+    mixed = (foreground.blend(background, share) for share in _MUTED_SHARES)
+    muted = next((one for one in mixed if contrast(one, background) >= _MUTED_CONTRAST), foreground)
+    return {"border-blurred": background.blend(foreground, _FRAME_SHARE).hex, "text-muted": muted.hex}
 
 
 def _variables(table: Table, is_ansi: bool) -> dict[str, str]:
