@@ -48,6 +48,8 @@ class Config:
     """Probability below which a token is one that `[` and `]` go to."""
     low_coverage: float = 0.5
     """Probability that a token's alternatives must sum to, else `<` and `>` go to it."""
+    branch_ids: bool = False
+    """Whether branches are sent as token ids, so that no joint can change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ def load_config(folders: Folders) -> LoadedConfig:
         editor=table.text("editor"),
         surprising=_share(table, "surprising", Config().surprising),
         low_coverage=_share(table, "low_coverage", Config().low_coverage),
+        branch_ids=table.switch("branch_ids", False),
         keys=MappingProxyType(table.text_map("keys")),
     )
     table.close()

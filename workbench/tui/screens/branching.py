@@ -28,7 +28,7 @@ class BranchScreen(BatchScreen):
 
     def __init__(self, services: Services, styles: TokenStyles, session: Path | None = None) -> None:
         super().__init__(services, styles, session)
-        self.sends_ids = False
+        self.sends_ids = services.config.branch_ids
         """Whether branches are sent as token ids also where the prompt was text."""
         self._taken_back: set[str] = set()
         """Ids of runs that were taken back while they streamed."""
