@@ -117,6 +117,17 @@ async def test_four_presets_answer_one_prompt_with_one_seed(size: tuple[int, int
         assert "drawn for all" in text_of(app, "about")
 
 
+async def test_s_gives_every_column_a_seed_of_its_own() -> None:
+    async with workbench(tempered(), (120, 40)) as (app, pilot, loopback):
+        await pilot.press("f8")
+        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await pilot.press("s", "enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen) and all_ended(app))
+        assert len({request.json["seed"] for request in loopback.requests}) == 4
+        await until(pilot, lambda: "different seeds" in text_of(app, "remarks"))
+        assert "a seed for each" in text_of(app, "about")
+
+
 async def test_columns_stand_side_by_side_stacked_or_alone_by_width() -> None:
     async with workbench(tempered(), (200, 50)) as (app, pilot, _):
         await open_comparison(app, pilot)

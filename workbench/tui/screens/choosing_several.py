@@ -38,6 +38,7 @@ class SeveralPicker(Popup[Sequence[str]]):
         Binding("space", "choose", "Choose", show=False, priority=True),
         Binding("enter", "take", "Take", show=False, priority=True),
         Binding("plus", "vary", "Vary", show=False, priority=True),
+        Binding("s", "switch", "Switch", show=False, priority=True),
     ]
 
     def __init__(
@@ -49,9 +50,15 @@ class SeveralPicker(Popup[Sequence[str]]):
         least: int,
         most: int,
         on_vary: tuple[str, Callable[[SeveralPicker, Item], None]] | None = None,
+        switch: tuple[str, str] | None = None,
     ):
-        """`on_vary` says what + makes of the item looked at, and is told the item when it is pressed."""
+        """`on_vary` says what + makes of the item looked at, and is told the item when it is pressed.
+
+        `switch` names what the key s turns off and on: as it is first, and as it is then.
+        """
         super().__init__()
+        self._switch = switch
+        self.is_switched = False
         self._on_vary = on_vary
         self._title = title
         self._items = list(items)
@@ -90,6 +97,11 @@ class SeveralPicker(Popup[Sequence[str]]):
         if place is not None and self._on_vary is not None:
             self._on_vary[1](self, self._items[place])
 
+    def action_switch(self) -> None:
+        """Turn the switch on or off."""
+        self.is_switched = self._switch is not None and not self.is_switched
+        self._count()
+
     def add(self, item: Item) -> None:
         """Add an item below the others and choose it, where that is not one too many."""
         options = self.query_one(OptionList)
@@ -111,7 +123,8 @@ class SeveralPicker(Popup[Sequence[str]]):
 
     def _count(self) -> None:
         more = f" · + {self._on_vary[0]}" if self._on_vary is not None else ""
-        told = f"{len(self._chosen)} of at most {self._most} · Space chooses{more} · Enter · Esc"
+        more += f" · s {self._switch[self.is_switched]}" if self._switch is not None else ""
+        told = f"{len(self._chosen)} of at most {self._most} · Space{more} · Enter · Esc"
         self.query_one(Vertical).border_subtitle = Content(told)
 
     def _line(self, item: Item) -> Content:

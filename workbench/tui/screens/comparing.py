@@ -16,7 +16,7 @@ from workbench.domain.preset import Preset
 from workbench.domain.prompt import single_prompts
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
-from workbench.runner.comparison import Column, ignored, plan, probes_of
+from workbench.runner.comparison import Column, ignored, plan, probes_of, seeded
 from workbench.storage.endpoints import endpoint_for
 from workbench.storage.presets import load_presets
 from workbench.tui.comparison import MOST_COLUMNS, Comparison
@@ -32,6 +32,7 @@ from workbench.tui.token_styles import TokenStyles
 LEAST, MOST = 2, MOST_COLUMNS
 """How many columns a comparison has."""
 _FIRST_CHOSEN = 4
+_SEEDS = "one seed", "own seeds"
 _ELSEWHERE = "\0elsewhere"
 """Begins what stands for a preset at a place that was chosen for it."""
 _DRAFT = "\0draft"
@@ -60,21 +61,29 @@ class Compared:
     """
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The columns that a person chose, and whether each keeps or draws its own seed."""
+
+    columns: Sequence[Column]
+    own_seeds: bool = False
+
+
 def compare(app: App[int], draft: Compared, chosen: Sequence[str] = ()) -> None:
     """Let a person choose presets, and open the comparison of them."""
-    choose_columns(app, draft, "Compare", lambda columns: _ask_and_open(app, draft, columns), chosen)
+    choose_columns(app, draft, "Compare", lambda chosen: _ask_and_open(app, draft, chosen), chosen)
 
 
 def choose_columns(
     app: App[int],
     draft: Compared,
     title: str,
-    take: Callable[[Sequence[Column]], None],
+    take: Callable[[Chosen], None],
     chosen: Sequence[str] = (),
     *,
     least: int = LEAST,
 ) -> None:
-    """Let a person choose the presets to send; `take` is told a column for each."""
+    """Let a person choose what to send, and whether under one seed; `take` is told a column for each."""
     loaded = load_presets(draft.services.folders)
     for problem in loaded.problems:
         app.notify(str(problem), title="Preset", severity="warning", markup=False)
@@ -110,10 +119,11 @@ def choose_columns(
         except BadValueError as problem:
             app.notify(str(problem), title="Nothing was sent", severity="error", markup=False)
             return
-        take(columns)
+        take(Chosen(columns, picker.is_switched))
 
-    on_vary = "at another endpoint or model", vary
-    app.push_screen(SeveralPicker(title, items, first, least=least, most=MOST, on_vary=on_vary), taken)
+    on_vary = "elsewhere", vary
+    picker = SeveralPicker(title, items, first, least=least, most=MOST, on_vary=on_vary, switch=_SEEDS)
+    app.push_screen(picker, taken)
 
 
 def _column(preset: Preset | None, draft: Compared) -> Column:
@@ -141,14 +151,15 @@ def check_columns(columns: Sequence[Column]) -> None:
                 raise BadValueError(f"{column.title}: {problem.title}", problem.message, problem.hint)
 
 
-def _ask_and_open(app: App[int], draft: Compared, columns: Sequence[Column]) -> None:
+def _ask_and_open(app: App[int], draft: Compared, chosen: Chosen) -> None:
+    columns = chosen.columns
     limit = draft.services.config.confirm_above
     prompt = single_prompts(draft.request.prompt)[0]
     billed = sum(Request(prompt, "", column.parameters).billed_tokens for column in columns)
 
     def answered(yes: bool | None) -> None:
         if yes:
-            _open(app, draft, columns)
+            _open(app, draft, chosen)
 
     if not limit or billed <= limit:
         answered(True)
@@ -157,12 +168,19 @@ def _ask_and_open(app: App[int], draft: Compared, columns: Sequence[Column]) -> 
         app.push_screen(Question(cost, "send", "do not send"), answered)
 
 
-def _open(app: App[int], draft: Compared, columns: Sequence[Column]) -> None:
-    seed, note = _seed(columns)
-    seeded = [replace(column, parameters=column.parameters.set("seed", seed)) for column in columns]
-    jobs = plan(single_prompts(draft.request.prompt), seeded, uuid.uuid4().hex)
+def _open(app: App[int], draft: Compared, chosen: Chosen) -> None:
+    columns = chosen.columns
+    if chosen.own_seeds:
+        note, own = "a seed for each", []
+        pinned = [seeded(column, random.getrandbits(31)) for column in columns]
+    else:
+        seed, note = _seed(columns)
+        own = [one for one in columns if one.parameters.get("seed") not in (None, seed)]
+        pinned = [replace(column, parameters=column.parameters.set("seed", seed)) for column in columns]
+    jobs = plan(single_prompts(draft.request.prompt), pinned, uuid.uuid4().hex)
     notes = [
-        *_notes(draft.request, columns, seed),
+        *(["one answer a column: n and best_of are not sent"] if draft.request.choices > 1 else []),
+        *(f"{one_line(one.title, 40)}: its own seed gave way to the common one" for one in own),
         *ignored(columns, probes_of(draft.services.folders, columns)),
     ]
     runs = [job.run for job in jobs]
@@ -185,12 +203,3 @@ def _seed(columns: Sequence[Column]) -> tuple[int, str]:
             return seed, f"seed {seed} for all"
     seed = random.getrandbits(31)
     return seed, f"seed {seed} drawn for all"
-
-
-def _notes(request: Request, columns: Sequence[Column], seed: int) -> list[str]:
-    notes = []
-    if request.choices > 1:
-        notes.append("one answer a column: n and best_of are not sent")
-    own = [one for one in columns if one.parameters.get("seed") not in (None, seed)]
-    notes += [f"{one_line(one.title, 40)}: its own seed gave way to the common one" for one in own]
-    return notes

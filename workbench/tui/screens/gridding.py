@@ -21,7 +21,7 @@ from workbench.runner.resuming import compare_again, sweep_again
 from workbench.storage.prompt_sets import read_prompts
 from workbench.tui.grid import Grid, Layout
 from workbench.tui.screens.compare import Adopted
-from workbench.tui.screens.comparing import LEAST, MOST, Compared, check_columns, choose_columns
+from workbench.tui.screens.comparing import LEAST, MOST, Chosen, Compared, check_columns, choose_columns
 from workbench.tui.screens.form import Entry, Form
 from workbench.tui.screens.grid import GridScreen
 from workbench.tui.screens.question import Question
@@ -167,20 +167,20 @@ def _choose_and_open(
 ) -> None:
     title = f"{len(prompts.prompts)} prompts under"
     choose_columns(
-        app, draft, title, lambda columns: _open_prompts(app, draft, done, prompts, columns), least=least
+        app, draft, title, lambda chosen: _open_prompts(app, draft, done, prompts, chosen), least=least
     )
 
 
 def _open_prompts(
-    app: App[int], draft: Compared, done: Sequence[Run], found: PromptSet, columns: Sequence[Column]
+    app: App[int], draft: Compared, done: Sequence[Run], found: PromptSet, chosen: Chosen
 ) -> None:
-    prompts = found.prompts
+    prompts, columns = found.prompts, chosen.columns
     try:
         _refuse_too_many(len(prompts) * len(columns))
     except BadValueError as problem:
         app.notify(str(problem), title="Nothing was sent", severity="error", markup=False)
         return
-    jobs = compare_again(prompts, columns, done)
+    jobs = compare_again(prompts, columns, done, any_seed=chosen.own_seeds)
     titles = tuple(column.title for column in columns)
     layout = Layout("Prompt set", found.name, "prompt", tuple(map(prompt_to_editor, prompts)), titles)
     _ask_and_open(app, draft, layout, list(columns) * len(prompts), jobs)
