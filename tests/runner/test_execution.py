@@ -30,7 +30,8 @@ from workbench.domain.endpoint import Endpoint, EnvironmentKey, Timeouts
 from workbench.domain.prompt import TextPrompt, TextsPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
-from workbench.runner.execution import Phase, Status, execute
+from workbench.runner.execution import execute
+from workbench.runner.status import Phase, Status
 
 ALL = [*wire_cases(), *recordings()]
 KEY = "sk_live_do_not_show"

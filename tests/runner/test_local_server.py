@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -20,13 +21,14 @@ from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
 from workbench.runner.launch import launch
 from workbench.runner.local_server import KEY_VARIABLE, LocalServer
+from workbench.runner.status import Status
 
 ENDPOINT = Endpoint(LOCAL, "http://127.0.0.1:1/v1", model="")
 
 pytestmark = pytest.mark.slow
 
 
-def told(_: str) -> None:
+def told(_: Status) -> None:
     """Nobody listens for the status here."""
 
 
@@ -127,3 +129,13 @@ def test_a_parent_killed_leaves_no_child() -> None:
     while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < deadline, "the child outlived its parent"
         time.sleep(0.05)
+
+
+async def test_the_model_is_named_before_anything_is_started(tmp_path: Path) -> None:
+    path = tmp_path / "My-Model.Q8_0.gguf"
+    path.write_bytes(b"GGUF")
+    server = LocalServer(dict(os.environ), model=str(path))
+    assert await server.model_name() == "my-model"
+    assert not server.is_running
+    with pytest.raises(EngineError, match="no GGUF model file"):
+        await LocalServer(dict(os.environ), model="/nowhere/model.gguf").model_name()

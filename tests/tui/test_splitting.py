@@ -57,7 +57,7 @@ async def test_a_profile_that_answers_one_choice_leads_to_an_offer() -> None:
         await pilot.press("y")
         await until(pilot, lambda: len(loopback.requests) == 3 and not app.main.is_streaming)
         assert texts(app) == ["seed 1", "seed 2", "seed 3"]
-        assert "sent as 3 requests" in app.main.legend.note
+        assert "sent as 3 requests" in app.main.output.view.sections[-1].figures
         assert app.main.output.runs[-1].outcome is Outcome.COMPLETE
 
 
@@ -79,7 +79,9 @@ async def test_an_answer_that_lacks_choices_leads_to_an_offer_the_next_time() ->
     async with workbench(one_choice) as (app, pilot, loopback):
         draft(app, n=2)
         await pilot.press("f5")
-        await until(pilot, lambda: "server returned 1 of 2 choices" in app.main.legend.note)
+        await until(
+            pilot, lambda: "server returned 1 of 2 choices" in app.main.output.view.sections[-1].figures
+        )
         assert "offers to ask for each in a request of its own" in app.main.legend.note
         assert "it left choices out of an answer before" in await asked(app, pilot)
         await pilot.press("y")

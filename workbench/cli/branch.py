@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from workbench.cli.arguments import add_endpoint_options, add_parameter_options, explain, read_parameters
 from workbench.cli.exit_status import ExitStatus
-from workbench.cli.following import follow, tell
+from workbench.cli.following import follow, tell, tell_status
 from workbench.cli.output import print_failure, print_json, run_to_json
 from workbench.cli.sessions import choose_runs, open_for_writing
 from workbench.client.client import Client
@@ -123,7 +123,7 @@ async def _branch(
         one = Run(replace(asked, prompt=branch.prompt), endpoint.name, parent=branch.parent)
         if branch.note:
             one.note(branch.note)
-        launching = launch(client, server, endpoint, one, tell)
+        launching = launch(client, server, endpoint, one, tell_status)
         if branch.joint is not None and endpoint.tokenizer:
             launching = beside(launching, note_joint(one, branch.joint, tokenize))
         await follow(one, launching, store, quiet=arguments.json)

@@ -12,6 +12,8 @@ from workbench.cli.output import Printer
 from workbench.domain.display import visible
 from workbench.domain.run import Run
 from workbench.runner.keeping import keep
+from workbench.runner.launch import words_of
+from workbench.runner.status import Status
 from workbench.storage.session_store import SessionStore
 
 
@@ -50,3 +52,8 @@ def tell(status: str) -> None:
     """Say on a terminal what goes on before the first token."""
     if status and sys.stderr.isatty():
         print(f"workbench: {visible(status)}", file=sys.stderr)
+
+
+def tell_status(status: Status) -> None:
+    """Say on a terminal where a run stands before its first token."""
+    tell(words_of(status))

@@ -26,7 +26,7 @@ from workbench.cli.chat import (
     what_is_asked,
 )
 from workbench.cli.exit_status import ExitStatus
-from workbench.cli.following import follow, tell
+from workbench.cli.following import follow, tell, tell_status
 from workbench.cli.output import print_failure, print_json, run_to_json
 from workbench.cli.sessions import open_for_writing
 from workbench.client.client import Client
@@ -148,7 +148,7 @@ async def _complete(
     """Send the request and print what comes, until its end or Ctrl+C."""
     server, client = LocalServer(environment), Client(environment)
     try:
-        await follow(one, launch(client, server, endpoint, one, tell), store, quiet=quiet)
+        await follow(one, launch(client, server, endpoint, one, tell_status), store, quiet=quiet)
     finally:
         await client.aclose()
         await server.aclose()
@@ -174,7 +174,7 @@ async def _converse(
         session.chat = replace(session.chat, turns=turns)
         if store is not None:
             store.save_head()
-        await follow(begun.run, launch(client, server, endpoint, begun.run, tell), store, quiet=quiet)
+        await follow(begun.run, launch(client, server, endpoint, begun.run, tell_status), store, quiet=quiet)
         session.chat = answered(session.chat, begun.run)
         if store is not None:
             store.save_head()

@@ -5,8 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 
+from workbench.domain.errors import EngineError
+from workbench.local.model import find_model, model_name
 from workbench.local.options import ServeOptions
-from workbench.local.serve import run_server
+
+NAME_ONLY = "--print-model-name"
+"""Asks for the name of the model that would be served, and nothing else."""
 
 
 def parse_options(argv: list[str]) -> ServeOptions:
@@ -41,5 +45,21 @@ def _positive(text: str) -> int:
     return number
 
 
+def main(argv: list[str]) -> int:
+    """Serve, or print the name of the model alone; returns the exit status."""
+    options = parse_options([one for one in argv if one != NAME_ONLY])
+    if NAME_ONLY in argv:
+        try:
+            sys.stdout.write(f"{model_name(find_model(options.model))}\n")
+        except EngineError as problem:
+            sys.stderr.write(f"{problem}\n")
+            return 1
+        return 0
+    # The engine and the web server are slow to import, and a name needs neither.
+    from workbench.local.serve import run_server
+
+    return run_server(options)
+
+
 if __name__ == "__main__":
-    sys.exit(run_server(parse_options(sys.argv[1:])))
+    sys.exit(main(sys.argv[1:]))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from enum import StrEnum
 from math import isnan
 from time import perf_counter
 
@@ -32,30 +30,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Failure, Outcome, Run, Usage
 from workbench.runner.echo import mark_prompts
 from workbench.runner.splitting import send_apart
-
-
-class Phase(StrEnum):
-    """Where a run stands."""
-
-    SENDING = "sending"
-    RETRYING = "retrying"
-    """Refused; goes out again after a pause."""
-    WAITING = "waiting"
-    """Accepted; no text yet, or a sign of life in between."""
-    ENDED = "ended"
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """A change in where a run stands."""
-
-    phase: Phase
-    detail: str = ""
-    """Why it is sent again, or what a sign of life said; one safe line."""
-    seconds: float = 0.0
-    """The pause before the next attempt."""
-    attempt: int = 0
-    """1 for the first repetition."""
+from workbench.runner.status import Phase, Status
 
 
 async def execute(
@@ -115,7 +90,8 @@ def _tell(event: Event, on_status: Callable[[Status], None]) -> None:
         case Started():
             on_status(Status(Phase.SENDING))
         case Retrying(seconds, attempt, error):
-            on_status(Status(Phase.RETRYING, error.title, seconds, attempt))
+            words = ": ".join(filter(None, (error.title, error.message)))
+            on_status(Status(Phase.RETRYING, one_line(words), seconds, attempt))
         case Answering():
             on_status(Status(Phase.WAITING))
         case Alive(text):

@@ -10,8 +10,9 @@ from workbench.client.wire import WireLog
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import WorkbenchError
 from workbench.domain.run import Failure, Outcome, Run
-from workbench.runner.execution import Phase, Status, execute
+from workbench.runner.execution import execute
 from workbench.runner.local_server import LocalServer
+from workbench.runner.status import Phase, Status
 
 
 async def launch(
@@ -19,7 +20,7 @@ async def launch(
     local: LocalServer,
     endpoint: Endpoint,
     run: Run,
-    on_status: Callable[[str], None],
+    on_status: Callable[[Status], None],
     *,
     wire: WireLog | None = None,
 ) -> None:
@@ -31,10 +32,10 @@ async def launch(
     try:
         if endpoint.name == LOCAL:
             if not local.is_running:
-                on_status("starting the local model")
+                on_status(Status(Phase.STARTING, "starting the local model"))
             endpoint = await local.ensure(endpoint)
-            on_status("")
-        await execute(client, endpoint, run, on_status=lambda status: on_status(_words(status)), wire=wire)
+            on_status(Status(Phase.SENDING))
+        await execute(client, endpoint, run, on_status=on_status, wire=wire)
         if (
             endpoint.name == LOCAL
             and run.outcome in (Outcome.ERROR, Outcome.TRUNCATED)
@@ -49,7 +50,8 @@ async def launch(
         run.outcome = Outcome.ERROR
 
 
-def _words(status: Status) -> str:
+def words_of(status: Status) -> str:
+    """A status in one line; empty where there is nothing to say."""
     if status.phase is Phase.RETRYING:
         return f"attempt {status.attempt + 1} in {status.seconds:.0f} s: {status.detail}"
     return status.detail

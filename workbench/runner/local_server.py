@@ -62,6 +62,32 @@ class LocalServer:
                 await self._start()
         return replace(endpoint, base_url=self._url, key=EnvironmentKey(KEY_VARIABLE))
 
+    async def model_name(self) -> str:
+        """The name of the model that the child would load; nothing is started for it but a short program.
+
+        Raises EngineError where the model is missing.
+        """
+        argv = [sys.executable, "-m", "workbench.local", "--print-model-name"]
+        if self._model:
+            argv += ["--model", self._model]
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            process_group=0 if os.name == "posix" else None,
+        )
+        try:
+            name, words = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode:
+            first, _, rest = words.decode("utf-8", "replace").strip().partition("\n")
+            raise EngineError(one_line(first), "", one_line(rest))
+        return name.decode("utf-8", "replace").strip()
+
     async def death(self) -> EngineError | None:
         """What the child died of, where it started and is no longer alive.
 

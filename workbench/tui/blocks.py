@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line, visible
-from workbench.domain.joints import AS_IDS, JOINT
 from workbench.domain.prompt import TextPrompt, TokensPrompt, prompt_to_editor
 from workbench.domain.run import Outcome, Run
 from workbench.runner.branching import prompt_of_choice
@@ -33,7 +32,9 @@ def _section(runs: Sequence[Run], run: Run, choice: Choice, title: str, dimmed: 
     # While an echo comes, nobody has looked yet how much of it there is.
     echoes = choice.echoed or (run.is_running and run.request.parameters.extra.get("echo") is True)
     prompt = "" if echoes else shown_prompt(runs, run, choice)
-    figures = "" if run.is_running else "\n".join([figures_of(run, choice.index), *_joint_notes(run)])
+    figures = "" if run.is_running else figures_of(run, choice.index)
+    if figures and choice is run.ordered[-1]:
+        figures = "\n".join([figures, *_notes(run)])
     if run.request.choices > 1:
         title = f"{title} · choice {choice.index + 1} of {run.request.choices}"
     return Section(key_of(run, choice.index), title, prompt, choice, figures, dimmed)
@@ -55,9 +56,9 @@ def shown_prompt(runs: Sequence[Run], run: Run, choice: Choice) -> str:
     return prompt_to_editor(own)
 
 
-def _joint_notes(run: Run) -> list[str]:
-    """What there is to say of the place at which a run goes on with what was generated."""
-    return [f"! {one_line(note)}" for note in run.notes if note.startswith((JOINT, AS_IDS))]
+def _notes(run: Run) -> list[str]:
+    """What a person should know of the answer, said once below it."""
+    return [f"! {one_line(note)}" for note in run.notes]
 
 
 def _title(run: Run, number: int, before: Run | None) -> str:
@@ -79,5 +80,5 @@ def _title(run: Run, number: int, before: Run | None) -> str:
 
 def _ending(run: Run) -> str:
     if run.outcome is Outcome.ERROR and run.error is not None:
-        return visible(f"✗ {run.error.title}")
-    return "" if run.is_running else figures_of(run)
+        return "\n".join([visible(f"✗ {run.error.title}"), *_notes(run)])
+    return "" if run.is_running else "\n".join([figures_of(run), *_notes(run)])

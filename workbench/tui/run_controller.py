@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from math import ceil
 from time import monotonic
 
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Failure, Outcome, Run
 from workbench.runner.branching import Origin
+from workbench.runner.status import Phase, Status
 from workbench.tui.run_state import RunState, state_of
 from workbench.tui.services import Services
+
+_SENDING = Status(Phase.SENDING)
 
 
 class RunController:
@@ -22,8 +26,8 @@ class RunController:
         self._services = services
         self._on_end = on_end
         self._task: asyncio.Task[None] | None = None
-        self._status = ""
-        self._sent = 0.0
+        self._status = _SENDING
+        self._told = self._sent = 0.0
         self.run: Run | None = None
         """The newest run; None before the first."""
         self.endpoint: Endpoint | None = None
@@ -37,14 +41,32 @@ class RunController:
     @property
     def state(self) -> RunState:
         """What the newest run is doing."""
-        return state_of(self.run, monotonic() - self._sent, self._status)
+        if self._status.phase is Phase.RETRYING and self.is_running:
+            # A countdown beside the seconds since the first attempt would be two clocks in one place.
+            return state_of(self.run, 0.0, self._countdown)
+        return state_of(self.run, monotonic() - self._sent, self._status.detail)
+
+    @property
+    def waiting(self) -> str:
+        """Why the newest run waits to be sent again, how long still, and the way out; else empty."""
+        status = self._status
+        if status.phase is not Phase.RETRYING or not self.is_running:
+            return ""
+        most = self.endpoint.retries + 1 if self.endpoint is not None else status.attempt + 1
+        when = f"{self._countdown} (attempt {status.attempt + 1} of {most})"
+        return f"◌ {status.detail}\n{when} · Esc cancels"
+
+    @property
+    def _countdown(self) -> str:
+        left = ceil(self._status.seconds - (monotonic() - self._told))
+        return f"again in {left} s" if left > 0 else "sending again"
 
     def start(self, run: Run, endpoint: Endpoint, origin: Origin | None = None) -> None:
         """Send a run; a changed joint of one that goes on from `origin` is noted, where that can be told."""
         self.stop()
         self.run, self.endpoint = run, endpoint
-        self._status = ""
-        self._sent = monotonic()
+        self._status = _SENDING
+        self._told = self._sent = monotonic()
         # The client's imports are paid for when something is sent, not when the screen opens.
         from workbench.client.wire import WireLog
         from workbench.runner.launch import launch
@@ -81,9 +103,9 @@ class RunController:
             run.outcome = Outcome.ERROR
         self._on_end(run)
 
-    def _note_status(self, run: Run) -> Callable[[str], None]:
-        def note(status: str) -> None:
+    def _note_status(self, run: Run) -> Callable[[Status], None]:
+        def note(status: Status) -> None:
             if run is self.run:
-                self._status = status
+                self._status, self._told = status, monotonic()
 
         return note

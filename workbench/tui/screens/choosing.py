@@ -39,11 +39,12 @@ def list_models(services: Services, endpoint: Endpoint) -> Callable[[Picker], Aw
     """What adds an endpoint's models to an open list."""
 
     async def ask(picker: Picker) -> None:
-        # The embedded model is started by a run only, not by looking.
-        if endpoint.name == LOCAL and not services.local.is_running:
-            picker.add_items([], "the first run starts the embedded model")
-            return
         try:
+            # The embedded model is started by a run only, not by looking.
+            if endpoint.name == LOCAL and not services.local.is_running:
+                name = await services.local.model_name()
+                picker.add_items([Item(name, name)], "the first run starts it · Enter · Esc")
+                return
             place = await services.local.ensure(endpoint) if endpoint.name == LOCAL else endpoint
             names = await services.client.models(place)
         except WorkbenchError as problem:

@@ -54,6 +54,8 @@ class MainScreen(BranchScreen):
         self._first_mode = mode
         self._runs = RunController(services, self._run_ended)
         self._frames: Timer | None = None
+        self._waiting = ""
+        """What is said of a run that waits to be sent again."""
         self._left_out: dict[tuple[str, str], Split] = {}
 
     async def on_mount(self) -> None:
@@ -145,6 +147,9 @@ class MainScreen(BranchScreen):
     def _frame(self) -> None:
         self.output.pull()
         self.header.state = self._runs.state
+        if (waiting := self._runs.waiting) != self._waiting:
+            self._waiting = waiting
+            self.output.show_waiting(waiting)
 
     def _run_ended(self, run: Run) -> None:
         self.keep_ended(run)
@@ -159,7 +164,7 @@ class MainScreen(BranchScreen):
         self.footer.running = False
         # The local model is there now, to be asked for its tokens.
         self.count_prompt()
-        self.legend.note = " · ".join([*run.notes, *self._remember_habits(run)])
+        self.legend.note = " · ".join(self._remember_habits(run))
         self._show_model(run.model)
         if run.outcome is Outcome.ERROR and run.error is not None:
             place = self._runs.endpoint

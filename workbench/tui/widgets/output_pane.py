@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log
 from typing import ClassVar
 
@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from workbench.domain.choice import Alternative, Choice, Token
+from workbench.domain.display import visible
 from workbench.domain.reading import Mode
 from workbench.domain.run import Failure, Outcome, Run
 from workbench.tui.blocks import key_of, sections_of
@@ -229,6 +230,13 @@ class OutputPane(Vertical):
         # Figures stand in the frame, and another frame draws the whole pane again.
         if self._is_stale and self._pulls % FIGURES_EVERY == 0:
             self._show_figures()
+
+    def show_waiting(self, words: str) -> None:
+        """Say below the newest run why it waits, as long as nothing came of it."""
+        run = self._runs[-1] if self._runs else None
+        if run is not None and run.is_running and not run.choices:
+            for section in sections_of(self._runs, len(self._runs) - 1):
+                self.view.update_section(replace(section, figures=visible(words)))
 
     def end(self, run: Run) -> None:
         """Show a run's end; nothing where it is no longer shown."""

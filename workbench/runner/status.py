@@ -1,0 +1,32 @@
+"""Where a run stands, as whoever sends it is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Phase(StrEnum):
+    """Where a run stands."""
+
+    STARTING = "starting"
+    """The embedded model starts first."""
+    SENDING = "sending"
+    RETRYING = "retrying"
+    """Refused; goes out again after a pause."""
+    WAITING = "waiting"
+    """Accepted; no text yet, or a sign of life in between."""
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A change in where a run stands."""
+
+    phase: Phase
+    detail: str = ""
+    """Why it is sent again, or what a sign of life said; one safe line."""
+    seconds: float = 0.0
+    """The pause before the next attempt."""
+    attempt: int = 0
+    """1 for the first repetition."""
