@@ -67,6 +67,16 @@ class TurnSections:
             sections += made[1]
         return sections
 
+    def marked(self, turn: Turn, *, is_current: bool) -> tuple[Section, ...]:
+        """The sections of a turn that are shown already, as the one that keys work on or no longer so."""
+        made = self._made.get(turn.id)
+        if made is None:
+            return ()
+        state = made[0]._replace(is_current=is_current)
+        runs = self._chat.runs_of(turn) if turn.run else []
+        self._made[turn.id] = state, tuple(_sections(state, runs))
+        return self._made[turn.id][1]
+
     def _difference(self, before: Run | None, run: Run) -> str:
         if before is None:
             return ""

@@ -86,9 +86,18 @@ class ChatTurnsScreen(ChatPromptScreen):
         """Let keys work on a turn, and show it."""
         path = self.chat.path
         if path:
-            self.current = max(min(place, len(path) - 1), 0)
-            self.show_turns()
-            self.view.show_section(key_of(path[self.current]))
+            self._mark(max(min(place, len(path) - 1), 0))
+            self.view.show_section(key_of(path[self.current or 0]))
+
+    def _mark(self, place: int | None) -> None:
+        """Show which turn keys work on; no other turn of thousands is looked at for it."""
+        before, self.current = self.current, place
+        if before == place:
+            return
+        for one, is_current in ((before, False), (place, True)):
+            if one is not None and one < len(self.chat.path):
+                for section in self._sections.marked(self.chat.path[one], is_current=is_current):
+                    self.view.update_section(section)
 
     def action_turn(self, step: int) -> None:
         """Go to the next or previous turn."""
@@ -99,9 +108,7 @@ class ChatTurnsScreen(ChatPromptScreen):
     def _go_with_cursor(self, event: TokenView.CursorMoved) -> None:
         id = event.key.partition(":")[0]
         place = next((place for place, turn in enumerate(self.chat.path) if turn.id == id), None)
-        if place != self.current:
-            self.current = place
-            self.show_turns()
+        self._mark(place)
 
     def action_jump_to_turn(self) -> None:
         """Choose a turn by its number or its words."""
