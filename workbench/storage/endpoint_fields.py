@@ -350,6 +350,13 @@ ENDPOINT_FIELDS: tuple[EndpointField, ...] = (
     _flag("single_choice", "one choice", "on: n is ignored or refused."),
     _flag("sends_ids", "token ids", "off: prompts of token ids are refused."),
     _flag("tokenizer", "tokenizer", "on: /tokenize answers beside it, as llama.cpp's does."),
+    EndpointField(
+        "context",
+        "context",
+        "Tokens that prompt and answer may take together; empty asks the endpoint.",
+        lambda one: str(one.context or ""),
+        lambda one, text: replace(one, context=_whole(text, 0, 1) or None),
+    ),
     _flag("raw_logprobs", "raw logprobs", "on: the model's own; off: after sampling; empty: unknown."),
     EndpointField(
         "samplers",
