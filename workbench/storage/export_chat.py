@@ -9,7 +9,7 @@ from workbench.domain.figures import completion_tokens
 from workbench.domain.run import Run
 from workbench.domain.session import Session
 from workbench.domain.turns import Turn
-from workbench.storage.markdown import fenced, inline
+from workbench.storage.markdown import code, fenced, inline
 
 
 def chat_to_markdown(session: Session) -> str:
@@ -24,6 +24,9 @@ def chat_to_markdown(session: Session) -> str:
         lines.append(f"\nTemplate {inline(session.chat.template)}\n")
     if session.chat.system:
         lines.append(f"\n### System\n\n{fenced(session.chat.system)}\n")
+    if session.variables:
+        values = " · ".join(code(f"{name} = {value}") for name, value in session.variables.items())
+        lines.append(f"\nVariables {values}\n")
     for number, turn in enumerate(path, 1):
         about = [*_branch(turn, branches), *_figures(runs.get(turn.run))]
         told = f"\n{' · '.join(about)}\n" if about else ""

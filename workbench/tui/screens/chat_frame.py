@@ -30,6 +30,7 @@ from workbench.tui.widgets.token_view import TokenView
 from workbench.tui.widgets.transcript_view import TranscriptView
 from workbench.tui.widgets.turn_view import TurnView
 
+_PLACEHOLDER = "Say something: Ctrl+J or F5 sends it, Ctrl+E shows the exact prompt"
 _PREPARING = RunState("◌", "preparing", "$text-accent")
 
 
@@ -97,7 +98,7 @@ class ChatFrame(Screen[None]):
             yield Inspector()
         yield TokenStrip()
         yield Static(id="problem", markup=False)
-        yield ExactTextArea(id="composer", soft_wrap=True, compact=False)
+        yield ExactTextArea(id="composer", soft_wrap=True, compact=False, placeholder=_PLACEHOLDER)
         yield KeyRow(Where.CHAT)
 
     def on_mount(self) -> None:
