@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tests.bench.figure import Figure
+from tests.bench.table import BENCHES, in_readme, with_figures
 from workbench.cli.commands import COMMANDS
 from workbench.tui.commands import commands_markdown
 
@@ -26,6 +28,30 @@ def test_the_key_table_is_the_command_table() -> None:
     found = re.search(r"<!-- keys -->\n(.*)\n<!-- end of keys -->", README, re.DOTALL)
     assert found is not None
     assert found.group(1) == commands_markdown().strip()
+
+
+def test_the_figures_are_those_of_the_benches_that_there_are() -> None:
+    benches = [bench for bench, _ in in_readme(README)]
+    assert set(benches) <= set(BENCHES)
+    assert benches == sorted(benches, key=BENCHES.index)
+    assert with_figures(README, {}) == README
+    folder = Path(__file__).with_name("bench")
+    assert [bench for bench in BENCHES if not (folder / f"{bench}.py").is_file()] == []
+
+
+def test_new_figures_take_the_places_of_the_same_benchs_old_ones() -> None:
+    slow, fast = (Figure("speed", value, "ms", "≤ 12 ms", value <= 12, {"peer": 20}) for value in (1400, 7))
+    other = Figure("bytes", 5, "B", "—", True)
+    readme = "a\n<!-- figures -->\n<!-- end of figures -->\nb"
+    readme = with_figures(readme, {"view": [slow, other], "client": [other]})
+    assert "| view | speed | 1,400 ms | peer 20 | ≤ 12 ms | no |" in readme.splitlines()
+    readme = with_figures(readme, {"view": [fast]})
+    assert readme.splitlines()[-4:] == [
+        "| client | bytes | 5 B | — | — | yes |",
+        "| view | speed | 7 ms | peer 20 | ≤ 12 ms | yes |",
+        "<!-- end of figures -->",
+        "b",
+    ]
 
 
 def test_every_command_it_names_exists() -> None:

@@ -1,4 +1,4 @@
-"""`python -m tests.bench [NAME …] [--json]`: measure, and print a table or JSON."""
+"""`python -m tests.bench [NAME …] [--json | --readme]`: measure, and print a table or JSON."""
 
 from __future__ import annotations
 
@@ -9,34 +9,28 @@ import sys
 from dataclasses import asdict
 
 from tests.bench.figure import Figure
-
-BENCHES = ("client", "compare", "view", "editor", "chat", "terminal", "sessions", "library", "startup")
-"""Each a module beside this one with `figures() -> list[Figure]`."""
-
-
-def table(figures: list[Figure]) -> str:
-    """The figures as a Markdown table."""
-    rows = ["| figure | value | peers | goal | met |", "|---|---|---|---|---|"]
-    for one in figures:
-        peers = ", ".join(f"{name} {value:.4g}" for name, value in one.peers.items()) or "—"
-        met = "yes" if one.met else "no"
-        rows.append(f"| {one.name} | {one.value:.4g} {one.unit} | {peers} | {one.goal} | {met} |")
-    return "\n".join(rows)
+from tests.bench.table import BENCHES, README, table, with_figures
 
 
 def main() -> int:
     """Measure what was asked for; 1 where a budget is not met."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHES)}")
-    parser.add_argument("--json", action="store_true", help="a list of objects instead of a table")
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--json", action="store_true", help="a list of objects instead of a table")
+    forms.add_argument("--readme", action="store_true", help="write the figures into the README's table too")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(BENCHES):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
-    figures: list[Figure] = []
+    measured: dict[str, list[Figure]] = {}
     for name in arguments.names or BENCHES:
         print(f"measuring {name} …", file=sys.stderr)
-        figures += importlib.import_module(f"tests.bench.{name}").figures()
-    print(json.dumps([asdict(one) for one in figures], indent=1) if arguments.json else table(figures))
+        measured[name] = importlib.import_module(f"tests.bench.{name}").figures()
+        if arguments.readme:
+            # At once: a bench that fails later takes nothing of this one with it.
+            README.write_text(with_figures(README.read_text("utf-8"), {name: measured[name]}), "utf-8")
+    figures = [one for found in measured.values() for one in found]
+    print(json.dumps([asdict(one) for one in figures], indent=1) if arguments.json else table(measured))
     return 0 if all(one.met for one in figures) else 1
 
 

@@ -1,0 +1,132 @@
+"""The local server beside llama.cpp's own, both on the embedded model: tokens a second through each."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.bench.figure import Figure, median
+from workbench.local.model import find_model
+from workbench.local.options import ServeOptions
+
+ROUNDS = 5
+TOKENS = 64
+GOAL = 0.95
+
+_ROOT = Path(__file__).parents[2]
+_KEY = "a-key-for-the-benchmark"
+_OWN = """
+import sys, xllamacpp
+params = xllamacpp.CommonParams()
+params.model.path = sys.argv[1]
+params.n_parallel, params.n_ctx = int(sys.argv[2]), int(sys.argv[2]) * int(sys.argv[3])
+params.port, params.verbosity = 0, 0
+server = xllamacpp.Server(params)
+print(server.listening_address, flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def _process(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=_ROOT,
+        env={**os.environ, "BENCH_KEY": _KEY},
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    """What a server says of itself once it answers, ours in JSON and llama.cpp's as it is."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("{"):
+            return str(json.loads(line)["url"])
+        if line.startswith("http"):
+            return line.strip()
+    raise RuntimeError("the server did not start")
+
+
+def _ask(url: str, logprobs: int | None) -> int:
+    """Stream one completion to its end; answers with the number of its tokens."""
+    address = urlsplit(url)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=300)
+    body = {
+        "prompt": "Once upon a time, in a village by the sea, there lived",
+        "max_tokens": TOKENS,
+        "temperature": 0,
+        "ignore_eos": True,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if logprobs is not None:
+        body["logprobs"] = logprobs
+    headers = {"Authorization": f"Bearer {_KEY}", "Content-Type": "application/json"}
+    connection.request("POST", "/v1/completions", json.dumps(body), headers)
+    answer = connection.getresponse()
+    if answer.status != 200:
+        raise RuntimeError(f"{url} answered {answer.status}: {answer.read()!r}")
+    made = 0
+    for line in answer:
+        if line.startswith(b"data: {"):
+            usage = json.loads(line[6:]).get("usage") or {}
+            made = usage.get("completion_tokens", made)
+    connection.close()
+    return made
+
+
+def _rate(url: str, streams: int, logprobs: int | None) -> float:
+    """Tokens a second, of all streams together."""
+    with ThreadPoolExecutor(streams) as threads:
+        began = time.perf_counter()
+        made = sum(threads.map(partial(_ask, logprobs=logprobs), [url] * streams))
+        return made / (time.perf_counter() - began)
+
+
+def figures() -> list[Figure]:
+    """Tokens a second in turns, so that what else the machine does meets both alike; medians of the turns."""
+    options = ServeOptions()
+    own = ["-c", _OWN, str(find_model()), str(options.slots), str(options.context)]
+    ours = ["-m", "workbench.local", "--api-key-env", "BENCH_KEY"]
+    kinds = {
+        "one stream": (1, None),
+        "one stream with 5 logprobs": (1, 5),
+        "four streams at once": (4, None),
+        "four streams at once with 5 logprobs": (4, 5),
+    }
+    rows = []
+    with _process(ours) as first, _process(own) as second:
+        urls = _address(first), _address(second)
+        for name, (streams, logprobs) in kinds.items():
+            rates: tuple[list[float], list[float]] = ([], [])
+            for turn in range(ROUNDS + 1):
+                for url, found in zip(urls, rates, strict=True):
+                    rate = _rate(url, streams, logprobs)
+                    # The first turn warms both up.
+                    if turn:
+                        found.append(rate)
+            mine, theirs = map(median, rates)
+            shares = median([one / other for one, other in zip(*rates, strict=True)])
+            goal = f"≥ {GOAL:g}× llama.cpp's own server"
+            peers = {"llama.cpp's own server": theirs}
+            rows.append(Figure(f"local server: {name}", mine, "tokens/s", goal, shares >= GOAL, peers))
+    return rows
