@@ -125,6 +125,23 @@ async def test_the_tree_is_walked_and_enter_goes_to_the_run() -> None:
         assert app.main.focused is app.main.output.view
 
 
+async def test_a_run_that_streams_is_shown_as_it_grows_and_ends() -> None:
+    whole = answer(" a", " b", " c")
+    async with workbench(hanging(head() + whole[: whole.index(b"data: ", 9)])) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: app.main.output.runs[0].tokens > 0)
+        await pilot.press("f4")
+        screen = await tree(app, pilot)
+        await until(pilot, lambda: "streaming" in shown(screen))
+        app.main.stop_sending(app.main.output.runs[0])
+        await until(pilot, lambda: "stopped" in shown(screen))
+
+
+def shown(screen: TreeScreen) -> str:
+    """The first row."""
+    return str(screen.options.get_option_at_index(0).prompt)
+
+
 async def test_a_name_is_kept_in_the_file_and_can_be_undone() -> None:
     async with branched() as (app, pilot):
         screen = await tree(app, pilot)

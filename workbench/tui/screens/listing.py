@@ -64,7 +64,7 @@ class ListingScreen(Screen[ScreenResultType]):
         super().__init__()
         self._drawn = 0
         self._place = -1
-        self._rows: Sequence[Content] = ()
+        self._rows: list[Content] = []
 
     def compose(self) -> ComposeResult:
         begin_at_size(self, self.app.size)
@@ -114,6 +114,15 @@ class ListingScreen(Screen[ScreenResultType]):
         if event.option_index != self._place:
             self._place = event.option_index
             self.query_one(VerticalScroll).scroll_home(animate=False)
+
+    def put_row(self, place: int, row: Content) -> None:
+        """Show one row in another state, and what there is to say of it where the cursor is on it."""
+        self._rows[place] = Content.assemble(_NO_MARK, row)
+        if place == self.options.highlighted:
+            self._show_plain(place)
+            self.query_one("#passage", Static).update(self.passage_of(place))
+        else:
+            self.options.replace_option_prompt_at_index(place, self._rows[place])
 
     def _show_plain(self, place: int) -> None:
         """Let the row under the cursor have the cursor's colours alone: others may not show on them."""

@@ -63,20 +63,27 @@ class TreeScreen(ListingScreen[Run]):
         self._wanted = current.id if current is not None else ""
         self.rows: Sequence[BranchRow] = ()
         """The tree as the list shows it."""
-        self._is_growing = False
+        self._growing: list[int] = []
+        """Places of the rows whose runs stream."""
 
     def on_mount(self) -> None:
         """Show what streams as it grows."""
         self.set_interval(_EVERY, self._follow)
 
     def _follow(self) -> None:
-        if self._is_growing and self.app.screen is self:
+        if not self._growing or self.app.screen is not self:
+            return
+        if len(self._gardener.tree_runs) != len(self.rows):
             self.show_rows()
+            return
+        for place in self._growing:
+            self.put_row(place, branch_line(self.rows[place], self.row_width))
+        self._growing = [place for place in self._growing if self.rows[place].run.is_running]
 
     def show_rows(self) -> None:
         """Show the runs as they are now."""
         self.rows = rows_of_tree(self._gardener.tree_runs)
-        self._is_growing = any(row.run.is_running for row in self.rows)
+        self._growing = [place for place, row in enumerate(self.rows) if row.run.is_running]
         places = [place for place, row in enumerate(self.rows) if row.run.id == self._wanted]
         lines = [branch_line(row, self.row_width) for row in self.rows]
         roots = sum(row.depth == 0 for row in self.rows)
