@@ -191,7 +191,7 @@ async def test_a_line_with_no_room_for_all_is_said_in_full_below_the_list() -> N
         assert not more.display
         await pilot.press(*"coverage")
         await until(pilot, lambda: more.display)
-        assert str(more.render()) == "Previous, next token whose alternatives cover less than half."
+        assert str(more.render()) == "Previous, next token whose alternatives cover less than a threshold."
 
 
 async def test_the_palette_does_what_is_chosen() -> None:
