@@ -52,6 +52,7 @@ async def test_escape_stops_the_stream_and_keeps_the_text() -> None:
         await pilot.press("f5")
         await until(pilot, lambda: bool(app.main.output.runs) and app.main.output.runs[0].tokens == 1)
         await until(pilot, lambda: "streaming" in str(app.main.header.state))
+        await until(pilot, lambda: "1 tok" in str(app.main.output.border_subtitle))
         await pilot.press("escape")
         await until(pilot, lambda: outcome(app) is Outcome.STOPPED)
         await asyncio.wait_for(loopback.requests[0].gone.wait(), 1)

@@ -225,6 +225,7 @@ class OutputPane(Vertical):
         if len(run.choices) != self._shown:
             self._shown = len(run.choices)
             self._show_choices(run)
+            self._is_stale = True
         self._is_stale |= self.view.pull()
         self._pulls += 1
         # Figures stand in the frame, and another frame draws the whole pane again.

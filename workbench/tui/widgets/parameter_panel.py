@@ -417,7 +417,7 @@ class ParameterPanel(Vertical, can_focus=True):
             yield f"✗ {one_line(why)}"
         if self._editing is not None:
             several = self._editing == EXTRA or has_lines(FIELDS[self._editing])
-            yield "Tab keeps, Esc drops; a line an entry" if several else "Enter keeps, Esc drops"
+            yield "Tab keeps, Esc drops; one entry a line" if several else "Enter keeps, Esc drops"
         if name in _TOGETHER and self._parameters.values.keys() >= _TOGETHER:
             yield "temperature or top_p, not both"
         yield from _help_of(name, self._limits)
