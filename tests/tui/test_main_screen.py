@@ -10,6 +10,8 @@ from textual.widgets import Input, Label, OptionList, Static
 
 from tests.client.loopback import JSON, Received, answering, hanging, head, in_turn
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
+from workbench.domain.errors import BadValueError
+from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.endpoints import EndpointsScreen
@@ -104,6 +106,30 @@ async def test_an_error_stays_with_where_and_what_next_and_retry_works() -> None
         await pilot.press("ctrl+j")
         await until(pilot, lambda: len(app.main.output.runs) == 2 and outcome(app) is Outcome.COMPLETE)
         assert not app.main.output.error.has_class("-shown")
+
+
+async def test_what_was_never_sent_offers_no_retry_and_no_other_endpoint() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, loopback):
+        app.main.parameters.set_parameters(Parameters({"temperature": 9.0}))
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: app.main.output.error.display)
+        await pilot.pause()
+        assert offered(app) == ["Ctrl+J Retry", "Copy", "F3 Edit temperature"]
+        app.main.attempt(refuse)
+        await pilot.pause()
+        assert offered(app) == ["Copy"]
+        assert loopback.requests == []
+
+
+def refuse() -> None:
+    """Do nothing, and say that it cannot be done."""
+    raise BadValueError("no")
+
+
+def offered(app: WorkbenchApp) -> list[str]:
+    """The ways out of the error on the screen."""
+    ways = app.main.output.error.query("Horizontal > *").results(Static)
+    return [str(one.render()) for one in ways if one.display]
 
 
 async def test_the_last_answer_is_dimmed_when_the_next_one_fails() -> None:

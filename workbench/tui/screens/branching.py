@@ -92,7 +92,7 @@ class BranchScreen(BatchScreen):
         try:
             branch = await with_token_ids(origin, tokenize)
         except WorkbenchError as problem:
-            self.output.fail(Failure.of(problem), "nothing was sent")
+            self.output.fail(Failure.of(problem), "nothing was sent", was_sent=False)
             return
         self.attempt(lambda: self._send_branch(branch, sent))
 

@@ -222,7 +222,7 @@ class DraftScreen(FrameScreen):
             action()
         except BadValueError as problem:
             failure = Failure(problem.title, problem.message, problem.hint)
-            self.output.fail(failure, "nothing was sent", problem.field)
+            self.output.fail(failure, "nothing was sent", problem.field, was_sent=False)
 
     # --- the session -------------------------------------------------------------------------------------
 
@@ -303,12 +303,12 @@ class DraftScreen(FrameScreen):
         try:
             opened = await self.keeper.open(path)
         except StorageError as problem:
-            self.output.fail(Failure.of(problem), "nothing was changed")
+            self.output.fail(Failure.of(problem), "nothing was changed", was_sent=False)
             return
         self.output.show_runs(opened.session.runs)
         if opened.error is not None:
             self.output.show_text(opened.text, opened.error.line or 1)
-            self.output.fail(Failure.of(opened.error), "opened to read only")
+            self.output.fail(Failure.of(opened.error), "opened to read only", was_sent=False)
         else:
             self.show_draft(opened.session.draft)
         self.keeper.begin_with(self.draft)

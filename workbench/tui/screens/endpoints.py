@@ -130,7 +130,7 @@ class EndpointsScreen(Screen[Endpoint]):
         self.shown = [] if "://" in begun else ranked
         width = max(map(len, self.shown), default=0)
         self.options.clear_options()
-        self.options.add_options(Option(self._row(name, min(width, 24))) for name in self.shown)
+        self.options.add_options(Option(self._row(name, min(width, 18))) for name in self.shown)
         if self.shown:
             place = self.shown.index(self._wanted) if self._wanted in self.shown and not words else 0
             self.options.highlighted = place

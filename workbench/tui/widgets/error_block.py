@@ -45,12 +45,16 @@ class ErrorBlock(Vertical):
         """Make what is in it with the first failure: the first paint does not wait for it."""
         self._what = Static(id="what", markup=False)
         self._edit = _Next(self._table["focus_parameters"], "Edit field")
-        others = (("run", "Retry"), ("choose_endpoint", "Change endpoint"), ("copy_error", "Copy"))
-        ways = (_Next(self._table[id], title) for id, title in others)
-        self.mount(self._what, Horizontal(*ways, self._edit))
+        self._retry = _Next(self._table["run"], "Retry")
+        self._elsewhere = _Next(self._table["choose_endpoint"], "Change endpoint")
+        copy = _Next(self._table["copy_error"], "Copy")
+        self.mount(self._what, Horizontal(self._retry, self._elsewhere, copy, self._edit))
 
-    def show(self, failure: Failure, where: str, field: str = "") -> None:
-        """Show a failure that happened at `where`; `field` names the parameter at fault."""
+    def show(self, failure: Failure, where: str, field: str = "", *, was_sent: bool = True) -> None:
+        """Show a failure that happened at `where`; `field` names the parameter at fault.
+
+        To send again and to send elsewhere help only with what was sent.
+        """
         if not self.children:
             self._fill()
         self.field = field
@@ -69,6 +73,8 @@ class ErrorBlock(Vertical):
         known = (failure.title, failure.message, failure.hint, " · ".join(detail))
         self.text = "\n".join(one for one in known if one)
         self._what.update(Content("\n".join(lines)))
+        self._retry.display = was_sent or bool(field)
+        self._elsewhere.display = was_sent
         self._edit.display = bool(field)
         self._edit.rename(f"Edit {field}")
         self.add_class("-shown")

@@ -245,9 +245,9 @@ class OutputPane(Vertical):
             self._show_choices(run)
             self._show_figures()
 
-    def fail(self, failure: Failure, where: str, field: str = "") -> None:
+    def fail(self, failure: Failure, where: str, field: str = "", *, was_sent: bool = True) -> None:
         """Show what went wrong; an answer before it stays, dimmed."""
-        self.error.show(failure, where, field)
+        self.error.show(failure, where, field, was_sent=was_sent)
         self._dim_last(True)
 
     def _show_choices(self, run: Run) -> None:
