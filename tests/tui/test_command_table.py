@@ -28,6 +28,9 @@ def test_without_wishes_the_keys_are_the_program_s() -> None:
         ({"copy_answer": "Y"}, {"copy_answer": ("Y",)}),
         ({"find": "&, ctrl+f"}, {"find": ("ampersand", "ctrl+f")}),
         ({"run": "f8", "compare": "f5"}, {"run": ("f8",), "compare": ("f5",)}),
+        ({"token": "h, o"}, {"-token": ("h", "o")}),
+        ({"unset": "d, backspace"}, {"-unset": ("d", "backspace")}),
+        ({"token": "right, left"}, {"-token": ("right", "left")}),
     ],
 )
 def test_keys_replace_the_command_s_own(
@@ -48,6 +51,9 @@ def test_keys_replace_the_command_s_own(
         ({"run": "x"}, "x is typed into the prompt"),
         ({"run": "ctrl+i"}, "ctrl+i is Tab to a terminal"),
         ({"run": "f1"}, "f1 is the key of Help"),
+        ({"token": "h"}, "keys.token needs 2 keys, not 1\nOne each, as ← → are: Previous, next token."),
+        ({"token": "h, y"}, "keys.token: y is the key of Copy"),
+        ({"type": "h"}, "keys.type is no command"),
         ({"copy_answer": "p"}, "p is the key of Replay"),
         ({"run": "ctrl+k", "stop": "ctrl+k"}, "ctrl+k is the key of Stop"),
     ],
@@ -76,6 +82,22 @@ async def test_remapped_keys_work_and_show_in_footer_help_and_palette() -> None:
             options = app.screen.query_one(OptionList).options
             assert any(row in str(one.prompt).split() for one in options)
             await pilot.press("escape")
+
+
+async def test_a_pane_s_own_keys_can_be_others_too() -> None:
+    configure('[keys]\ntoken = "h, o"\nstep = "a, z"\nrow = "a, z"\n')
+    async with workbench(answering(answer(" in", ".", "!"))) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.output.runs[-1].is_running)
+        await pilot.press("f4", "home", "o", "o", "h", "right")
+        cursor = app.main.output.view.cursor
+        assert cursor is not None
+        assert cursor[1] == 1
+        assert "h o Token" in app.main.footer.render().plain
+        await pilot.press("f3", "z")
+        assert app.main.parameters.parameters.get("temperature") is not None
+        await pilot.press("f4", "i", "z")
+        assert app.main.inspector._row == 1
 
 
 async def test_a_command_that_is_not_there_is_told_with_the_nearest_one() -> None:

@@ -12,7 +12,7 @@ from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
-from workbench.tui.commands import COMMANDS, Command, Where
+from workbench.tui.commands import BY_ID, COMMANDS, Command, Where, key_name
 
 
 def _key_of(character: str) -> str:
@@ -27,6 +27,8 @@ _NAMED = frozenset(key.value for key in Keys)
 _MODIFIERS = frozenset({"ctrl", "shift", "alt"})
 _SAME = {"ctrl+i": "Tab", "ctrl+m": "Enter", "ctrl+h": "Backspace", "ctrl+enter": "Enter"}
 """Keys that a terminal sends as others."""
+_TYPED = frozenset({"-type"})
+"""Commands whose keys are what is typed."""
 _MAIN = frozenset({Where.ANYWHERE, Where.PROMPT, Where.PARAMETERS, Where.OUTPUT, Where.INSPECTOR})
 
 
@@ -55,21 +57,37 @@ def with_keys(wanted: Mapping[str, str]) -> CommandTable:
     """The commands with a person's keys by command id, several divided by commas."""
     asked: dict[str, tuple[str, ...]] = {}
     problems: list[StorageError] = []
-    for id, text in wanted.items():
+    for name, text in wanted.items():
         try:
-            asked[id] = _keys(id, text)
+            command = _named(name)
+            asked[command.id] = _keys(command, text)
         except StorageError as problem:
             problems.append(problem)
     while (clash := _clash(asked)) is not None:
         id, key, title = clash
-        problems.append(StorageError(f"config.toml: keys.{id}: {key} is the key of {title}"))
+        problems.append(StorageError(f"config.toml: keys.{_name(BY_ID[id])}: {key} is the key of {title}"))
         del asked[id]
-    keymap = {id: ",".join(keys) for id, keys in asked.items()}
-    return CommandTable(_commands(asked), keymap, tuple(problems))
+    return CommandTable(_commands(asked), dict(_keymap(asked)), tuple(problems))
+
+
+def _keymap(asked: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+    """The keys by the id of a binding."""
+    for id, keys in asked.items():
+        if not BY_ID[id].is_own:
+            yield id, ",".join(keys)
+        elif BY_ID[id].has_a_key_each:
+            yield from ((f"{id}.{place}", key) for place, key in enumerate(keys))
+        else:
+            yield f"{id}.0", ",".join(keys)
 
 
 def _commands(asked: Mapping[str, tuple[str, ...]]) -> tuple[Command, ...]:
-    return tuple(replace(one, keys=asked[one.id]) if one.id in asked else one for one in COMMANDS)
+    return tuple(_with(one, asked[one.id]) if one.id in asked else one for one in COMMANDS)
+
+
+def _with(command: Command, keys: tuple[str, ...]) -> Command:
+    shown = " ".join(map(key_name, keys)) if command.has_a_key_each else ""
+    return replace(command, keys=keys, shown=shown)
 
 
 def _clash(asked: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | None:
@@ -86,18 +104,32 @@ def _clash(asked: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | None:
     return None
 
 
-def _keys(id: str, text: str) -> tuple[str, ...]:
-    """The keys for a command. Raises StorageError where there is no such command or key."""
-    known = {command.id: command for command in COMMANDS if not command.is_own}
-    if id not in known:
-        near = get_close_matches(id, known, 1, 0.5)
+def _name(command: Command) -> str:
+    return command.id.removeprefix("-")
+
+
+def _named(name: str) -> Command:
+    """The command of a name. Raises StorageError where there is none whose keys can be others."""
+    mine = (one for one in COMMANDS if not one.is_own or (one.where in _MAIN and one.id not in _TYPED))
+    known = {_name(one): one for one in mine}
+    if name not in known:
+        near = get_close_matches(name, known, 1, 0.5)
         hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(known)}."
-        raise StorageError(f"config.toml: keys.{one_line(id, 40)} is no command", hint=hint)
-    return tuple(dict.fromkeys(_key(one.strip(), known[id]) for one in text.split(",")))
+        raise StorageError(f"config.toml: keys.{one_line(name, 40)} is no command", hint=hint)
+    return known[name]
+
+
+def _keys(command: Command, text: str) -> tuple[str, ...]:
+    """The keys for a command. Raises StorageError where one is none, or there are too few or too many."""
+    keys = tuple(dict.fromkeys(_key(one.strip(), command) for one in text.split(",")))
+    if command.has_a_key_each and len(keys) != len(command.keys):
+        needed = f"config.toml: keys.{_name(command)} needs {len(command.keys)} keys, not {len(keys)}"
+        raise StorageError(needed, hint=f"One each, as {command.shown} are: {command.help}")
+    return keys
 
 
 def _key(text: str, command: Command) -> str:
-    name = f"config.toml: keys.{command.id}: {one_line(text, 40)}"
+    name = f"config.toml: keys.{_name(command)}: {one_line(text, 40)}"
     key = text if len(text) == 1 and text.isalpha() else _CHARACTERS.get(text, text.lower())
     *modifiers, last = key.split("+")
     is_printable = key in _PRINTABLE or (len(key) == 1 and key.isalnum())

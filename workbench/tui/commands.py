@@ -51,6 +51,11 @@ class Command:
     """Its keys as a person reads them, where they are not simply the list."""
 
     @property
+    def has_a_key_each(self) -> bool:
+        """Whether each of its keys does something else, such as to go back and on."""
+        return self.is_own and bool(self.shown) and len(self.keys) > 1
+
+    @property
     def is_own(self) -> bool:
         """Whether only its pane can do it, as it needs the cursor there."""
         return self.id.startswith("-")
@@ -165,7 +170,7 @@ COMMANDS: tuple[Command, ...] = (
         "branch_ids", (), "Branch ids", "Send branches as token ids where they are known, or as text again."
     ),
     Command("choose_kind", (), "Prompt kind", "Text, texts, token ids, or lists of token ids."),
-    Command("-field", ("up", "down"), "Field", "Previous, next field.", Where.PARAMETERS),
+    Command("-field", ("up", "down"), "Field", "Previous, next field.", Where.PARAMETERS, shown="↑ ↓"),
     Command(
         "-step",
         ("plus", "minus"),
@@ -689,6 +694,16 @@ def bindings_for(commands: Iterable[Command]) -> list[Binding]:
         for command in commands
         if not command.is_own
         for key in command.keys
+    ]
+
+
+def own_bindings(id: str, *actions: str) -> list[Binding]:
+    """The bindings of one of a pane's own commands: an action a key, or one action for all its keys."""
+    command = BY_ID[id]
+    keys = command.keys if len(actions) > 1 else (",".join(command.keys),)
+    return [
+        Binding(key, action, command.title, show=False, id=f"{id}.{place}")
+        for place, (key, action) in enumerate(zip(keys, actions, strict=True))
     ]
 
 

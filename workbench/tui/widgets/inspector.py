@@ -17,6 +17,7 @@ from workbench.domain.display import show_bytes
 from workbench.domain.figures import probability
 from workbench.domain.whatif import LLAMA_ORDER, Sampling, reshape
 from workbench.tui.alternative_rows import Row, rows_of
+from workbench.tui.commands import own_bindings
 from workbench.tui.token_text import fit, percent, token_text
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -35,12 +36,11 @@ class Inspector(Static, can_focus=True):
     Inspector { padding: 0 1; overflow-y: auto; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "Previous row", show=False),
-        Binding("down", "move(1)", "Next row", show=False),
+        *own_bindings("-row", "move(-1)", "move(1)"),
         Binding("pageup", "page(-1)", "Page up", show=False),
         Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("enter", "choose", "Branch", show=False),
-        Binding("y", "copy", "Copy", show=False),
+        *own_bindings("-choose", "choose"),
+        *own_bindings("-copy_row", "copy"),
         *(Binding(str(digit), f"choose({digit})", "Branch", show=False) for digit in range(1, 10)),
     ]
 

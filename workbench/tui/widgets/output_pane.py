@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual import events, getters, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -20,7 +20,7 @@ from workbench.domain.reading import Mode
 from workbench.domain.run import Failure, Outcome, Run
 from workbench.tui.blocks import key_of, sections_of
 from workbench.tui.command_table import OWN_KEYS, CommandTable
-from workbench.tui.commands import Where, bindings_for, commands_at
+from workbench.tui.commands import Where, bindings_for, commands_at, own_bindings
 from workbench.tui.run_state import figures_of
 from workbench.tui.screens.asking_share import ask_share
 from workbench.tui.token_styles import TokenStyles
@@ -47,7 +47,7 @@ class OutputPane(Vertical):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings_for(commands_at(Where.OUTPUT)),
-        *(Binding(str(digit), f"branch({digit})", show=False) for digit in range(1, 10)),
+        *own_bindings("-branch", *(f"branch({digit})" for digit in range(1, 10))),
     ]
 
     view = getters.query_one(TokenView)

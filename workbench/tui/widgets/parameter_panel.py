@@ -22,6 +22,7 @@ from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.parameters import FIELDS, PARAMETERS, Field, ParameterValue, Range
 from workbench.domain.request import Parameters
 from workbench.domain.values import check_value, format_value, step_value
+from workbench.tui.commands import own_bindings
 from workbench.tui.field_text import (
     Tokenizer,
     bias_texts,
@@ -53,12 +54,13 @@ class ParameterPanel(Vertical, can_focus=True):
     ParameterPanel > #help { height: auto; max-height: 7; color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "Previous field", show=False),
-        Binding("down", "move(1)", "Next field", show=False),
-        Binding("plus,equals_sign,right", "step(1)", "More", show=False),
-        Binding("minus,left", "step(-1)", "Less", show=False),
+        *own_bindings("-field", "move(-1)", "move(1)"),
+        *own_bindings("-step", "step(1)", "step(-1)"),
+        Binding("equals_sign,right", "step(1)", "More", show=False),
+        Binding("left", "step(-1)", "Less", show=False),
         Binding("enter", "edit", "Edit", show=False),
-        Binding("x,delete", "unset", "Unset", show=False),
+        *own_bindings("-unset", "unset"),
+        Binding("delete", "unset", "Unset", show=False),
     ]
 
     @dataclass

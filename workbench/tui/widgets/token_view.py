@@ -15,6 +15,7 @@ from textual.selection import Selection
 
 from workbench.domain import reading
 from workbench.tui import token_cursor
+from workbench.tui.commands import own_bindings
 from workbench.tui.token_cursor import Cursor, Finder
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.transcript import BODY, Place
@@ -25,28 +26,20 @@ class TokenView(TranscriptView):
     """A transcript in which one token is the one looked at."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "token(-1)", "Previous token", show=False, id="output.left"),
-        Binding("right", "token(1)", "Next token", show=False, id="output.right"),
-        Binding("up", "line(-1)", "Line above", show=False, id="output.up"),
-        Binding("down", "line(1)", "Line below", show=False, id="output.down"),
-        Binding("pageup", "page(-1)", "Page up", show=False, id="output.pageup"),
-        Binding("pagedown", "page(1)", "Page down", show=False, id="output.pagedown"),
-        Binding("home", "first_token", "First token", show=False, id="output.home"),
-        Binding("end", "follow", "Last token, and follow", show=False, id="output.end"),
-        Binding("left_square_bracket", "surprising(-1)", "Previous surprise", show=False, id="output.["),
-        Binding("right_square_bracket", "surprising(1)", "Next surprise", show=False, id="output.]"),
-        Binding("comma", "not_first(-1)", "Previous not first", show=False, id="output.comma"),
-        Binding("full_stop", "not_first(1)", "Next not first choice", show=False, id="output.stop"),
-        Binding("less_than_sign", "low_coverage(-1)", "Previous low coverage", show=False, id="output.less"),
-        Binding("greater_than_sign", "low_coverage(1)", "Next low coverage", show=False, id="output.more"),
-        Binding("n", "found(1)", "Next match", show=False, id="output.n"),
-        Binding("N", "found(-1)", "Previous match", show=False, id="output.N"),
-        Binding("shift+left", "select(-1)", "Select back", show=False, id="output.shift_left"),
-        Binding("shift+right", "select(1)", "Select on", show=False, id="output.shift_right"),
-        Binding("shift+up", "select_line(-1)", "Select up", show=False, id="output.shift_up"),
-        Binding("shift+down", "select_line(1)", "Select down", show=False, id="output.shift_down"),
-        Binding("shift+home", "select_end(-1)", "Select to the start", show=False, id="output.shift_home"),
-        Binding("shift+end", "select_end(1)", "Select to the end", show=False, id="output.shift_end"),
+        *own_bindings("-token", "token(-1)", "token(1)"),
+        *own_bindings("-line", "line(-1)", "line(1)"),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        *own_bindings("-ends", "first_token", "follow"),
+        *own_bindings("-surprise", "surprising(-1)", "surprising(1)"),
+        *own_bindings("-not_first", "not_first(-1)", "not_first(1)"),
+        *own_bindings("-low_coverage", "low_coverage(-1)", "low_coverage(1)"),
+        *own_bindings("-found", "found(1)", "found(-1)"),
+        *own_bindings(
+            "-select",
+            *("select(-1)", "select(1)", "select_line(-1)", "select_line(1)"),
+            *("select_end(-1)", "select_end(1)"),
+        ),
     ]
 
     @dataclass
