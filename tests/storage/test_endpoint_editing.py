@@ -180,3 +180,11 @@ def test_every_field_has_its_name_once_and_helps() -> None:
     names = [one.name for one in ENDPOINT_FIELDS]
     assert len(set(names)) == len(names)
     assert all(one.help and one.label for one in ENDPOINT_FIELDS)
+
+
+@pytest.mark.parametrize("name", ["base_url", "model", "note", "headers", "proxy"])
+def test_a_key_pasted_into_any_other_field_is_refused_too(name: str) -> None:
+    text = "X-Title: sk-proj-abc123def456" if name == "headers" else "sk-proj-abc123def456"
+    with pytest.raises(BadValueError, match="looks like a key") as caught:
+        with_texts(Endpoint("a", "http://a/v1"), {name: text})
+    assert (caught.value.field, "abc123" in str(caught.value)) == (name, False)

@@ -131,6 +131,20 @@ async def test_an_endpoint_whose_key_is_set_is_offered_and_not_used(monkeypatch:
         assert app.main.endpoint.base_url == loopback.base_url
 
 
+async def test_two_keys_are_offered_at_once_and_not_again_to_who_comes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("JIEKOU_API_KEY", "secret")
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    async with workbench(tokenizing) as (app, pilot, _):
+        both = "JIEKOU_API_KEY and OPENAI_API_KEY are set: choose jiekou or openai with Ctrl+T"
+        assert toasts(app) == [both]
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+    async with workbench(tokenizing) as (app, _, _):
+        assert not any("choose" in one for one in toasts(app))
+
+
 async def test_nothing_is_offered_to_who_configured_something(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JIEKOU_API_KEY", "secret")
     configure("confirm_above = 1000\n")

@@ -49,6 +49,10 @@ def looks_like_key(text: str) -> bool:
     return len(text) >= 16 and has_digits and not any(map(str.isspace, text))
 
 
+def _is_key(word: str) -> bool:
+    return len(word) >= 16 and any(map(str.isdigit, word)) and _KEY_BEGINNING.match(word) is not None
+
+
 def texts_of(endpoint: Endpoint) -> dict[str, str]:
     """An endpoint's fields as text, by name."""
     return {one.name: one.show(endpoint) for one in ENDPOINT_FIELDS}
@@ -66,6 +70,12 @@ def with_texts(endpoint: Endpoint, texts: Mapping[str, str]) -> Endpoint:
             )
         if text.strip() == _BY_NAME[name].show(endpoint):
             continue
+        if not name.startswith("key.") and any(map(_is_key, re.split(r"[\s:;,=]+", text))):
+            raise BadValueError(
+                f"{_BY_NAME[name].label}: a part of that looks like a key, so it was not taken",
+                hint=_KEY_HINT,
+                field=name,
+            )
         try:
             endpoint = _BY_NAME[name].take(endpoint, text.strip())
         except ValueError as problem:

@@ -12,6 +12,9 @@ from workbench.storage.folders import Folders
 from workbench.storage.probes import load_probe
 from workbench.tui.services import Services
 
+_MOST_OFFERED = 3
+"""Endpoints named at most; the list has them all."""
+
 
 def probe_notes(folders: Folders, endpoint: str) -> Mapping[str, str]:
     """Remarks by field, from the last probe of an endpoint; none where it was never probed."""
@@ -26,10 +29,16 @@ def probe_notes(folders: Folders, endpoint: str) -> Mapping[str, str]:
 
 def offer(services: Services) -> str:
     """What to say of endpoints whose key is set, where nobody configured anything; else empty."""
-    if config_file(services.folders).exists():
+    if config_file(services.folders).exists() or services.endpoints.own:
         return ""
-    for endpoint in offered(services.endpoints, services.environment):
-        if endpoint.name != services.endpoint.name and isinstance(endpoint.key, EnvironmentKey):
-            key = services.commands["choose_endpoint"].first_key
-            return f"{endpoint.key.variable} is set: choose {endpoint.name} with {key}"
-    return ""
+    found = [
+        (endpoint.key.variable, endpoint.name)
+        for endpoint in offered(services.endpoints, services.environment)
+        if endpoint.name != services.endpoint.name and isinstance(endpoint.key, EnvironmentKey)
+    ][:_MOST_OFFERED]
+    if not found:
+        return ""
+    variables, names = (list(dict.fromkeys(one)) for one in zip(*found, strict=True))
+    key = services.commands["choose_endpoint"].first_key
+    are = "is" if len(variables) == 1 else "are"
+    return f"{' and '.join(variables)} {are} set: choose {' or '.join(names)} with {key}"

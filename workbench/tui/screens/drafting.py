@@ -114,7 +114,8 @@ class DraftScreen(FrameScreen):
         self.set_interval(NEWS_SECONDS, self._look_for_news)
         for problem in self.services.problems:
             self.notify(str(problem), title="Configuration", severity="warning", markup=False, timeout=10)
-        if words := offer(self.services):
+        # Who comes back to a session has chosen already.
+        if self.session_path is None and (words := offer(self.services)):
             self.notify(words, markup=False, timeout=10)
         if self.session_path is not None:
             self.call_after_refresh(self._begin_with_session, self.session_path)
