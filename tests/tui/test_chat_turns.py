@@ -142,7 +142,11 @@ async def test_turns_fold_and_another_windows_size_keeps_them() -> None:
         await talk.say("one\ntwo")
         await talk.press("f4", "k", "k", "space")
         assert talk.section(0) == "▸─ 1 user  one two|"
-        await talk.press("space", "f")
+        await talk.press("space", "slash", "A", "enter")
+        assert talk.chat.view.cursor is not None
+        await talk.pilot.click(talk.chat.view, offset=(3, 1))
+        await until(talk.pilot, lambda: talk.chat.current == 0)
+        await talk.press("f")
         assert all(not section.prompt for section in talk.chat.view.sections)
         await talk.press("ctrl+g", "enter", "i")
         assert talk.chat.has_class("-inspecting")

@@ -660,6 +660,9 @@ COMMANDS: tuple[Command, ...] = (
         Where.TURNS,
         footer=12,
     ),
+    Command(
+        "-find", ("slash",), "Find", "Find a text in the answers; n and N go on.", Where.TURNS, footer=15
+    ),
     Command("-cycle_colour", ("c",), "Colour", "Colour by the next figure, or not.", Where.TURNS, footer=16),
     Command("-toggle_whitespace", ("w",), "Whitespace", "Show blanks and line ends.", Where.TURNS, footer=17),
 )

@@ -18,12 +18,14 @@ from workbench.domain.turns import Turn
 from workbench.runner.conversing import Answering
 from workbench.tui.chat_session import ChatSession
 from workbench.tui.screens.chat_prompt import ChatPromptScreen
+from workbench.tui.screens.naming import Naming
 from workbench.tui.screens.popup import Item, Picker
 from workbench.tui.screens.replay import ReplayScreen
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.turn_sections import TurnSections, key_of
 from workbench.tui.widgets.inspector import Inspector
 from workbench.tui.widgets.token_view import TokenView
+from workbench.tui.widgets.turn_view import TurnView
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,8 @@ class ChatTurnsScreen(ChatPromptScreen):
         self.go_to(last if self.current is None and step < 0 else (self.current or 0) + step)
 
     @on(TokenView.CursorMoved)
-    def _go_with_cursor(self, event: TokenView.CursorMoved) -> None:
+    @on(TurnView.TurnClicked)
+    def _go_with_cursor(self, event: TokenView.CursorMoved | TurnView.TurnClicked) -> None:
         id = event.key.partition(":")[0]
         place = next((place for place, turn in enumerate(self.chat.path) if turn.id == id), None)
         self._mark(place)
@@ -255,6 +258,15 @@ class ChatTurnsScreen(ChatPromptScreen):
             self.tell("Go to an answer: only a run that has ended can be played or sent again.")
             return None
         return run
+
+    def action_find(self) -> None:
+        """Find a text in the answers; n and N go on to others."""
+
+        def found(text: str | None) -> None:
+            if text is not None and not self.view.find(text) and text:
+                self.tell(f"No answer shown holds {text!r}.")
+
+        self.app.push_screen(Naming("Find in the answers", "", may_be_empty=True), found)
 
     def action_replay(self) -> None:
         """Play the answer again, offline, at its recorded pace."""

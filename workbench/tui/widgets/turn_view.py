@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
+from textual import events, on
 from textual.binding import Binding, BindingType
+from textual.message import Message
 
 from workbench.tui.transcript import TITLE, Place
 from workbench.tui.widgets.token_view import TokenView
@@ -31,6 +34,7 @@ class TurnView(TokenView):
         Binding("R", "screen.rerun", "Re-run", show=False),
         Binding("f8", "screen.compare_answers", "Compare", show=False),
         Binding("i,tab", "screen.inspect", "Inspect", show=False),
+        Binding("slash", "screen.find", "Find", show=False),
         Binding("c", "screen.cycle_colour", "Colour", show=False),
         Binding("w", "screen.toggle_whitespace", "Whitespace", show=False),
         *(
@@ -38,6 +42,20 @@ class TurnView(TokenView):
             for digit in range(1, 10)
         ),
     ]
+
+    @dataclass
+    class TurnClicked(Message):
+        """A row of a turn was clicked."""
+
+        key: str
+        """The key of the section it belongs to."""
+
+    @on(events.Click)
+    def _tell_turn(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        row = self._transcript.row(offset.y + self.scroll_offset.y) if offset is not None else None
+        if row is not None:
+            self.post_message(self.TurnClicked(self._transcript.section(row.section).key))
 
     def show_section(self, key: str) -> None:
         """Bring the top of a section into view; nothing where it is not shown."""
