@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+_ENGINE = frozenset({"client", "local", "runner"})
+"""Folders whose slow tests start the engine, which takes every core for itself."""
+
 
 @pytest.fixture(autouse=True)
 def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,6 +22,20 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Fast tests first."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """All tests take every core; a few of them start sooner in this process."""
+    cores = min(os.cpu_count() or 1, 8)
+    if config.args_source is not pytest.Config.ArgsSource.TESTPATHS or cores == 1:
+        return 0
+    config.option.dist = "loadgroup"
+    return cores
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Fast tests first; those that run the engine one after the other, beside all others from the start."""
+    shared = hasattr(config, "workerinput")
+    for item in items:
+        if item.get_closest_marker("slow") and item.path.parent.name in _ENGINE:
+            item.add_marker(pytest.mark.xdist_group("engine"))
+    items.sort(key=lambda item: (item.get_closest_marker("slow") is not None) != shared)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from time import monotonic
 
 from textual.pilot import Pilot
 
@@ -13,6 +15,8 @@ from tests.client.loopback import DONE, Handler, Loopback, event, serving
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.services import Services
 
+_PATIENCE = 60.0
+"""Seconds after which a condition is taken never to come true, on however busy a machine."""
 SIZES = [(80, 24), (120, 40), (200, 50)]
 
 
@@ -56,12 +60,12 @@ async def workbench(
 
 
 async def until(pilot: Pilot[int], condition: Callable[[], bool]) -> None:
-    """Wait for a condition; fails after five seconds of screen time."""
-    for _ in range(500):
-        if condition():
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("it never came true")
+    """Wait for a condition, and for what the screen has still to do then; fails where it never comes true."""
+    deadline = monotonic() + _PATIENCE
+    while not condition():
+        assert monotonic() < deadline, "it never came true"
+        await asyncio.sleep(0.005)
+    await pilot.pause(0)
 
 
 __all__ = ["SIZES", "answer", "event", "logprob_event", "until", "workbench"]
