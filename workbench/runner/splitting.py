@@ -15,7 +15,6 @@ from workbench.domain.prompt import PromptKind, count_prompts, kind_of
 from workbench.domain.request import Request
 from workbench.domain.run import Failure, Outcome, Run, Usage
 from workbench.domain.splitting import NOT_SPLIT, Part, SentPart, Split, parts_of, seeds_of
-from workbench.runner.many import Gate
 
 _CANNOT = (Verdict.NO_EFFECT, Verdict.REFUSED)
 _WORST_FIRST = (Outcome.ERROR, Outcome.STOPPED, Outcome.TRUNCATED, Outcome.UNFINISHED)
@@ -110,6 +109,9 @@ async def send_apart(run: Run, split: Split, endpoint: Endpoint, send: SendPart)
     cancellation all of them stop.
     """
     parts = [_PartRun(one, run) for one in parts_of(run.request, split)]
+    # Only what is really split needs it, and the first paint waits for everything imported at the top.
+    from workbench.runner.many import Gate
+
     gate = Gate(endpoint.concurrency, endpoint.requests_per_minute)
     run.raw_logprobs = endpoint.raw_logprobs
 
