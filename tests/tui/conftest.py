@@ -8,7 +8,7 @@ import pytest
 from textual._wait import wait_for_idle
 
 _MOST = 0.2
-"""Seconds to wait for a rest, thrice a key: while something streams there is none, and Textual waits for 1."""
+"""Seconds to wait for a rest after a key; a stream has none, and Textual would wait for a whole one."""
 
 
 @pytest.fixture(autouse=True)
