@@ -65,6 +65,13 @@ class _Terminal(TextIOWrapper):
     def isatty(self) -> bool:
         return True
 
+    @property
+    def printed(self) -> str:
+        """What was printed."""
+        self.flush()
+        assert isinstance(self.buffer, BytesIO)
+        return self.buffer.getvalue().decode()
+
 
 def profile(base_url: str) -> str:
     """An endpoint that repeats nothing."""
@@ -78,11 +85,19 @@ def _dangerous(text: str) -> set[str]:
     return {one for one in text if one not in "\n\t" and is_control(one) and one != "\u200d"}
 
 
-def test_headless_tells_what_the_client_makes_of_each(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_headless_tells_what_the_client_makes_of_each_and_a_terminal_gets_no_control_code(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     with serving_beside(Playing()) as loopback:
+        name = profile(loopback.base_url)
         for case in ALL:
-            main(["run", "--prompt", "x", "--endpoint", profile(loopback.base_url), "--json"])
-            found, wanted = json.loads(capfdbinary.readouterr().out), _json(expected(case))
+            out, err = (_Terminal(BytesIO(), "utf-8") for _ in range(2))
+            with monkeypatch.context() as patch:
+                patch.setattr(sys, "stdout", out)
+                patch.setattr(sys, "stderr", err)
+                main(["run", "--prompt", "x", "--endpoint", name, "--json"])
+            assert _dangerous(out.printed + err.printed) == set(), case.name
+            found, wanted = json.loads(out.printed), _json(expected(case))
             for one in (found, wanted):
                 _without_times(one)
             assert found == wanted, case.name
@@ -104,22 +119,6 @@ def _without_times(value: object) -> None:
         case list():
             for one in value:
                 _without_times(one)
-
-
-def test_no_control_code_reaches_a_terminal_headless(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with serving_beside(Playing()) as loopback:
-        for case in ALL:
-            with monkeypatch.context() as patch:
-                out, err = (_Terminal(BytesIO(), "utf-8") for _ in range(2))
-                patch.setattr(sys, "stdout", out)
-                patch.setattr(sys, "stderr", err)
-                main(["run", "--prompt", "x", "--endpoint", profile(loopback.base_url)])
-            for stream in (out, err):
-                stream.flush()
-                assert isinstance(stream.buffer, BytesIO)
-                assert _dangerous(stream.buffer.getvalue().decode()) == set(), case.name
 
 
 async def test_the_screen_shows_what_the_client_makes_of_each_and_no_control_code() -> None:

@@ -63,12 +63,16 @@ async def test_a_profile_that_answers_one_choice_leads_to_an_offer() -> None:
 
 async def test_no_sends_it_as_it_is_and_escape_sends_nothing() -> None:
     async with workbench(one_choice) as (app, pilot, loopback):
+        app.services.config = replace(app.services.config, confirm_above=10)
         app.main.use_endpoint(replace(app.main.endpoint, single_choice=True))
-        draft(app, n=2)
-        await asked(app, pilot)
+        draft(app, n=2, max_tokens=100)
+        question = await asked(app, pilot)
+        assert "up to 200 tokens" in question
+        assert "Each prompt is billed 2 times." in question
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
         assert loopback.requests == []
+        draft(app, n=2, max_tokens=4)
         await asked(app, pilot)
         await pilot.press("n")
         await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
@@ -89,17 +93,15 @@ async def test_an_answer_that_lacks_choices_leads_to_an_offer_the_next_time() ->
         assert app.main.output.runs[-1].split == Split(choices=True)
 
 
-async def test_what_a_probe_found_leads_to_an_offer() -> None:
-    async with workbench(one_choice) as (app, pilot, _):
+async def test_more_choices_than_the_profile_allows_can_be_asked_for_apart_only() -> None:
+    async with workbench(one_choice) as (app, pilot, loopback):
         finding = Finding("n", Verdict.REFUSED, "")
         probe = Probe(app.main.endpoint.name, "m", datetime.now(UTC), 1, (finding,))
         save_probe(Folders.default(os.environ), probe)
         draft(app, n=2)
         assert "its probe found n refused" in await asked(app, pilot)
-
-
-async def test_more_choices_than_the_profile_allows_can_be_asked_for_apart_only() -> None:
-    async with workbench(one_choice) as (app, pilot, loopback):
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
         app.main.use_endpoint(replace(app.main.endpoint, limits={"n": Range(1, 2)}))
         draft(app, n=3)
         assert "its profile allows n up to 2" in await asked(app, pilot)
@@ -109,13 +111,3 @@ async def test_more_choices_than_the_profile_allows_can_be_asked_for_apart_only(
         await asked(app, pilot)
         await pilot.press("y")
         await until(pilot, lambda: len(loopback.requests) == 3 and not app.main.is_streaming)
-
-
-async def test_what_it_costs_is_part_of_the_question() -> None:
-    async with workbench(one_choice) as (app, pilot, _):
-        app.services.config = replace(app.services.config, confirm_above=10)
-        app.main.use_endpoint(replace(app.main.endpoint, single_choice=True))
-        draft(app, n=2, max_tokens=100)
-        question = await asked(app, pilot)
-        assert "up to 200 tokens" in question
-        assert "Each prompt is billed 2 times." in question

@@ -29,6 +29,7 @@ from workbench.cli.exit_status import ExitStatus
 from workbench.cli.following import follow, tell, tell_status
 from workbench.cli.output import print_failure, print_json, run_to_json
 from workbench.cli.sessions import open_for_writing
+from workbench.cli.splitting import add_split_option, limits_of, split_of
 from workbench.client.client import Client
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError
@@ -52,11 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_chat_options(parser)
     add_endpoint_options(parser)
     add_parameter_options(parser)
-    parser.add_argument(
-        "--split",
-        action="store_true",
-        help="send a request for each prompt and each choice, counting a seed up, and show them as one run",
-    )
+    add_split_option(parser)
     parser.add_argument("--session", metavar="FILE", help="append the run to a session, created if missing")
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object at the end instead of the text"
@@ -73,13 +70,18 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         _refuse_mixed_prompts(arguments)
     except BadValueError as problem:
         parser.error(f"{problem.title}. {problem.hint}".strip())
-    parameters, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
+    limits = limits_of(endpoint, split=arguments.split)
+    parameters, problems = read_parameters(arguments, limits, endpoint.lenient)
     if problems:
         parser.print_usage(sys.stderr)
         for wrong in problems:
-            print(f"{parser.prog}: error: {explain(wrong, endpoint.limits)}", file=sys.stderr)
+            print(f"{parser.prog}: error: {explain(wrong, limits)}", file=sys.stderr)
         return ExitStatus.BAD_ARGUMENTS
     request = Request(prompt, arguments.model or endpoint.model, parameters)
+    try:
+        split = split_of(request, endpoint, split=arguments.split)
+    except BadValueError as problem:
+        parser.error(problem.title)
     with open_for_writing(arguments.session) as store:
         if is_chat(arguments):
             session = store.session if store is not None else Session()
@@ -91,7 +93,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             talk = _Talk(session, what_is_asked(session.chat, arguments, session.runs), request)
             one = asyncio.run(_converse(talk, endpoint, environment, store, quiet=arguments.json))
         else:
-            one = Run(request, endpoint.name)
+            one = Run(request, endpoint.name, split=split)
             if store is not None:
                 _begin_draft(store, request, endpoint)
             asyncio.run(_complete(one, endpoint, environment, store, quiet=arguments.json))
@@ -118,6 +120,8 @@ def _refuse_mixed_prompts(arguments: argparse.Namespace) -> None:
         raise BadValueError(
             "--chat and --say give the prompt; they cannot be mixed with other prompts", field="prompt"
         )
+    if is_chat(arguments) and arguments.split:
+        raise BadValueError("--split is for prompts: a conversation has one answer at a time")
     if arguments.say is not None and not (arguments.chat or arguments.session):
         raise BadValueError("--say needs a conversation to go on with", hint="Name --session or --chat.")
 

@@ -20,7 +20,7 @@ class Question(Popup[bool]):
     Question { align: center middle; background: $background 40%; }
     Question > Vertical { width: auto; max-width: 70; height: auto; border: round $warning;
         background: $surface; padding: 1 2; }
-    Question Label { width: auto; }
+    Question Label { width: auto; max-width: 64; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y,enter", "answer(True)", "Yes", show=False),
