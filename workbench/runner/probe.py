@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from workbench.client.client import Client
+from workbench.client.shapes import logprobs_shape
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
 from workbench.domain.parameters import ParameterValue
@@ -91,6 +92,11 @@ def _as_error(run: Run) -> EndpointError:
 def _look_at_plain(answers: Asking, greedy: Run) -> None:
     choice = first_choice(greedy)
     pieces = answers.wire.count
+    most = max((len(token.alternatives) for token in choice), default=0)
+    shape = logprobs_shape(bytes(answers.wire.answer))
+    words = f"{most} alternatives where 5 were asked for{', ' * bool(shape)}{shape}"
+    known = any(token.logprob is not None for token in choice)
+    answers.judge("logprobs", greedy, known, words, "none came in a stream")
     answers.find("stream", Verdict.HONOURED if pieces > 1 else Verdict.UNKNOWN, f"{pieces} pieces came")
     tokens = greedy.usage.completion_tokens if greedy.usage else len(choice)
     fits = 0 < tokens <= MOST_TOKENS
@@ -221,12 +227,6 @@ async def _ask_about_stop_and_bias(answers: Asking, greedy: Run) -> None:
 
 
 async def _ask_about_logprobs(answers: Asking, greedy: Run, hot: Run) -> None:
-    counts = [len(token.alternatives) for token in first_choice(greedy)]
-    most = max(counts, default=0)
-    known = any(token.logprob is not None for token in first_choice(greedy))
-    answers.judge(
-        "logprobs", greedy, known, f"{most} alternatives where 5 were asked for", "none came in a stream"
-    )
     many = await answers.ask("with 20 logprobs", extra={"logprobs": 20})
     if failed := failure_of(many):
         answers.find("logprobs = 20", *failed)
