@@ -18,33 +18,20 @@ from workbench.domain.json_values import JsonObject
 from workbench.domain.run import Run
 from workbench.domain.session import Session
 from workbench.domain.turns import Chat
+from workbench.runner.exporting import RUN_FORMS, SESSION_FORMS
 from workbench.storage.atomic import write_atomically
 from workbench.storage.endpoints import endpoint_for, load_endpoints
-from workbench.storage.export import (
-    KEY_VARIABLE,
-    session_to_json_lines,
-    to_curl,
-    to_markdown,
-    to_python,
-    to_text,
-)
-from workbench.storage.export_pictures import to_html, to_svg
+from workbench.storage.export import KEY_VARIABLE, to_curl, to_python
 from workbench.storage.folders import Folders
 
-_OF_SESSIONS: Mapping[str, Callable[[Session], str]] = {
-    "markdown": to_markdown,
-    "jsonl": session_to_json_lines,
-    "html": to_html,
-    "text": to_text,
-}
 _OF_REQUESTS: Mapping[str, Callable[[JsonObject, str, str], str]] = {"curl": to_curl, "python": to_python}
-_OF_ONE_RUN = ("svg", *_OF_REQUESTS)
+_OF_ONE_RUN = (*RUN_FORMS, *_OF_REQUESTS)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("file", metavar="FILE", help="a session file")
-    parser.add_argument("--to", required=True, choices=(*_OF_SESSIONS, *_OF_ONE_RUN), help="the form")
+    parser.add_argument("--to", required=True, choices=(*SESSION_FORMS, *_OF_ONE_RUN), help="the form")
     parser.add_argument(
         "--run", metavar="ID", help="one run, by the beginning of its id or its name (default: all)"
     )
@@ -75,13 +62,13 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def _exported(session: Session, runs: Sequence[Run], arguments: argparse.Namespace) -> str:
-    if arguments.to in _OF_SESSIONS:
+    if (form := SESSION_FORMS.get(arguments.to)) is not None:
         # One run alone is none of a conversation, but for what it was told.
         is_markdown_of_one = arguments.run is not None and arguments.to == "markdown"
         chat = Chat() if is_markdown_of_one else session.chat
-        return _OF_SESSIONS[arguments.to](replace(session, runs=list(runs), chat=chat))
-    if arguments.to == "svg":
-        return to_svg(runs[0])
+        return form.write(replace(session, runs=list(runs), chat=chat))
+    if arguments.to in RUN_FORMS:
+        return RUN_FORMS[arguments.to].write(runs[0])
     return _request(runs[0], arguments.to, arguments.endpoint)
 
 

@@ -161,6 +161,7 @@ COMMANDS: tuple[Command, ...] = (
         "Every prompt of a file, or the editor's, under chosen presets, in a grid.",
     ),
     Command("choose_preset", ("ctrl+l",), "Preset", "Apply a preset; each shows what it would change."),
+    Command("export", (), "Export", "Write the session as Markdown, JSON Lines, HTML or text, a run as SVG."),
     Command("save_preset", (), "Save preset", "Keep the panel's parameters as a preset."),
     Command("paste_curl", (), "Paste curl", "Take prompt and parameters from a curl command."),
     Command("choose_model", (), "Model", "Choose the model, from the endpoint's list or by name."),

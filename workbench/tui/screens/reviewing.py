@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from textual import on
@@ -130,6 +131,21 @@ class ReviewScreen(UndoScreen):
         if run.endpoint == self.endpoint.name:
             return self.endpoint
         return endpoint_for(run.endpoint, None, self.services.endpoints)
+
+    def action_export(self) -> None:
+        """Write the session, or the run under the cursor, in a form that others read."""
+        # Most sessions are never exported, so the first paint need not wait for it.
+        from workbench.tui.screens.exporting import export
+
+        def begin() -> None:
+            over = [run for run in self.output.runs if not run.is_running]
+            if not over:
+                raise BadValueError("The session holds no run that is over", hint="Run something first.")
+            found = self.output.token
+            run = over[-1] if found is None or found[0] not in over else found[0]
+            export(self.app, replace(self.keeper.session, runs=over), run, self.keeper.path)
+
+        self.attempt(begin)
 
     def _refuse_what_streams(self, run: Run) -> None:
         if run.is_running:
