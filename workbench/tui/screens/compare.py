@@ -25,6 +25,7 @@ from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
 from workbench.tui.comparison import Comparison
 from workbench.tui.screens.help import help_screen
+from workbench.tui.scrolling import Followers
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.compare_column import CompareColumn
 from workbench.tui.widgets.key_row import KeyRow
@@ -111,6 +112,7 @@ class CompareScreen(Screen[Adopted | None]):
         self._timer: Timer | None = None
         self._frames = 0
         self._following: dict[TranscriptView, bool] = {}
+        self._followers = Followers(self, _A_FRAME)
         self._told: dict[Static, Content] = {}
 
     def compose(self) -> ComposeResult:
@@ -267,9 +269,8 @@ class CompareScreen(Screen[Adopted | None]):
     def _scroll_others(self, column: CompareColumn) -> None:
         if not (column is self.current or column.view.mouse_hover):
             return
-        for other in self._columns:
-            if other is not column and other.view.scroll_offset.y != column.view.scroll_offset.y:
-                other.view.scroll_to(y=column.view.scroll_offset.y, animate=False, force=True)
+        others = [other.view for other in self._columns if other is not column]
+        self._followers.follow(others, column.view.scroll_offset.y)
 
     # --- what can be done --------------------------------------------------------------------------------
 
