@@ -92,6 +92,14 @@ async def test_a_sweep_sends_every_combination_and_shows_a_grid() -> None:
     assert b"top_p 0.5" in done.out
 
 
+async def test_a_sweep_without_logprobs_says_why_it_has_no_perplexity() -> None:
+    async with serving(telling_temperature()) as server:
+        done = await workbench(
+            *("sweep", "--prompt", "x", "--vary", "temperature=0,1", "--yes", "--endpoint", server.base_url)
+        )
+    assert "no answer has a perplexity: ask for logprobs with --logprobs 1" in done.err
+
+
 async def test_a_sweep_of_three_axes_is_refused() -> None:
     done = await workbench(
         *("sweep", "--prompt", "x", "--vary", "n=1", "--vary", "top_p=1", "--vary", "min_p=0")

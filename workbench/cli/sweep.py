@@ -137,6 +137,8 @@ def _print(sweep: Sweep, runs: list[Run], endpoint: Endpoint, measure: Measure) 
     heads = [f"{columns.field} {format_value(one)}" for one in across] if columns else [measure.value]
     title = f"{measure.value} of {prompt_to_editor(sweep.request.prompt)}"
     print_table(title, [rows.field, *heads], table)
+    if measure.needs_logprobs and not any(shown.values()):
+        tell([f"no answer has a {measure.value}: ask for logprobs with --logprobs 1"])
 
 
 def _cell(values: list[float]) -> str:

@@ -29,6 +29,11 @@ class Measure(StrEnum):
     SPEED = "tokens/s"
     COST = "cost"
 
+    @property
+    def needs_logprobs(self) -> bool:
+        """Whether only answers with logprobs have it."""
+        return self in (Measure.PERPLEXITY, Measure.MEAN_LOGPROB)
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:

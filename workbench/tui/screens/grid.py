@@ -143,8 +143,16 @@ class GridScreen(Screen[Adopted | None]):
         for end, style in zip(ends, self._styles.levels, strict=False):
             parts += [Text(f" ≤ {end:.3g} ", style=style), Text(" ")]
         if not means:
-            parts.append(Text("nothing measured yet"))
+            parts.append(Text(self._nothing()))
         self.query_one("#legend", Static).update(Text.assemble(*parts), layout=False)
+
+    def _nothing(self) -> str:
+        """Why no cell has the figure."""
+        if self._grid.is_running or not any(run.tokens for run in self._grid.runs):
+            return "nothing measured yet"
+        return (
+            "no answer has logprobs: set them in the panel" if self._measure.needs_logprobs else "not known"
+        )
 
     def _show_plot(self) -> None:
         """The figures along one axis: across the row under the cursor, or down the only column."""
