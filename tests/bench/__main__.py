@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import sys
 from dataclasses import asdict
 
 from tests.bench.figure import Figure
 from tests.bench.table import BENCHES, README, table, with_figures
+from workbench.cli import SCREEN_RATE
 
 
 def main() -> int:
@@ -22,6 +24,8 @@ def main() -> int:
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(BENCHES):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
+    # As the program does; the benches that measure Textual in this process import it later.
+    os.environ.setdefault(*SCREEN_RATE)
     measured: dict[str, list[Figure]] = {}
     for name in arguments.names or BENCHES:
         print(f"measuring {name} …", file=sys.stderr)
