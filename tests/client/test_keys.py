@@ -55,3 +55,21 @@ def test_a_secret_shows_in_no_representation() -> None:
     assert "sk_4" not in f"{secret!r} {secret} {[secret]}"
     assert secret.redact("key sk_4!") == "key •••!"
     assert Secret().redact("abc") == "abc"
+
+
+@pytest.mark.parametrize(
+    "echoed",
+    ['a/b+c="d\\', '{"key": "a\\/b+c=\\"d\\\\"}', '{"key": "a/b+c=\\"d\\\\"}', "?key=a%2Fb%2Bc%3D%22d%5C"],
+)
+def test_a_secret_is_found_in_every_spelling(echoed: str) -> None:
+    masked = Secret('a/b+c="d\\').redact(echoed)
+    assert "•••" in masked
+    assert "d" not in masked
+
+
+async def test_what_a_command_complains_of_holds_no_key_that_it_may_have_read() -> None:
+    script = 'echo "$VAULT_TOKEN and sk-Ab12Cd34Ef56Gh78 are bad: vault locked" >&2; exit 1'
+    with pytest.raises(EndpointError, match="vault locked") as caught:
+        await resolve_key(CommandKey(("sh", "-c", script)), {"VAULT_TOKEN": "tok_5"})
+    assert "tok_5" not in str(caught.value)
+    assert "Ab12" not in str(caught.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping
+from urllib.parse import quote
 
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import CommandKey, EnvironmentKey, KeySource
@@ -21,10 +22,14 @@ _LEAST = 4
 class Secret:
     """A key that does not show in any representation."""
 
-    __slots__ = ("_value",)
+    __slots__ = ("_spellings", "_value")
 
     def __init__(self, value: str = "") -> None:
         self._value = value
+        # As it is, as JSON may spell it, and as an address does.
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        spellings = (value, escaped, escaped.replace("/", "\\/"), quote(value, safe=""), quote(value))
+        self._spellings = tuple(dict.fromkeys(filter(None, spellings)))
 
     def __repr__(self) -> str:
         return "Secret(…)"
@@ -37,8 +42,10 @@ class Secret:
         return self._value
 
     def redact(self, text: str, mask: str = MASK) -> str:
-        """A text without the key."""
-        return text.replace(self._value, mask) if self._value else text
+        """A text without the key, in any of the spellings that an endpoint may echo it in."""
+        for spelling in self._spellings:
+            text = text.replace(spelling, mask)
+        return text
 
 
 async def resolve_key(source: KeySource | None, environment: Mapping[str, str]) -> Secret:
