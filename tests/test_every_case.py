@@ -124,7 +124,7 @@ def _without_times(value: object) -> None:
 async def test_the_screen_shows_what_the_client_makes_of_each_and_no_control_code() -> None:
     async with serving(Playing()) as loopback:
         app = WorkbenchApp(Services.open(dict(os.environ), profile(loopback.base_url)))
-        async with app.run_test(size=(120, 40)) as pilot:
+        async with app.run_test(size=(80, 24)) as pilot:
             await until(pilot, lambda: app.screen is app.main and app.main.focused is not None)
             app.main.prompt.load_text("x")
             app.main.parameters.set_parameters(Parameters())
