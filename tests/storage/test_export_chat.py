@@ -26,7 +26,7 @@ def test_markdown_reads_like_a_chat_and_tells_of_branches() -> None:
     text = to_markdown(_talk())
     assert text.index("### System") < text.index("### 1. user") < text.index("### 2. assistant")
     assert "branch 2 of 2" in text
-    assert "1 more turns stand in other branches" in text
+    assert "In other branches: 1 more turn;" in text
     assert "````text\nB\n```\n````" in text
     assert "**Prompt**" in text
 

@@ -32,7 +32,7 @@ def chat_to_markdown(session: Session) -> str:
         told = f"\n{' · '.join(about)}\n" if about else ""
         lines.append(f"\n### {number}. {inline(turn.role)}\n{told}\n{fenced(turn.text)}\n")
     if left := len(turns.all) - len(path):
-        lines.append(f"\n{left} more turns stand in other branches; their runs are below.\n")
+        lines.append(f"\nIn other branches: {left} more turn{'s' * (left != 1)}; their runs are below.\n")
     return "".join(lines)
 
 

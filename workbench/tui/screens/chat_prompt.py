@@ -92,7 +92,7 @@ class ChatPromptScreen(ChatFrame):
         about = "" if fitted is None or fitted.is_exact else "about "
         words = [f"{about}{fitted.tokens:,} tokens" if fitted is not None else _UNCOUNTED]
         injected = sum(span.injected for span in specials)
-        words += [f"{injected} special tokens in turns' own text"] * bool(injected)
+        words += [f"{injected} special token{'s' * (injected != 1)} in turns' own text"] * bool(injected)
         if names := self.chat.unfilled(self.composer.text):
             words.append(f"no value: {one_line(', '.join(names), 40)}")
         return [*words, *(visible(note) for note in made.notes)]
