@@ -171,6 +171,10 @@ async def test_editing_keeps_the_file_s_comments_and_deleting_asks() -> None:
         screen = await opened(app, pilot)
         await pilot.press(*"box", "ctrl+e")
         filling = await form(app, pilot)
+        await pilot.press("down", "down")
+        await until(pilot, lambda: filling.focused is field(filling, "title"))
+        await pilot.press("up", "shift+tab")
+        await until(pilot, lambda: filling.focused is field(filling, "base_url"))
         field(filling, "concurrency").value = "6"
         await pilot.press("ctrl+j")
         await until(pilot, lambda: app.screen is screen)

@@ -40,8 +40,8 @@ class EndpointForm(Popup[Endpoint]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s,ctrl+j", "save", "Save", show=False, priority=True),
-        Binding("down", "app.focus_next", "Next", show=False),
-        Binding("up", "app.focus_previous", "Previous", show=False),
+        Binding("down", "app.focus_next", "Next", show=False, priority=True),
+        Binding("up", "app.focus_previous", "Previous", show=False, priority=True),
     ]
 
     def __init__(
