@@ -14,8 +14,11 @@ from textual.widgets import Input, OptionList, Static
 from tests.client.loopback import DONE, answering, hanging, head
 from tests.domain.builders import choice_of, piece, run_of
 from tests.tui.scripted import answer, until, workbench
+from workbench.domain.prompt import TokensPrompt
+from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Parent, Run
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.blocks import shown_prompt
 from workbench.tui.branch_rows import branch_line, rows_of_tree
 from workbench.tui.screens.choices import ChoicesScreen
 from workbench.tui.screens.naming import Naming
@@ -61,6 +64,14 @@ def test_no_row_is_wider_than_the_screen_however_deep_or_hostile_it_is() -> None
         line = branch_line(row, 77)
         assert line.cell_length == 77
         assert "\x1b" not in line.plain
+
+
+def test_a_prompt_of_token_ids_shows_the_text_it_goes_on_from_and_a_circle_its_ids() -> None:
+    runs = [_run("a"), _run("b", "a", 1)]
+    runs[1].request = Request(TokensPrompt((1, 2)))
+    assert shown_prompt(runs, runs[1], runs[1].choices[0]) == "Once a x"
+    runs[0].request, runs[0].parent = runs[1].request, Parent("b", 0, 1)
+    assert shown_prompt(runs, runs[1], runs[1].choices[0]) == "1, 2"
 
 
 # --- the screen --------------------------------------------------------------------------------------

@@ -43,9 +43,13 @@ def _section(runs: Sequence[Run], run: Run, choice: Choice, title: str, dimmed: 
 def shown_prompt(runs: Sequence[Run], run: Run, choice: Choice) -> str:
     """The prompt that a choice answers, as text also where a branch sent it as token ids."""
     own = prompt = prompt_of_choice(run, choice)
+    if isinstance(own, TextPrompt):
+        return own.text
     parts: list[str] = []
+    # Only a damaged file holds a circle of parents.
+    left = {one.id: one for one in runs}
     while isinstance(prompt, TokensPrompt) and (parent := run.parent) is not None:
-        found = next((one for one in runs if one.id == parent.run), None)
+        found = left.pop(parent.run, None)
         shared = found.choices.get(parent.choice) if found is not None else None
         if found is None or shared is None:
             break
