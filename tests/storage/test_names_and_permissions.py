@@ -14,6 +14,7 @@ import pytest
 
 from tests.domain.builders import choice_of, run_of
 from workbench.domain.errors import StorageError
+from workbench.domain.session import Draft
 from workbench.storage.session_store import SessionStore
 
 NOBODY = 65534
@@ -54,8 +55,17 @@ def test_a_link_that_leads_to_itself_is_refused(tmp_path: Path) -> None:
 def test_a_closed_session_leaves_nothing_beside_its_file(tmp_path: Path) -> None:
     path = tmp_path / "tidy.toml"
     _keep(path)
-    SessionStore.open(path).store.close()
+    store = SessionStore.open(path).store
+    store.save_draft(Draft(prompt="typed"))
+    store.remove(store.session.runs[0])
+    store.close()
     assert list(tmp_path.iterdir()) == [path]
+    path.unlink()
+    new = SessionStore.create(path)
+    new.save_draft(Draft(prompt="typed"))
+    new.close()
+    assert list(tmp_path.iterdir()) == [path]
+    assert SessionStore.open(path).session.draft.prompt == "typed"
 
 
 def test_a_window_that_closes_takes_no_lock_from_another(tmp_path: Path) -> None:

@@ -273,6 +273,7 @@ class SessionStore:
     def _store_draft(self) -> None:
         if self._draft_changed:
             self._ensure_file()
+        if self._draft_changed:
             write_draft(self._sidecars.draft, self.session.draft, self.owns_draft)
 
     def _ensure_file(self) -> None:
@@ -344,9 +345,6 @@ class SessionStore:
             self._flush()
             with self._writing():
                 self._rewrite(_anew if runs_changed else _as_they_are)
-            with suppress(FileNotFoundError):
-                if self.owns_draft:
-                    self._sidecars.draft.unlink()
 
     def _rewrite(self, edited: Callable[[bytes], bytes | None] = _as_they_are) -> None:
         """Put a new file in place, without pending runs.
@@ -366,7 +364,10 @@ class SessionStore:
         write_atomically(self.path, head + body)
         self._known = Known.of(self.path, head + body, len(head), draft)
         self._head_changed = False
-        self._draft_changed = self._draft_changed and not self.owns_draft
+        if self.owns_draft:
+            self._draft_changed = False
+            # The file holds it from now on.
+            self._sidecars.draft.unlink(missing_ok=True)
 
     def remove(self, run: Run) -> None:
         """Take a run out of the session and its file. Raises StorageError; the session is as before then."""
