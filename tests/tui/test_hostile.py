@@ -68,7 +68,7 @@ async def test_hundreds_of_sizes_in_the_middle_of_a_stream_lose_no_text_and_no_p
         chance = random.Random(3)
         for number in range(1, 301):
             resize(app, chance.randint(1, 220), chance.randint(1, 60))
-            if number % 15 == 0:
+            if number % 40 == 0:
                 await pilot.pause()
         resize(app, 120, 40)
         go.set()
