@@ -36,7 +36,7 @@ class Done:
 async def start(*argv: str, environment: Mapping[str, str] | None = None) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-c", "import sys; from workbench.cli import main; sys.exit(main())"),
+        *("-m", "workbench"),
         *argv,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.domain.builders import choice_of, piece, run_of
+from workbench.domain.choice import Choice
 from workbench.domain.figures import (
     coverage,
     distinct,
@@ -76,6 +77,13 @@ def test_speed_leaves_the_first_tokens_wait_out() -> None:
     run = run_of(choice_of([piece("a"), piece("b"), piece("c")]))
     assert tokens_per_second(run) == pytest.approx(10)
     assert tokens_per_second(run_of(choice_of(["a"]))) is None
+
+
+def test_an_answer_that_came_in_one_piece_tells_no_speed() -> None:
+    choice = Choice(0)
+    for count in range(50):
+        choice.append(piece(str(count)), 2.0 + count / 1e5)
+    assert tokens_per_second(run_of(choice)) is None
 
 
 def test_distinct_is_the_share_of_different_pairs() -> None:

@@ -12,6 +12,9 @@ from math import exp, fsum, isnan, log
 from workbench.domain.choice import Choice
 from workbench.domain.run import Run
 
+_AT_ONCE = 0.02
+"""Seconds; tokens that arrive closer together came in one piece."""
+
 
 def probability(logprob: float | None) -> float | None:
     """exp(logprob), held within 0 … 1 against rounding."""
@@ -78,7 +81,8 @@ def tokens_per_second(run: Run, now: float | None = None) -> float | None:
     """Tokens generated over the seconds from the first token's arrival to the last one's.
 
     The first token's own time is the prompt's evaluation, so it is left out of both. `now` (seconds since
-    the request) is the end while the run still streams. None for fewer than two tokens or arrival times.
+    the request) is the end while the run still streams. None for fewer than two tokens or arrival times, and
+    where all came at once: an answer that was held back until it was whole does not tell the model's speed.
     """
     first = run.first_token
     count = sum(len(choice) - choice.echoed for choice in run.choices.values())
@@ -86,7 +90,7 @@ def tokens_per_second(run: Run, now: float | None = None) -> float | None:
         return None
     last = max(choice.at[-1] for choice in run.choices.values() if len(choice))
     span = max(last, now or 0.0) - first
-    return (count - 1) / span if span > 0 else None
+    return (count - 1) / span if span >= _AT_ONCE else None
 
 
 def distinct(choice: Choice, size: int = 2) -> float | None:
