@@ -74,6 +74,7 @@ class Growing:
 @given(TEXTS, st.sampled_from([2, 4, 5, 8, 12, 20, 80]))
 @example(["👩", "👩", "\u200d", "🚀"], 5)
 @example(["ab cd", " ", "\u0301"], 6)
+@example([" ", "e\u0301", "\u200d", "👩"], 4)
 def test_rows_wrapped_piece_by_piece_are_the_rows_of_the_whole_text(pieces: list[str], width: int) -> None:
     source, rows = Growing(), Rows(width)
     for piece in pieces:

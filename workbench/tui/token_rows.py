@@ -24,6 +24,8 @@ _JOINER = "\u200d"
 _NARROW = re.compile("[ -~\u00a1-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u21ff\u2500-\u25fc]*")
 """Latin letters, quotation marks and dashes, arrows, and what frames are drawn with."""
 _LATIN_END = "\u02ff"
+_UNSETTLED = 3
+"""Rows at the end of a growing text that may still change."""
 
 
 class Cluster(NamedTuple):
@@ -179,8 +181,9 @@ def _wrap_clusters(line: str, width: int, base: int, starts: list[int]) -> None:
 class Rows:
     """Where the rows of a growing text begin, for one width.
 
-    Rows are complete but for the last two, which may change as more text comes: the end of a row depends
-    on the cluster that no longer fit, and that may still grow.
+    Rows are complete but for the last three, which may change as more text comes: the end of a row depends
+    on the cluster that no longer fit, and that may still grow. While it ends in a joiner, which alone is
+    shown as an escape, it may have begun two rows that its next character makes one.
     """
 
     __slots__ = ("starts", "width", "wrapped")
@@ -193,6 +196,11 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    @property
+    def settled(self) -> int:
+        """How many rows at the beginning no further text can change."""
+        return max(len(self.starts) - _UNSETTLED, 0)
 
     def assume(self, offset: int) -> None:
         """Cut everything before `offset` by count alone, until somebody has the time to wrap it."""
@@ -209,8 +217,7 @@ class Rows:
             return True
         goal = min(self.wrapped + max(limit, 1), length)
         while self.wrapped < goal:
-            if len(starts) > 1:
-                starts.pop()
+            del starts[self.settled + 1 :]
             self._wrap_from(starts[-1], source)
         return self.wrapped >= length
 
@@ -219,7 +226,7 @@ class Rows:
         while True:
             end = min(first + size, source.length)
             found = row_starts(source.slice(first, end), self.width)
-            if end == source.length or len(found) > 2:
+            if end == source.length or len(found) > _UNSETTLED:
                 break
             size *= 2
         self.starts.extend([first + start for start in found[1:]])

@@ -318,7 +318,7 @@ class Transcript:
         if body.revision != revision:
             rows = layout.rows[BODY] = Rows(self.width)
             layout.pending = layout.pending and Rows(self.width)
-        row = max(len(rows) - 2, 0) if body.revision == revision else 0
+        row = rows.settled if body.revision == revision else 0
         rows.advance(body, body.length)
         return self._tops[index] + layout.heights()[TITLE] + row
 
