@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from workbench.domain.choice import Choice
 from workbench.domain.errors import EndpointError, WorkbenchError
 from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.request import Request
-from workbench.domain.splitting import SentPart, Split
+
+if TYPE_CHECKING:
+    from workbench.domain.splitting import SentPart, Split
 
 
 class Outcome(StrEnum):

@@ -29,7 +29,6 @@ from workbench.tui.colours import detect_depth, theme_for, token_styles
 from workbench.tui.hangup import let_go_of_terminal, with_safe_resume
 from workbench.tui.pasting import with_exact_pastes
 from workbench.tui.screens.main import MainScreen
-from workbench.tui.screens.question import Question
 from workbench.tui.services import Services
 from workbench.tui.themes import Themes, load_themes, theme_stamp
 from workbench.tui.token_styles import TokenStyles
@@ -186,6 +185,8 @@ class WorkbenchApp(App[int]):
 
     async def action_quit(self) -> None:
         """Leave; asks only while something streams."""
+        from workbench.tui.screens.question import Question
+
         if not self.main.is_streaming:
             await self.leave()
         elif not isinstance(self.screen, Question):

@@ -23,14 +23,7 @@ from workbench.domain.session import Draft
 from workbench.domain.variables import fill_prompt, find_variables
 from workbench.storage.endpoints import endpoint_for
 from workbench.tui.notes import offer, probe_notes
-from workbench.tui.screens.choosing import (
-    choose_endpoint,
-    choose_kind,
-    choose_model,
-    choose_theme,
-)
 from workbench.tui.screens.frame import FrameScreen
-from workbench.tui.screens.naming import Naming
 from workbench.tui.services import Services
 from workbench.tui.session_keeper import SessionKeeper
 from workbench.tui.token_styles import TokenStyles
@@ -266,6 +259,8 @@ class DraftScreen(FrameScreen):
     def action_save(self) -> None:
         """Ask for the session's name and save it."""
 
+        from workbench.tui.screens.naming import Naming
+
         async def named(name: str | None) -> None:
             if name is not None:
                 self.keeper.edited(self.draft)
@@ -338,19 +333,26 @@ class DraftScreen(FrameScreen):
 
     def action_choose_endpoint(self) -> None:
         """Choose where requests are sent."""
+        from workbench.tui.screens.choosing import choose_endpoint
+
         choose_endpoint(self.app, self.services, self.endpoint, self.model, self.use_endpoint)
 
     @on(ParameterPanel.ModelAsked)
     def action_choose_model(self) -> None:
         """Choose the model."""
+        from workbench.tui.screens.choosing import choose_model
+
         choose_model(self.app, self.services, self.endpoint, self.model, self.use_model)
 
     def action_choose_theme(self) -> None:
         """Choose a theme."""
+        from workbench.tui.screens.choosing import choose_theme
+
         choose_theme(self.app, lambda name: self.post_message(self.ThemeChosen(name)))
 
     def action_choose_kind(self) -> None:
         """Choose what the prompt is made of."""
+        from workbench.tui.screens.choosing import choose_kind
 
         def take(kind: PromptKind) -> None:
             self.attempt(lambda: self.prompt.set_kind(kind))

@@ -17,8 +17,6 @@ from textual.widgets import Static
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.command_table import OWN_KEYS, CommandTable
 from workbench.tui.commands import BY_ID, Where, bindings_for, commands_at
-from workbench.tui.screens.help import can_be_done, help_screen, palette_screen
-from workbench.tui.screens.jump import Jump, Place
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.error_block import ErrorBlock
 from workbench.tui.widgets.footer import Footer
@@ -159,6 +157,8 @@ class FrameScreen(Screen[None]):
 
     def action_jump(self) -> None:
         """Show a letter on every pane and field, and go where the one typed says."""
+        from workbench.tui.screens.jump import Jump, Place
+
         panes = (self.prompt, self.output, self.parameters, self.inspector)
         places = [Place(one.id or "", one.region.offset) for one in panes if one.region.area]
         fields = self.parameters.rows_in_view
@@ -178,13 +178,19 @@ class FrameScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Show the focused pane's keys."""
+        from workbench.tui.screens.help import help_screen
+
         self.app.push_screen(help_screen(self.where, self._commands), self._do)
 
     def action_palette(self) -> None:
         """Show every command."""
+        from workbench.tui.screens.help import palette_screen
+
         self.app.push_screen(palette_screen(self._commands), self._do)
 
     def _do(self, id: str | None) -> None:
+        from workbench.tui.screens.help import can_be_done
+
         if id is not None and can_be_done(id):
             self.do(id)
 

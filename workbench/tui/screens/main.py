@@ -19,20 +19,18 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.reading import Mode
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
-from workbench.domain.splitting import NOT_SPLIT, Split
 from workbench.domain.whatif import Sampling
 from workbench.runner.branching import Branch
-from workbench.runner.splitting import Habits, left_out
-from workbench.storage.probes import load_probe
 from workbench.tui.run_controller import RunController
 from workbench.tui.screens.branching import BranchScreen
-from workbench.tui.screens.sending import Sending, ask_and_send
 from workbench.tui.services import Services
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.output_pane import OutputPane
 from workbench.tui.widgets.parameter_panel import ParameterPanel
 
 if TYPE_CHECKING:
+    from workbench.domain.splitting import Split
+    from workbench.runner.splitting import Habits
     from workbench.tui.screens.compare import Adopted
 
 FRAMES_A_SECOND = 30
@@ -108,6 +106,9 @@ class MainScreen(BranchScreen):
         self, request: Request, branch: Branch | None = None, then: Callable[[Run], None] | None = None
     ) -> None:
         """Send a request, after asking where that is called for; `then` is told its run once it is sent."""
+        # What only sending needs, the first paint need not wait for.
+        from workbench.tui.screens.sending import Sending, ask_and_send
+
         sending = Sending(self.endpoint, request, self._habits(request), self.services.config.confirm_above)
 
         def send(split: Split | None) -> None:
@@ -118,6 +119,10 @@ class MainScreen(BranchScreen):
         ask_and_send(self.app, sending, send, self.attempt)
 
     def _habits(self, request: Request) -> Habits:
+        from workbench.domain.splitting import NOT_SPLIT
+        from workbench.runner.splitting import Habits
+        from workbench.storage.probes import load_probe
+
         if request.choices < 2:
             return Habits()
         probe = load_probe(self.services.folders, self.endpoint.name)
@@ -173,6 +178,8 @@ class MainScreen(BranchScreen):
 
     def _remember_habits(self, run: Run) -> list[str]:
         """Remember what the answer lacks; what to say of it."""
+        from workbench.runner.splitting import left_out
+
         if not (lacks := left_out(run)):
             return []
         self._left_out[run.endpoint, run.request.model] = lacks

@@ -16,8 +16,6 @@ from workbench.domain.session import Draft
 from workbench.storage.endpoints import endpoint_for
 from workbench.storage.presets import load_presets
 from workbench.tui.screens.drafting import DraftScreen
-from workbench.tui.screens.preset_picker import choose_preset
-from workbench.tui.screens.presets import save_panel
 
 if TYPE_CHECKING:
     from workbench.tui.comparison import Comparison
@@ -103,6 +101,7 @@ class PresetScreen(DraftScreen):
 
     def action_choose_preset(self) -> None:
         """Choose the preset to apply."""
+        from workbench.tui.screens.preset_picker import choose_preset
 
         def choose() -> None:
             name = self.preset.name if self.preset is not None else ""
@@ -126,6 +125,7 @@ class PresetScreen(DraftScreen):
 
     def action_save_preset(self) -> None:
         """Keep the panel as a preset."""
+        from workbench.tui.screens.presets import save_panel
 
         def save() -> None:
             note = self.preset.note if self.preset is not None else ""

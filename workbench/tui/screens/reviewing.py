@@ -11,9 +11,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.storage.endpoints import endpoint_for
-from workbench.storage.imports import is_curl
 from workbench.tui.notes import probe_notes
-from workbench.tui.screens.question import Question
 from workbench.tui.screens.undoing import UndoScreen
 from workbench.tui.widgets.output_pane import OutputPane
 from workbench.tui.widgets.prompt_editor import PromptEditor
@@ -45,6 +43,8 @@ class ReviewScreen(UndoScreen):
 
     @on(OutputPane.RerunAsked)
     def _rerun(self, event: OutputPane.RerunAsked) -> None:
+        from workbench.tui.screens.question import Question
+
         def ask() -> None:
             if self.is_streaming:
                 raise BadValueError("Something streams already", hint="Stop it with Esc, then run it again.")
@@ -106,6 +106,7 @@ class ReviewScreen(UndoScreen):
 
     def action_paste_curl(self) -> None:
         """Take prompt and parameters from a curl command."""
+        from workbench.storage.imports import is_curl
         from workbench.tui.screens.curl import ask_for_curl
 
         text = self.prompt.text if is_curl(self.prompt.text) else ""

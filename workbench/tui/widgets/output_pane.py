@@ -22,7 +22,6 @@ from workbench.tui.blocks import key_of, sections_of
 from workbench.tui.command_table import OWN_KEYS, CommandTable
 from workbench.tui.commands import Where, bindings_for, commands_at, own_bindings
 from workbench.tui.run_state import figures_of
-from workbench.tui.screens.asking_share import ask_share
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.transcript import Section
 from workbench.tui.widgets.error_block import ErrorBlock
@@ -431,6 +430,7 @@ class OutputPane(Vertical):
 
     def action_surprise_threshold(self) -> None:
         """Ask below which probability a token is surprising."""
+        from workbench.tui.screens.asking_share import ask_share
 
         def take(share: float) -> None:
             self.view.surprise_threshold = -log(share)
@@ -440,6 +440,7 @@ class OutputPane(Vertical):
 
     def action_coverage_threshold(self) -> None:
         """Ask below which sum of its alternatives a token is one of low coverage."""
+        from workbench.tui.screens.asking_share import ask_share
 
         def take(share: float) -> None:
             self.view.coverage_threshold = share
