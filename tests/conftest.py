@@ -11,8 +11,9 @@ from hypothesis import settings
 _ENGINE = frozenset({"client", "local", "runner"})
 """Folders whose slow tests start the engine, which takes every core for itself."""
 
-# How long an example takes says more of the machine than of the code.
-settings.register_profile("untimed", deadline=None)
+# How long an example takes says more of the machine than of the code. A change is judged by the same
+# examples each time; who develops looks for new ones with every run.
+settings.register_profile("untimed", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("untimed")
 
 
