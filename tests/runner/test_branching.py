@@ -9,7 +9,7 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, TokenListsPrompt, TokensPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
-from workbench.runner.branching import branch_at, continue_after, prompt_of_choice
+from workbench.runner.branching import branch_at, branch_from, end_of, prompt_of_choice
 
 
 def answered(prompt: Prompt, index: int = 0, n: int = 1, *, ids: bool = True) -> tuple[Run, Choice]:
@@ -88,7 +88,7 @@ def test_a_branch_within_a_character_says_what_cannot_be_sent() -> None:
 
 
 def test_an_answer_that_ends_within_a_character_goes_on_without_it_and_says_so() -> None:
-    branch = continue_after(*characters(Piece("a"), Piece("", raw=b"\xf0\x9f")))
+    branch = branch_from(end_of(*characters(Piece("a"), Piece("", raw=b"\xf0\x9f"))))
     assert branch.prompt == TextPrompt("Pa")
     assert "\\xf0\\x9f" in branch.note
 
@@ -101,6 +101,6 @@ def test_an_echoed_prompt_is_not_sent_twice() -> None:
 
 def test_continuing_takes_the_whole_answer() -> None:
     run, choice = answered(TextPrompt("P:"))
-    branch = continue_after(run, choice)
+    branch = branch_from(end_of(run, choice))
     assert branch.prompt == TextPrompt("P:a b c")
     assert (branch.parent.kind, branch.parent.token) == ("continue", 3)

@@ -10,7 +10,7 @@ from tests.client.cases import answer_events, run_of
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, TokensPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
-from workbench.runner.branching import continue_after
+from workbench.runner.branching import branch_from, end_of
 
 
 def legacy(*texts: str, first: float | None = -1.0) -> dict[str, object]:
@@ -106,4 +106,4 @@ def test_odd_prompt_logprobs_leave_the_answer_as_it_is(rows: object) -> None:
 
 def test_a_prompt_that_was_put_before_the_answer_is_not_sent_twice() -> None:
     run = answered(TextPrompt("Once upon"), choice(prompt_logprobs=by_ids("Once", " upon")))
-    assert continue_after(run, run.choices[0]).prompt == TextPrompt("Once upon a")
+    assert branch_from(end_of(run, run.choices[0])).prompt == TextPrompt("Once upon a")

@@ -64,15 +64,27 @@ class Token(NamedTuple):
         )
 
     @property
+    def listed_at(self) -> int | None:
+        """Its place among the alternatives that the endpoint listed, from 0; None where it is not listed.
+
+        Of several with its bytes and no ids, the one whose logprob is nearest.
+        """
+        mine, own = _bytes_of(self.text, self.raw), self.logprob or 0.0
+        same = [
+            place
+            for place, one in enumerate(self.alternatives)
+            if (
+                one.id == self.id
+                if one.id is not None and self.id is not None
+                else _bytes_of(one.text, one.raw) == mine
+            )
+        ]
+        return min(same, key=lambda at: abs((self.alternatives[at].logprob or 0.0) - own), default=None)
+
+    @property
     def is_listed(self) -> bool:
         """Whether the token is one of the alternatives that the endpoint listed."""
-        mine = _bytes_of(self.text, self.raw)
-        return any(
-            one.id == self.id
-            if one.id is not None and self.id is not None
-            else _bytes_of(one.text, one.raw) == mine
-            for one in self.alternatives
-        )
+        return self.listed_at is not None
 
 
 @dataclass(slots=True)

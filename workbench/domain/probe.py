@@ -65,13 +65,6 @@ class Probe:
         """What was found about a field; unknown where nobody asked."""
         return next((one.verdict for one in self.findings if one.name == name), Verdict.UNKNOWN)
 
-    @property
-    def without_effect(self) -> frozenset[str]:
-        """Fields that do nothing, or are refused."""
-        return frozenset(
-            one.name for one in self.findings if one.verdict in (Verdict.NO_EFFECT, Verdict.REFUSED)
-        )
-
     def table(self) -> str:
         """The findings as lines of plain text."""
         width = max((len(one.name) for one in self.findings), default=0)

@@ -98,14 +98,6 @@ def branch_at(run: Run, choice: Choice, position: int, alternative: Alternative)
     return branch_from(origin_of(run, choice, position, alternative))
 
 
-def continue_after(run: Run, choice: Choice) -> Branch:
-    """A branch that goes on where a choice ended; a character that it only began is left out.
-
-    Raises BadValueError where the prompt is token ids and an id is unknown.
-    """
-    return branch_from(end_of(run, choice))
-
-
 def branch_from(origin: Origin) -> Branch:
     """The branch as its run's prompt was sent: text goes on as text, token ids as token ids.
 

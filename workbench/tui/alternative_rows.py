@@ -28,7 +28,7 @@ class Row:
 def rows_of(token: Token) -> tuple[Row, ...]:
     """The rows of a token, in the endpoint's order: alternatives, the unlisted chosen one, the rest."""
     texts = Counter((one.text, one.raw) for one in token.alternatives)
-    chosen_at = _chosen_position(token)
+    chosen_at = token.listed_at
     rows = [
         Row(
             token_text(one.text, one.raw),
@@ -51,22 +51,6 @@ def rows_of(token: Token) -> tuple[Row, ...]:
     elif rows and 1 - total > 1e-6:
         rows.append(Row("(other)", 1 - total))
     return tuple(rows)
-
-
-def _chosen_position(token: Token) -> int | None:
-    if token.id is not None:
-        for place, one in enumerate(token.alternatives):
-            if one.id == token.id:
-                return place
-    same = [
-        place
-        for place, one in enumerate(token.alternatives)
-        if one.text == token.text and one.raw == token.raw and (token.id is None or one.id is None)
-    ]
-    own = token.logprob
-    if len(same) > 1 and own is not None:
-        return min(same, key=lambda place: abs((token.alternatives[place].logprob or 0.0) - own))
-    return same[0] if same else None
 
 
 def _note(one: Alternative, repeated: bool) -> str:
