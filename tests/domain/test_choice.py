@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.choice import Alternative, Choice, Columns, Piece, Token
+from workbench.domain.choice import Alternative, Choice, Columns, Piece, Rank, Token
 
 numbers = st.none() | st.floats(-50, 0)
 ids = st.none() | st.integers(0, 2**40)
@@ -83,10 +83,52 @@ def token(logprob: float | None, *listed: Alternative, id: int | None = None, te
     return Token(0, 0, text, logprob, 0, id, None, listed)
 
 
+def ranked(logprob: float | None, *listed: float, top: int | None = None) -> Rank | None:
+    choice = Choice(0, top)
+    choice.append(Piece("a", logprob, [Alternative("?", one) for one in listed]), 0.1)
+    assert choice.token(0).rank == choice.rank_of(0)
+    return choice.rank_of(0)
+
+
 def test_rank_counts_the_likelier_alternatives() -> None:
-    assert token(-2.0, Alternative("b", -1.0), Alternative("a", -2.0)).rank == 2
-    assert token(-2.0).rank is None
-    assert token(None, Alternative("b", -1.0)).rank is None
+    assert ranked(-1.0, -1.0, -2.0) == Rank(1, True)
+    assert ranked(-2.0, -1.0, -2.0) == Rank(2, True)
+    assert ranked(-2.0) is None
+    assert ranked(None, -1.0) is None
+
+
+def test_a_rank_that_the_listed_alternatives_do_not_reach_down_to_is_a_bound() -> None:
+    assert ranked(-5.0, -1.0, -2.0) == Rank(3, False)
+    # The chosen token listed beside the two that were requested.
+    assert ranked(-5.0, -1.0, -2.0, -5.0, top=2) == Rank(3, False)
+    assert str(ranked(-5.0, -1.0, -2.0, -5.0, top=2)) == "> 2"
+    assert str(ranked(-2.0, -1.0, -2.0, -5.0, top=2)) == "2"
+    # Nothing but the chosen token was requested.
+    assert ranked(-5.0, -5.0, top=0) is None
+
+
+def test_fewer_alternatives_than_requested_are_seen_by_those_of_the_other_tokens() -> None:
+    choice = Choice(0, 20)
+    for listed in ((-1.0, -2.0), (-1.0, -2.0, -5.0)):
+        choice.append(Piece("a", listed[-1], [Alternative("?", one) for one in listed]), 0.1)
+    assert [choice.rank_of(index) for index in range(2)] == [Rank(2, True), Rank(3, False)]
+    stored = Choice(0, 20)
+    stored.extend(choice.columns())
+    assert stored.rank_of(1) == Rank(3, False)
+
+
+@given(st.lists(st.floats(-20, 0), min_size=1, max_size=12), st.integers(0, 5), st.data())
+def test_a_rank_is_never_wrong_about_the_whole_distribution(
+    logprobs: list[float], top: int, data: st.DataObject
+) -> None:
+    own = data.draw(st.sampled_from(logprobs))
+    listed = sorted(logprobs, reverse=True)[:top]
+    found = ranked(own, *listed, *([own] if own not in listed else []), top=top)
+    right = 1 + sum(other > own for other in logprobs)
+    if found is not None:
+        assert found.value == right if found.is_exact else found.value <= right
+    if right <= top:
+        assert found == Rank(right, True)
 
 
 def test_a_token_is_listed_by_its_id_or_by_its_text() -> None:

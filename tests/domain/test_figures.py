@@ -53,18 +53,33 @@ def test_coverage_is_a_probability(values: list[float]) -> None:
     assert 0 <= found <= 1
 
 
-def test_entropy_counts_the_rest_as_one_outcome() -> None:
-    assert entropy([log(0.5)]) == pytest.approx(log(2))
-    assert entropy([log(0.25)] * 4) == pytest.approx(log(4))
-    assert entropy([0.0]) == 0
-    assert entropy([]) is None
+def test_entropy_spreads_the_remaining_mass_over_as_few_tokens_as_there_can_be() -> None:
+    assert entropy([log(0.5)], 1) == pytest.approx(log(2))
+    assert entropy([log(0.25)] * 4, 4) == pytest.approx(log(4))
+    assert entropy([log(0.002)] * 5, 5) == pytest.approx(log(500))
+    # A token listed beside the most likely ones says nothing of the others.
+    assert entropy([log(0.5), log(0.001)], 1) == pytest.approx(
+        -0.5 * log(0.5) - 0.001 * log(0.001) - 0.499 * log(0.499)
+    )
+    assert entropy([log(0.002)], 0) == pytest.approx(-0.002 * log(0.002) - 0.998 * log(0.998))
+    assert entropy([0.0], 1) == 0
+    assert entropy([log(0.9), -9999.0], 2) == pytest.approx(-0.9 * log(0.9) - 0.1 * log(0.1))
+    assert entropy([], 0) is None
 
 
-@given(logprobs)
-def test_entropy_is_never_negative_nor_above_the_number_of_outcomes(values: list[float]) -> None:
-    found = entropy(values)
+@given(st.lists(st.floats(0.001, 1), min_size=1, max_size=30), st.integers(0, 8), st.data())
+def test_entropy_is_a_lower_bound_of_the_whole_distributions(
+    weights: list[float], top: int, data: st.DataObject
+) -> None:
+    whole = sorted((weight / sum(weights) for weight in weights), reverse=True)
+    chosen = data.draw(st.integers(0, len(whole) - 1))
+    listed = [share for place, share in enumerate(whole) if place < top or place == chosen]
+    found = entropy([log(share) for share in listed], min(top, len(whole)))
+    right = -sum(share * log(share) for share in whole)
     assert found is not None
-    assert -1e-9 <= found <= log(len(values) + 1) + 1e-9
+    assert -1e-9 <= found <= right + 1e-6
+    if len(listed) == len(whole):
+        assert found == pytest.approx(right, abs=1e-6)
 
 
 def test_probability_never_leaves_its_range() -> None:

@@ -12,7 +12,6 @@ from workbench.domain.reading import (
     next_low_coverage,
     next_not_first,
     next_surprising,
-    rank,
 )
 
 
@@ -50,14 +49,25 @@ def test_entropy_is_that_of_the_alternatives_with_the_rest_as_one() -> None:
 def test_rank_counts_the_alternatives_that_were_more_probable() -> None:
     listed = (Alternative("a", -0.5), Alternative("b", -1.5), Alternative("c", -2.5))
     choice = choice_of(Piece("a", -0.5, listed), Piece("b", -1.5, listed), Piece("z", -9.0, listed))
-    assert [rank(choice, index) for index in range(3)] == [1, 2, 4]
-    assert [level(choice, index, Mode.RANK) for index in range(3)] == [0, 1, 3]
+    assert [level(choice, index, Mode.RANK) for index in range(3)] == [0, 1, 4]
+
+
+def test_a_token_that_is_listed_beside_the_most_likely_ones_has_the_level_of_the_unlisted() -> None:
+    top = (Alternative("a", -0.5), Alternative("b", -1.5))
+    choice = choice_of(Piece("a", -0.5, top), Piece("z", -9.0, (*top, Alternative("z", -9.0))))
+    assert level(choice, 1, Mode.RANK) == 4
+    assert next_not_first(choice, 0) == 1
+
+
+def test_a_flat_distribution_reaches_the_highest_level_of_entropy_however_few_are_listed() -> None:
+    flat = Piece("a", log(0.002), tuple(Alternative(text, log(0.002)) for text in "abcde"))
+    assert level(choice_of(flat), 0, Mode.ENTROPY) == 4
 
 
 def test_what_is_not_known_has_no_level() -> None:
     choice = choice_of(Piece("x"))
     assert [level(choice, 0, mode) for mode in Mode] == [None] * 5
-    assert rank(choice, 0) is None
+    assert choice.rank_of(0) is None
 
 
 def test_no_colour_has_no_levels() -> None:

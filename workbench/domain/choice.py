@@ -39,6 +39,18 @@ class Piece(NamedTuple):
     """The token's bytes where they are not the UTF-8 of `text`."""
 
 
+class Rank(NamedTuple):
+    """A token's rank by logprob among all that the model could have chosen, from 1."""
+
+    value: int
+    """The rank, or the least that it can be."""
+    is_exact: bool
+    """Whether the alternatives listed reach down to the token; else it may rank anywhere below them."""
+
+    def __str__(self) -> str:
+        return f"{self.value}" if self.is_exact else f"> {self.value - 1}"
+
+
 class Token(NamedTuple):
     """A token of a choice, read from its columns."""
 
@@ -53,15 +65,8 @@ class Token(NamedTuple):
     id: int | None
     raw: bytes | None
     alternatives: tuple[Alternative, ...]
-
-    @property
-    def rank(self) -> int | None:
-        """The token's place among the alternatives by logprob, from 1; None where nothing is known."""
-        if self.logprob is None or not self.alternatives:
-            return None
-        return 1 + sum(
-            1 for one in self.alternatives if one.logprob is not None and one.logprob > self.logprob
-        )
+    rank: Rank | None = None
+    """None where nothing is known of it."""
 
     @property
     def listed_at(self) -> int | None:
@@ -117,6 +122,7 @@ class Choice:
         "_alternative_raws",
         "_alternative_words",
         "_at",
+        "_fewest",
         "_ids",
         "_known",
         "_length",
@@ -130,11 +136,14 @@ class Choice:
         "finish_reason",
         "index",
         "revision",
+        "top_logprobs",
     )
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, top_logprobs: int | None = None) -> None:
         self.index = index
         """Its place: prompt_number * n + choice_number."""
+        self.top_logprobs = top_logprobs
+        """How many of the most likely tokens were requested for each token; None where that is not known."""
         self.finish_reason: str | None = None
         """In the endpoint's own word, once it said one."""
         self.echoed = 0
@@ -158,6 +167,7 @@ class Choice:
         self._alternative_logprobs = array("d")
         self._alternative_ids = array("q")
         self._alternative_raws: dict[int, bytes] = {}
+        self._fewest: int | None = None
         self._text: str | None = ""
 
     def __len__(self) -> int:
@@ -192,6 +202,8 @@ class Choice:
             self._raws[len(words) - 1] = raw
         if alternatives:
             others, logprobs = self._alternative_words, self._alternative_logprobs
+            if self._fewest is None or len(alternatives) < self._fewest:
+                self._fewest = len(alternatives)
             for other, its_logprob, its_id, its_raw in alternatives:
                 word = known.get(other)
                 others.append(self._word(other) if word is None else word)
@@ -279,6 +291,25 @@ class Choice:
         first = self._alternative_ends[index - 1] if index else 0
         return self._alternative_logprobs[first : self._alternative_ends[index]]
 
+    @property
+    def listed_top(self) -> int:
+        """How many of the most likely tokens are certainly listed wherever alternatives are.
+
+        An endpoint may list the chosen token beside them, and fewer than were requested.
+        """
+        counts = (self.top_logprobs, self._fewest)
+        return min((count for count in counts if count is not None), default=0)
+
+    def rank_of(self, index: int) -> Rank | None:
+        """A token's rank, as far as the listed alternatives tell; None where they tell nothing."""
+        logprob, listed = self._logprobs[index], self.alternative_logprobs_of(index)
+        if isnan(logprob) or not listed:
+            return None
+        likelier = sum(1 for other in listed if other > logprob)
+        # All listed but one, which may be the chosen token, are the most likely ones in any case.
+        is_exact = likelier < max(self.listed_top, len(listed) - 1)
+        return Rank(likelier + 1, is_exact) if likelier or is_exact else None
+
     def token(self, index: int) -> Token:
         """Everything known of a token. Raises IndexError beyond the last one."""
         return Token(
@@ -290,6 +321,7 @@ class Choice:
             self.id_of(index),
             self._raws.get(index),
             self.alternatives_of(index),
+            self.rank_of(index),
         )
 
     def columns(self, start: int = 0) -> Columns:
@@ -339,6 +371,8 @@ class Choice:
         self._alternative_words.extend(map(word, columns.alternative_texts))
         self._alternative_logprobs.extend(columns.alternative_logprobs)
         self._alternative_raws.update((place + i, raw) for i, raw in columns.alternative_raws.items())
+        counts = (count for count in (self._fewest, *columns.alternative_counts) if count)
+        self._fewest = min(counts, default=None)
         self._text = None
 
     def _learn(self, texts: Iterable[str]) -> None:

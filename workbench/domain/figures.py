@@ -48,21 +48,25 @@ def coverage(alternatives: Iterable[float]) -> float | None:
     return min(fsum(known), 1.0) if known else None
 
 
-def entropy(alternatives: Iterable[float]) -> float | None:
-    """Shannon entropy in nats over the listed alternatives and the uncovered rest as one outcome.
+def entropy(alternatives: Iterable[float], top: int) -> float | None:
+    """The least Shannon entropy, in nats, of a distribution with these alternatives listed.
 
-    Shannon (1948), "A mathematical theory of communication", section 6. As the rest is many tokens in
-    truth, this is a lower bound of the distribution's entropy.
+    `top` of them are the most likely tokens (`Choice.listed_top`; 0 where that is not known). The remaining
+    mass is spread over at least so many tokens that none is likelier than the least of those: spread evenly
+    over the fewest, it has the least entropy. Exact where nothing remains.
+
+    Shannon (1948), "A mathematical theory of communication", section 6.
     """
-    shares = [exp(min(one, 0.0)) for one in alternatives if not isnan(one)]
-    if not shares:
+    listed = sorted((exp(min(one, 0.0)) for one in alternatives if not isnan(one)), reverse=True)
+    if not listed:
         return None
-    total = fsum(shares)
-    if total < 1:
-        shares.append(1 - total)
-    else:
-        shares = [share / total for share in shares]
-    return max(-fsum(share * log(share) for share in shares if share > 0), 0.0)
+    total = fsum(listed)
+    if total >= 1:
+        return max(-fsum(mass * log(mass / total) for mass in listed if mass > 0) / total, 0.0)
+    remaining = 1 - total
+    least = listed[min(top, len(listed)) - 1] if top else 1.0
+    largest = min(remaining, least) or remaining
+    return fsum([-remaining * log(largest), *(-mass * log(mass) for mass in listed if mass > 0)])
 
 
 def completion_logprobs(choice: Choice) -> Sequence[float]:

@@ -38,7 +38,7 @@ _LEGENDS: dict[Mode, tuple[str, str, str, str, str]] = {
     Mode.PROBABILITY: ("≥90%", "60%", "30%", "10%", "<10%"),
     Mode.SURPRISAL: ("≤0.5 nat", "1", "2", "4", ">4"),
     Mode.ENTROPY: ("≤0.25 nat", "0.75", "1.5", "2.5", ">2.5"),
-    Mode.RANK: ("1st", "2nd", "3rd", "4–5", ">5"),
+    Mode.RANK: ("1st", "2nd", "3rd", "4–5", ">5 or unlisted"),
     Mode.OFF: ("", "", "", "", ""),
 }
 
@@ -46,15 +46,6 @@ _LEGENDS: dict[Mode, tuple[str, str, str, str, str]] = {
 def legend(mode: Mode) -> tuple[str, str, str, str, str]:
     """What each of the five levels stands for, from expected to surprising; empty words for no colour."""
     return _LEGENDS[mode]
-
-
-def rank(choice: Choice, index: int) -> int | None:
-    """A token's place among its alternatives by logprob, from 1; None where nothing is listed."""
-    logprob = choice.logprobs[index]
-    alternatives = choice.alternative_logprobs_of(index)
-    if isnan(logprob) or not alternatives:
-        return None
-    return 1 + sum(1 for other in alternatives if other > logprob)
 
 
 def level(choice: Choice, index: int, mode: Mode) -> int | None:
@@ -65,9 +56,12 @@ def level(choice: Choice, index: int, mode: Mode) -> int | None:
         case Mode.SURPRISAL:
             return _level(-choice.logprobs[index], _SURPRISALS)
         case Mode.ENTROPY:
-            return _level(entropy(choice.alternative_logprobs_of(index)), _ENTROPIES)
+            return _level(entropy(choice.alternative_logprobs_of(index), choice.listed_top), _ENTROPIES)
         case Mode.RANK:
-            return _level(rank(choice, index), _RANKS)
+            rank = choice.rank_of(index)
+            return (
+                len(_RANKS) if rank is not None and not rank.is_exact else _level(rank and rank.value, _RANKS)
+            )
         case Mode.OFF:
             return None
 
@@ -91,7 +85,12 @@ def next_surprising(
 
 def next_not_first(choice: Choice, position: int, step: int = 1) -> int | None:
     """The next or previous token that was not the model's first choice."""
-    return _seek(choice, position, step, lambda index: (rank(choice, index) or 1) > 1)
+
+    def is_not_first(index: int) -> bool:
+        rank = choice.rank_of(index)
+        return rank is not None and rank.value > 1
+
+    return _seek(choice, position, step, is_not_first)
 
 
 def next_low_coverage(

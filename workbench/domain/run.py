@@ -124,7 +124,8 @@ class Run:
         """The choice with an index, made where it is new."""
         found = self.choices.get(index)
         if found is None:
-            found = self.choices[index] = Choice(index)
+            top = self.request.parameters.get("logprobs")
+            found = self.choices[index] = Choice(index, top if isinstance(top, int) else None)
         return found
 
     @property

@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.domain.choice import Choice
 from workbench.domain.run import Outcome, Run
 from workbench.storage.fields import BadField, Fields
 from workbench.storage.run_format import add_columns, header_to_table, run_from_table
@@ -133,7 +132,7 @@ def _extend(run: Run, entry: dict[str, object]) -> None:
         raise TypeError
     if start == 0:
         # Tokens were replaced as a whole.
-        run.choices[index] = Choice(index)
+        run.choices.pop(index, None)
     add_columns(run.choice(index), entry)
 
 

@@ -28,22 +28,19 @@ class Row:
 def rows_of(token: Token) -> tuple[Row, ...]:
     """The rows of a token, in the endpoint's order: alternatives, the unlisted chosen one, the rest."""
     texts = Counter((one.text, one.raw) for one in token.alternatives)
-    chosen_at = token.listed_at
-    rows = [
-        Row(
-            token_text(one.text, one.raw),
-            probability(one.logprob),
-            place,
-            place == chosen_at,
-            _note(one, texts[one.text, one.raw] > 1),
-        )
-        for place, one in enumerate(token.alternatives)
-    ]
+    rank, chosen_at = token.rank, token.listed_at
+    # The chosen token may be listed beside the most likely ones: it is no alternative to branch to.
+    outside = "" if rank is None or rank.is_exact else f"not among the top {rank.value - 1}"
+    rows = []
+    for place, one in enumerate(token.alternatives):
+        is_chosen = place == chosen_at
+        note = (outside if is_chosen else "") or _note(one, texts[one.text, one.raw] > 1)
+        position = None if is_chosen and outside else place
+        rows.append(Row(token_text(one.text, one.raw), probability(one.logprob), position, is_chosen, note))
     if chosen_at is None and token.logprob is not None:
-        note = "not among the listed" if token.alternatives else ""
-        rows.append(
-            Row(token_text(token.text, token.raw), probability(token.logprob), is_chosen=True, note=note)
-        )
+        note = outside or ("not listed" if token.alternatives else "")
+        own = probability(token.logprob)
+        rows.append(Row(token_text(token.text, token.raw), own, is_chosen=True, note=note))
     total = fsum(row.share for row in rows if row.share is not None)
     if total > 1:
         # Rounded and merged probabilities may sum to a little more than there is.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
-from workbench.domain.choice import Alternative, Token
+from workbench.domain.choice import Alternative, Rank, Token
 from workbench.domain.display import is_control
 from workbench.domain.whatif import Sampling
 from workbench.tui.alternative_rows import rows_of
@@ -19,7 +19,15 @@ from workbench.tui.widgets.inspector import Inspector
 from workbench.tui.widgets.token_strip import TokenStrip
 
 CAME = Token(
-    1, 4, " came", log(0.3), 0.2, 2422, None, (Alternative(" came", log(0.3)), Alternative(" into", log(0.2)))
+    1,
+    4,
+    " came",
+    log(0.3),
+    0.2,
+    2422,
+    None,
+    (Alternative(" came", log(0.3)), Alternative(" into", log(0.2))),
+    Rank(1, True),
 )
 
 
@@ -85,9 +93,28 @@ def test_the_rest_is_named_and_cannot_be_branched_to() -> None:
 def test_a_chosen_token_outside_the_listed_ones_is_marked() -> None:
     rows = rows_of(token("c", 0.1, Alternative("a", log(0.5)), Alternative("b", log(0.2))))
     assert [(row.label, row.is_chosen, row.note) for row in rows][2:] == [
-        ("c", True, "not among the listed"),
+        ("c", True, "not listed"),
         ("(other)", False, ""),
     ]
+
+
+def test_a_chosen_token_listed_beside_the_most_likely_ones_is_no_alternative() -> None:
+    listed = (Alternative("a", log(0.5)), Alternative("b", log(0.2)), Alternative("c", log(0.01)))
+    rows = rows_of(token("c", 0.01, *listed)._replace(rank=Rank(3, False)))
+    assert [(row.label, row.position, row.is_chosen, row.note) for row in rows] == [
+        ("a", 0, False, ""),
+        ("b", 1, False, ""),
+        ("c", None, True, "not among the top 2"),
+        ("(other)", None, False, ""),
+    ]
+
+
+async def test_a_rank_that_is_not_known_is_shown_as_a_bound() -> None:
+    app = Alone()
+    async with app.run_test(size=(60, 40)) as pilot:
+        app.inspector.show(CAME._replace(rank=Rank(6, False)), 110)
+        await pilot.pause()
+        assert "rank > 5" in app.words
 
 
 def test_rows_of_the_same_text_are_marked_and_the_id_tells_the_chosen_one() -> None:

@@ -164,7 +164,7 @@ async def test_colours_follow_the_mode() -> None:
     async with shown(Section("r", choice=choice)) as (view, _):
         assert (cells_in(view, 20), cells_in(view, 24)) == ("sure", " not")
         view.mode = Mode.RANK
-        assert (cells_in(view, 20), cells_in(view, 21)) == ("sure", " not")
+        assert (cells_in(view, 20), cells_in(view, 24)) == ("sure", " not")
         view.mode = Mode.ENTROPY
         assert cells_in(view, 20) == "sure not"
         view.mode = Mode.OFF

@@ -164,16 +164,12 @@ class Inspector(Static, can_focus=True):
         ]
         share = probability(token.logprob)
         if share is not None and token.logprob is not None:
-            rank = f"  rank {'' if token.is_listed else '>'}{self._rank(token)}" if token.rank else ""
+            rank = "" if token.rank is None else f"  rank {token.rank}"
             lines.append(Content(f"p {percent(share).strip()}  lp {token.logprob:.3f}"))
             lines.append(Content(f"surprisal {max(-token.logprob, 0):.2f} nats{rank}"))
         if token.raw is not None and token.text and token.raw.decode("utf-8", "replace") != token.text:
             lines.append(Content.styled("! text is not the token's bytes", "$text-warning"))
         return lines
-
-    def _rank(self, token: Token) -> int:
-        rank = token.rank or 0
-        return rank if token.is_listed else max(rank - 1, len(token.alternatives))
 
     def _line(self, place: int, row: Row) -> Content:
         number = f"{row.position + 1}" if row.position is not None and row.position < 9 else " "
