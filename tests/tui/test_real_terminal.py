@@ -10,7 +10,7 @@ import signal
 import struct
 import sys
 import termios
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -31,6 +31,7 @@ class Terminal:
     def __init__(self, controller: int, process: asyncio.subprocess.Process) -> None:
         self.written = b""
         self.process = process
+        self.controller = controller
         self._controller: int | None = controller
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(controller, self._read)
@@ -69,9 +70,17 @@ async def until(condition: Callable[[], bool]) -> None:
     raise AssertionError("it never came true")
 
 
+_PYTHON = (sys.executable, "-c", "import sys; from workbench.cli import main; sys.exit(main())")
+
+
 @asynccontextmanager
-async def on_terminal(base_url: str) -> AsyncGenerator[Terminal]:
-    """The workbench in a session of its own, with the terminal to control it."""
+async def on_terminal(
+    base_url: str, *, launcher: tuple[str, ...] = (), environment: Mapping[str, str] | None = None
+) -> AsyncGenerator[Terminal]:
+    """The workbench in a session of its own, with the terminal to control it.
+
+    `launcher` is a command that runs it, and is the process then.
+    """
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
 
@@ -79,12 +88,13 @@ async def on_terminal(base_url: str) -> AsyncGenerator[Terminal]:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", "import sys; from workbench.cli import main; sys.exit(main())"),
+        *launcher,
+        *_PYTHON,
         *("--endpoint", base_url),
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
-        env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"},
+        env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})},
         start_new_session=True,
         preexec_fn=take_terminal,
     )
@@ -162,3 +172,69 @@ async def test_a_closed_terminal_keeps_what_was_typed_and_what_came() -> None:
     assert session.draft.prompt == "The lighthouse keeper opened the door and then"
     (run,) = session.runs
     assert (run.ordered[0].text, run.outcome) == (" walked", Outcome.STOPPED)
+
+
+async def test_suspending_stops_the_whole_job_that_a_launcher_started(tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    # As `uv run`: stays in the foreground, and is no part of what it starts.
+    launcher = ("sh", "-c", f'"$@" & echo $! > {child}; wait', "sh")
+    async with (
+        serving(Streaming()) as loopback,
+        on_terminal(loopback.base_url, launcher=launcher) as terminal,
+    ):
+        pid = int(child.read_text())
+        try:
+            os.kill(pid, signal.SIGTSTP)
+            await until(lambda: terminal.is_stopped)
+        finally:
+            os.killpg(terminal.process.pid, signal.SIGKILL)
+
+
+async def test_no_bytes_end_the_program_and_what_was_typed_right_before_quitting_is_kept() -> None:
+    async with serving(Streaming()) as loopback, on_terminal(loopback.base_url) as terminal:
+        for sequence in (
+            b"\x1b[97;1:3u",
+            b"\x1b[9999999999u",
+            b"\x1b[1;1:1F",
+            b"\xff\xfe",
+        ):
+            terminal.type(sequence)
+        terminal.type(b" then")
+        terminal.type(b"\x11")
+        assert await asyncio.wait_for(terminal.process.wait(), 20) == 0
+    assert (
+        kept().session.draft.prompt
+        == "The lighthouse keeper opened the door and\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER} then"
+    )
+
+
+@pytest.mark.parametrize("editor", ["no-such-editor --wait", "/tmp"])
+async def test_an_editor_that_cannot_start_leaves_screen_and_keys(editor: str) -> None:
+    async with (
+        serving(Streaming()) as loopback,
+        on_terminal(loopback.base_url, environment={"EDITOR": editor, "VISUAL": ""}) as terminal,
+    ):
+        terminal.type(b"\x1bOQ\x1b[20~")
+        await until(lambda: b"did not start" in terminal.written)
+        assert terminal.written.count(b"\x1b[?1049h") == 2
+        terminal.type(b" then")
+        await until(lambda: b"then" in terminal.written)
+        terminal.type(b"\x11")
+        assert await asyncio.wait_for(terminal.process.wait(), 20) == 0
+
+
+async def test_a_hang_up_leaves_a_terminal_that_is_still_there_as_it_was() -> None:
+    async with serving(Streaming()) as loopback, on_terminal(loopback.base_url) as terminal:
+        with os.fdopen(os.dup(terminal.controller), "rb") as same:
+            assert not termios.tcgetattr(same)[3] & termios.ECHO
+            terminal.type(b"\n")
+            await until(lambda: b"walked" in terminal.written)
+            terminal.process.send_signal(signal.SIGHUP)
+            assert await asyncio.wait_for(terminal.process.wait(), 20) == 0
+            await until(lambda: b"\x1b[?1049l" in terminal.written)
+            assert termios.tcgetattr(same)[3] & termios.ECHO
+        for mode in (b"1000", b"1003", b"1006", b"2004", b"1004", b"1049"):
+            switch = b"\x1b[?" + mode
+            assert terminal.written.rindex(switch + b"l") > terminal.written.rindex(switch + b"h"), mode
+        assert b"\x1b[<u" in terminal.written
+    assert [run.outcome for run in kept().session.runs] == [Outcome.STOPPED]

@@ -26,10 +26,9 @@ from workbench.storage.config import (
 )
 from workbench.tui.clipboard import MOST, copied, copy_through_tmux
 from workbench.tui.colours import detect_depth, theme_for, token_styles
-from workbench.tui.hangup import let_go_of_terminal, with_safe_resume
-from workbench.tui.pasting import with_exact_pastes
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.services import Services
+from workbench.tui.terminal import is_suspendable, let_go_of_terminal, safe_driver
 from workbench.tui.themes import Themes, load_themes, theme_stamp
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.output_pane import OutputPane
@@ -87,8 +86,8 @@ class WorkbenchApp(App[int]):
         self._close_messages_no_wait()
 
     def get_driver_class(self) -> type[Driver]:
-        """A driver that takes pasted escape sequences as text, and the terminal back after a stop."""
-        return with_safe_resume(with_exact_pastes(super().get_driver_class()))
+        """A driver that no input ends, that pastes exactly, and that takes the terminal back after a stop."""
+        return safe_driver(super().get_driver_class())
 
     def get_default_screen(self) -> MainScreen:
         """The main screen; one above Textual's own would lay out and style that first, for nothing."""
@@ -166,11 +165,18 @@ class WorkbenchApp(App[int]):
         except StorageError as problem:
             self.notify(str(problem), title="State", severity="warning", markup=False)
 
+    def action_suspend_process(self) -> None:
+        """Stop the program and go to the shell that started it; `fg` resumes."""
+        if is_suspendable():
+            super().action_suspend_process()
+        else:
+            self.notify("There is no shell to suspend to.", severity="warning", markup=False, timeout=4)
+
     # --- leaving -----------------------------------------------------------------------------------------
 
     def _hang_up(self) -> None:
         self.main.save_now()
-        let_go_of_terminal()
+        let_go_of_terminal(getattr(self._driver, "attrs_before", None))
         self._end()
 
     def _end(self) -> None:
@@ -187,10 +193,17 @@ class WorkbenchApp(App[int]):
         """Leave; asks only while something streams."""
         from workbench.tui.screens.question import Question
 
+        await self._keys_taken()
         if not self.main.is_streaming:
             await self.leave()
         elif not isinstance(self.screen, Question):
             self.push_screen(Question("A completion is streaming.", "stop and quit", "stay"), self._quit)
+
+    async def _keys_taken(self) -> None:
+        """Wait until what was typed before this key has reached the pane that has the focus."""
+        taken = asyncio.Event()
+        (self.screen.focused or self.screen).call_later(taken.set)
+        await taken.wait()
 
     def _quit(self, answer: bool | None) -> None:
         if answer:

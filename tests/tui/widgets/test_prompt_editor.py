@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from textual import events
 from textual._wrap import compute_wrap_offsets
-from textual._xterm_parser import XTermParser
 from textual.app import App, ComposeResult
-from textual.drivers import linux_driver
 from textual.expand_tabs import get_tab_widths
-from textual.message import Message
 
 from workbench.domain.display import is_control
-from workbench.domain.errors import BadValueError, WorkbenchError
+from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import (
     PromptKind,
     TextPrompt,
@@ -29,7 +21,6 @@ from workbench.domain.prompt import (
     prompt_to_json,
 )
 from workbench.tui.exact_document import ExactDocument, shown
-from workbench.tui.pasting import PasteParser, with_exact_pastes
 from workbench.tui.widgets.prompt_editor import PromptEditor
 from workbench.tui.wrapping import tab_widths, wrap_offsets
 
@@ -38,7 +29,7 @@ nasty = st.text(st.sampled_from(NASTY) | st.characters(exclude_categories=()), m
 
 
 class Alone(App[None]):
-    """The editor by itself, on a terminal that can be handed over."""
+    """The editor by itself."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,22 +45,9 @@ class Alone(App[None]):
     def editor(self) -> PromptEditor:
         return self.query_one(PromptEditor)
 
-    @contextmanager
-    def suspend(self) -> Iterator[None]:
-        yield
-
 
 def subtitle(editor: PromptEditor) -> str:
     return str(editor.border_subtitle)
-
-
-def parsed(*pieces: str) -> list[Message]:
-    parser = PasteParser()
-    return [message for piece in pieces for message in parser.feed(piece)]
-
-
-def pasted(text: str) -> str:
-    return f"\x1b[200~{text}\x1b[201~"
 
 
 # --- the document ----------------------------------------------------------------------------------------
@@ -169,48 +147,6 @@ async def test_a_bracket_is_matched_where_the_text_is_short_enough_to_be_read_th
         assert app.editor.find_matching_bracket("(", (0, 0)) is None
 
 
-# --- pastes from the terminal ----------------------------------------------------------------------------
-
-
-@given(nasty.filter(lambda text: "\x1b[20" not in text), st.integers(1, 9))
-def test_a_paste_is_one_text_however_the_bytes_are_cut(text: str, size: int) -> None:
-    stream = pasted(text + "\n")
-    pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
-    (event,) = parsed(*pieces)
-    assert isinstance(event, events.Paste)
-    assert event.text == text + "\n"
-
-
-def test_an_escape_sequence_in_a_paste_presses_no_key() -> None:
-    (event,) = parsed(pasted("abc\x1b[31m\x11d"))
-    assert isinstance(event, events.Paste)
-    assert event.text == "abc\x1b[31m\x11d"
-
-
-def test_an_end_mark_within_a_paste_does_not_free_what_follows() -> None:
-    (event,) = parsed(pasted("a\x1b[201~\x11b"))
-    assert isinstance(event, events.Paste)
-    assert event.text == "a\x1b[201~\x11b"
-
-
-def test_keys_before_between_and_after_pastes_stay_keys() -> None:
-    found = parsed(f"x{pasted('one')}\x1b[A{pasted('two')}y")
-    told = [one.text if isinstance(one, events.Paste) else getattr(one, "key", "?") for one in found]
-    assert told == ["x", "one", "up", "two", "y"]
-
-
-def test_line_ends_that_the_terminal_turned_into_enter_keys_are_turned_back() -> None:
-    (event,) = parsed(pasted("a\rb"))
-    assert isinstance(event, events.Paste)
-    assert event.text == "a\nb"
-
-
-def test_a_terminals_driver_reads_pastes_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linux_driver, "XTermParser", XTermParser)
-    assert with_exact_pastes(linux_driver.LinuxDriver) is linux_driver.LinuxDriver
-    assert vars(linux_driver)["XTermParser"] is PasteParser
-
-
 # --- kinds -----------------------------------------------------------------------------------------------
 
 
@@ -272,65 +208,3 @@ async def test_the_token_count_is_shown_until_the_text_changes() -> None:
         assert subtitle(app.editor) == "1,234 tok"
         await pilot.press("a")
         assert subtitle(app.editor) == ""
-
-
-# --- another editor --------------------------------------------------------------------------------------
-
-
-def script(folder: Path, body: str) -> dict[str, str]:
-    path = folder / "edit me"
-    path.write_text(f"#!/bin/sh\n{body}\n")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return {"EDITOR": f"'{path}'"}
-
-
-async def test_another_editors_text_is_read_back_exactly(tmp_path: Path) -> None:
-    app = Alone()
-    async with app.run_test():
-        app.editor.set_prompt(TextPrompt(NASTY + "end"))
-        app.editor.edit_elsewhere(script(tmp_path, r"printf '\r\014 x ' >> $1"))
-        assert app.editor.text == NASTY + "end\r\x0c x "
-        app.editor.undo()
-        assert app.editor.text == NASTY + "end"
-
-
-async def test_a_newline_that_an_editor_adds_at_the_end_is_not_kept(tmp_path: Path) -> None:
-    app = Alone()
-    async with app.run_test():
-        app.editor.set_prompt(TextPrompt("a"))
-        app.editor.edit_elsewhere(script(tmp_path, "echo b >> $1"))
-        assert app.editor.text == "ab"
-
-
-@pytest.mark.parametrize(
-    ("body", "why"),
-    [
-        ("echo lost > $1; exit 3", "ended with code 3"),
-        ("rm $1", "cannot be read"),
-        (r"printf '\377' > $1", "not UTF-8"),
-    ],
-)
-async def test_an_editor_that_fails_leaves_the_draft(tmp_path: Path, body: str, why: str) -> None:
-    app = Alone()
-    async with app.run_test():
-        app.editor.set_prompt(TextPrompt("draft"))
-        with pytest.raises(WorkbenchError, match=why):
-            app.editor.edit_elsewhere(script(tmp_path, body))
-        assert app.editor.text == "draft"
-
-
-@pytest.mark.parametrize(
-    ("environment", "why"),
-    [
-        ({}, "No editor is set"),
-        ({"EDITOR": "/no/such/editor"}, "did not start"),
-        ({"EDITOR": "'x"}, "not a command"),
-    ],
-)
-async def test_an_editor_that_is_not_there_is_told(environment: dict[str, str], why: str) -> None:
-    app = Alone()
-    async with app.run_test():
-        app.editor.set_prompt(TextPrompt("draft"))
-        with pytest.raises(WorkbenchError, match=why):
-            app.editor.edit_elsewhere(environment)
-        assert app.editor.text == "draft"

@@ -361,11 +361,13 @@ class DraftScreen(FrameScreen):
 
     def action_edit_prompt(self) -> None:
         """Edit the prompt in the person's editor."""
+        from workbench.tui.external_editor import edit_text
+
         environment = dict(self.services.environment)
         if self.services.config.editor:
             environment["VISUAL"] = self.services.config.editor
         try:
-            self.prompt.edit_elsewhere(environment)
+            self.prompt.replace_all(edit_text(self.app, self.prompt.text, environment))
         except WorkbenchError as problem:
             self.notify(str(problem), title="Editor", severity="error", markup=False)
 

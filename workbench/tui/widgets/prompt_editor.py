@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
-import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from textual import events, on
 from textual.actions import SkipAction
-from textual.app import SuspendNotSupported
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import TextArea
 
 from workbench.domain.display import one_line
-from workbench.domain.errors import BadValueError, WorkbenchError
+from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import (
     Prompt,
     PromptKind,
@@ -75,12 +68,12 @@ class PromptEditor(ExactTextArea):
     def set_prompt(self, prompt: Prompt) -> None:
         """Show another prompt, of whatever kind; undo takes it back."""
         self._use_kind(kind_of(prompt))
-        self._replace_all(prompt_to_editor(prompt))
+        self.replace_all(prompt_to_editor(prompt))
 
     def put_back(self, kind: PromptKind, text: str) -> None:
         """Show a text as it stood here before, of the kind that it was."""
         self._use_kind(kind)
-        self._replace_all(text)
+        self.replace_all(text)
 
     def set_kind(self, kind: PromptKind) -> None:
         """Read the text as another kind of prompt; the text of one prompt of texts is written anew."""
@@ -95,7 +88,7 @@ class PromptEditor(ExactTextArea):
                 text = prompt_to_editor(texts[0])
         self._use_kind(kind)
         if text != self.text:
-            self._replace_all(text)
+            self.replace_all(text)
 
     def set_token_count(self, count: int | None) -> None:
         """Show how many tokens the endpoint's tokenizer makes of the prompt; None where it cannot tell."""
@@ -108,7 +101,8 @@ class PromptEditor(ExactTextArea):
             self.post_message(self.KindChanged(kind))
         self._describe()
 
-    def _replace_all(self, text: str) -> None:
+    def replace_all(self, text: str) -> None:
+        """Put another text in place, which can be undone."""
         if text == self.text:
             return
         self.history.checkpoint()
@@ -162,49 +156,3 @@ class PromptEditor(ExactTextArea):
             parts.append(f"{self._tokens:,} tok")
         self.set_class(bool(problem), "-problem")
         self.border_subtitle = Content(" · ".join(parts))
-
-    # --- another editor ----------------------------------------------------------------------------------
-
-    def edit_elsewhere(self, environment: Mapping[str, str]) -> None:
-        """Edit the text in `$VISUAL` or `$EDITOR`; one that fails leaves the text as it was.
-
-        Raises WorkbenchError where no editor is set, it cannot be started, or it ends with an error.
-        """
-        command = environment.get("VISUAL") or environment.get("EDITOR") or ""
-        try:
-            argv = shlex.split(command)
-        except ValueError as error:
-            raise WorkbenchError(f"$EDITOR is not a command: {error}") from None
-        if not argv:
-            raise WorkbenchError("No editor is set.", hint="Set $EDITOR, for example to nano.")
-        text = self._edited(argv)
-        if text != self.text:
-            self._replace_all(text)
-
-    def _edited(self, argv: list[str]) -> str:
-        raw = self.text.encode("utf-8", "surrogatepass")
-        with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-            path = Path(folder, "prompt.txt")
-            path.write_bytes(raw)
-            try:
-                with self.app.suspend():
-                    code = subprocess.run([*argv, os.fspath(path)], check=False).returncode
-            except SuspendNotSupported:
-                raise WorkbenchError("This terminal cannot be handed to another editor.") from None
-            except OSError as error:
-                raise WorkbenchError(f"{argv[0]} did not start: {error.strerror}") from None
-            if code:
-                raise WorkbenchError(f"{argv[0]} ended with code {code}; the prompt is as it was.")
-            try:
-                edited = path.read_bytes()
-            except OSError as error:
-                raise WorkbenchError(f"What {argv[0]} wrote cannot be read: {error.strerror}") from None
-        if edited == raw:
-            return self.text
-        # Most editors end a text with a newline that was not there and that the model would see.
-        if edited.endswith(b"\n") and not raw.endswith(b"\n"):
-            edited = edited[:-1]
-        try:
-            return edited.decode("utf-8", "surrogatepass")
-        except UnicodeDecodeError as error:
-            raise WorkbenchError(f"What {argv[0]} wrote is not UTF-8: {error.reason}") from None

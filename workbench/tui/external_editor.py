@@ -1,0 +1,87 @@
+"""Editing a text in the editor of `$VISUAL` or `$EDITOR`, with the terminal handed over to it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from time import monotonic
+
+from textual.app import App, SuspendNotSupported
+
+from workbench.domain.display import one_line
+from workbench.domain.errors import WorkbenchError
+
+_AT_ONCE = 1.0
+"""Seconds in which nobody edits a text: an editor that is back by then opened a window elsewhere."""
+
+
+def edit_text(app: App[int], text: str, environment: Mapping[str, str]) -> str:
+    """Let a person edit a text in their editor; returns the text as it was saved.
+
+    Raises WorkbenchError where no editor is set, it cannot be started, ends with an error, or returns before
+    anyone could have edited: the file then stays for the window that it opened.
+    """
+    argv = _command(environment)
+    name = one_line(argv[0], 60)
+    raw = text.encode("utf-8", "surrogatepass")
+    folder = Path(tempfile.mkdtemp(prefix="workbench-"))
+    path = folder / "prompt.txt"
+    path.write_bytes(raw)
+    began = monotonic()
+    code = _run(app, [*argv, os.fspath(path)], name)
+    try:
+        edited = path.read_bytes()
+    except OSError as error:
+        raise WorkbenchError(f"What {name} wrote cannot be read: {error.strerror}") from None
+    if code == 0 and edited == raw and monotonic() - began < _AT_ONCE:
+        raise WorkbenchError(
+            f"{name} returned at once and the prompt is unchanged.",
+            f"If it opened a window, what you save there goes to {path}.",
+            "Set $EDITOR to a command that waits until the file is closed, such as code --wait.",
+        )
+    shutil.rmtree(folder, ignore_errors=True)
+    if code:
+        raise WorkbenchError(f"{name} ended with code {code}; the prompt is unchanged.")
+    if edited == raw:
+        return text
+    # Most editors end a text with a newline that was not there and that the model would see.
+    if edited.endswith(b"\n") and not raw.endswith(b"\n"):
+        edited = edited[:-1]
+    try:
+        return edited.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise WorkbenchError(f"What {name} wrote is not UTF-8: {error.reason}") from None
+
+
+def _command(environment: Mapping[str, str]) -> list[str]:
+    try:
+        argv = shlex.split(environment.get("VISUAL") or environment.get("EDITOR") or "")
+    except ValueError as error:
+        raise WorkbenchError(f"$EDITOR is not a command: {error}") from None
+    if not argv:
+        raise WorkbenchError("No editor is set.", hint="Set $EDITOR, for example to nano.")
+    return argv
+
+
+def _run(app: App[int], argv: list[str], name: str) -> int:
+    failure: OSError | None = None
+    code = 0
+    try:
+        with app.suspend():
+            # An exception that left this block would leave the terminal handed over.
+            try:
+                code = subprocess.run(argv, check=False).returncode
+            except OSError as error:
+                failure = error
+    except SuspendNotSupported:
+        raise WorkbenchError("This terminal cannot be handed to another editor.") from None
+    if failure is not None:
+        raise WorkbenchError(
+            f"{name} did not start: {failure.strerror}", hint="Check $VISUAL, $EDITOR and config.toml."
+        )
+    return code
