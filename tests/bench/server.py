@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.bench.figure import Figure, median
-from workbench.local.model import find_model
+from workbench.local.model import find_model, model_name
 from workbench.local.options import ServeOptions
 
 ROUNDS = 5
@@ -71,6 +71,7 @@ def _ask(url: str, logprobs: int | None) -> int:
     address = urlsplit(url)
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=300)
     body = {
+        "model": model_name(find_model()),
         "prompt": "Once upon a time, in a village by the sea, there lived",
         "max_tokens": TOKENS,
         "temperature": 0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,17 @@ async def test_ids_are_turned_into_text() -> None:
         assert await client.detokenize(server.endpoint(), [1]) == "He"
         assert server.requests[0].json == {"tokens": [1]}
         await client.aclose()
+
+
+@pytest.mark.parametrize(("named", "sent"), [("", "of-the-profile"), ("of-the-draft", "of-the-draft")])
+async def test_a_request_without_a_model_names_the_endpoints(named: str, sent: str) -> None:
+    client = Client({})
+    async with serving(answering(DONE)) as server:
+        endpoint = replace(server.endpoint(), model="of-the-profile")
+        async for _ in client.stream(endpoint, replace(REQUEST, model=named)):
+            pass
+        await client.aclose()
+    assert server.requests[0].json["model"] == sent
 
 
 async def test_chunks_that_arrive_together_reach_the_parser_as_one() -> None:

@@ -17,6 +17,7 @@ import pytest
 
 KEY_NAME = "TEST_LOCAL_KEY"
 KEY = "a-key-for-tests"
+MODEL = "smollm2-135m-instruct"
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:
@@ -68,10 +69,19 @@ class Server:
         return json.loads(content)
 
     def complete(self, **fields: Any) -> Any:
-        return self.call("/v1/completions", {"prompt": "The capital of France is", "max_tokens": 8, **fields})
+        return self.call(
+            "/v1/completions",
+            {"model": MODEL, "prompt": "The capital of France is", "max_tokens": 8, **fields},
+        )
 
     def stream(self, **fields: Any) -> list[dict[str, Any]]:
-        body = {"prompt": "The capital of France is", "max_tokens": 8, "stream": True, **fields}
+        body = {
+            "model": MODEL,
+            "prompt": "The capital of France is",
+            "max_tokens": 8,
+            "stream": True,
+            **fields,
+        }
         parts = self.send("/v1/completions", body)[1].decode().split("\n\n")
         assert parts[-2:] == ["data: [DONE]", ""]
         return [json.loads(part.removeprefix("data: ")) for part in parts[:-2]]

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 
-from tests.local.fakes import chunk, end
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.local.fakes import chunk, end, tokens
 from workbench.local.answer import ChoiceBuilder, Piece, logprobs_json, mean_logprob, rank, usage_json
 from workbench.local.engine import Candidate, Chunk
 from workbench.local.stops import StopMatcher
 
 
-def builder(logprobs: int | None = 2, stops: tuple[str, ...] = ()) -> ChoiceBuilder:
-    return ChoiceBuilder(logprobs, StopMatcher(stops), lambda token: f"<{token}>")
+def builder(
+    logprobs: int | None = 2, stops: tuple[str, ...] = (), includes_stop: bool = True
+) -> ChoiceBuilder:
+    return ChoiceBuilder(logprobs, StopMatcher(stops), lambda token: f"<{token}>", includes_stop)
 
 
 def test_the_taken_token_is_an_extra_row_where_it_is_not_among_the_likeliest() -> None:
@@ -61,6 +66,48 @@ def test_a_token_that_reaches_beyond_the_stop_text_is_cut() -> None:
     assert made.take(chunk("ends", 2))[0].text == "en"
     assert (made.text, made.finish_reason) == ("then", "stop")
     assert made.take(chunk("x", 3)) == []
+
+
+def test_an_unwanted_stop_text_is_held_back_until_it_is_sure_not_to_be_one() -> None:
+    made = builder(1, ("\n\nQ:",), includes_stop=False)
+    sent = [
+        [piece.text for piece in made.take(chunk(text, place))]
+        for place, text in enumerate(["a.", "\n", "b", "c\n", "\nQ", ": d"], 1)
+    ]
+    assert sent == [["a."], [], ["\n", "b"], [], [], ["c"]]
+    assert made.pieces[-1] == Piece("c", -1.0, (("c", -1.0),))
+    assert (made.text, made.finish_reason, made.made) == ("a.\nbc", "stop", 6)
+
+
+def test_what_was_held_back_is_sent_where_an_answer_ends_without_its_stop_text() -> None:
+    made = builder(None, ("ab",), includes_stop=False)
+    assert made.take(chunk("xa", 1)) == []
+    assert [piece.text for piece in made.take(end(1))] == ["xa"]
+
+
+def test_an_answer_that_is_nothing_but_its_stop_text_is_empty() -> None:
+    made = builder(1, ("ab",), includes_stop=False)
+    assert [made.take(chunk(text, place)) for place, text in enumerate("ab", 1)] == [[], []]
+    assert (made.text, made.finish_reason) == ("", "stop")
+
+
+@given(
+    st.lists(st.text("ab", min_size=1, max_size=3), min_size=1, max_size=4),
+    st.lists(st.text("ab", max_size=3), max_size=12),
+)
+def test_without_its_stop_text_an_answer_is_the_same_however_it_is_cut_into_tokens(
+    stops: list[str], texts: list[str]
+) -> None:
+    made = builder(0, tuple(stops), includes_stop=False)
+    for event in tokens(texts):
+        made.take(event)
+    whole = "".join(texts)
+    _, start = min(
+        ((at + len(stop), at) for stop in stops if (at := whole.find(stop)) >= 0),
+        default=(0, len(whole)),
+    )
+    assert made.text == whole[:start]
+    assert all(piece.top == ((piece.text, -1.0),) for piece in made.pieces)
 
 
 def test_a_progress_event_adds_nothing() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -31,7 +31,7 @@ async def serving(
 
 
 async def complete(app: ASGIApp, **fields: JsonValue) -> Answer:
-    return await post(app, "/v1/completions", json.dumps({"prompt": "x", **fields}).encode())
+    return await post(app, "/v1/completions", json.dumps({"model": "fake", "prompt": "x", **fields}).encode())
 
 
 async def post(app: ASGIApp, path: str, content: bytes, **headers: str) -> Answer:
@@ -137,6 +137,18 @@ async def test_a_stop_text_ends_a_choice_within_a_token() -> None:
     assert [one["finish_reason"] for one in parts] == [None, None, "stop"]
 
 
+async def test_a_stop_text_that_is_unwanted_is_never_sent() -> None:
+    fields: dict[str, JsonValue] = {"stop": "o, t", "include_stop_str_in_output": False, "logprobs": 0}
+    async with serving(FakeEngine([tokens(["one ", "two", ", three", " four"])])) as app:
+        whole = await complete(app, **fields)
+        streamed = await complete(app, **fields, stream=True)
+    parts = [json.loads(event)["choices"][0] for event in streamed.events[:-1]]
+    for found in (choices(whole), parts):
+        assert "".join(one["text"] for one in found) == "one tw"
+        assert [token for one in found for token in one["logprobs"]["tokens"]] == ["one ", "tw"]
+        assert found[-1]["finish_reason"] == "stop"
+
+
 async def test_the_same_seed_gives_the_engine_the_same_seeds() -> None:
     engine = FakeEngine()
     async with serving(engine) as app:
@@ -151,7 +163,9 @@ async def test_the_same_seed_gives_the_engine_the_same_seeds() -> None:
 async def test_a_client_that_hangs_up_frees_its_slot(stream: bool) -> None:
     engine = FakeEngine(endless=True)
     async with serving(engine) as app:
-        content = json.dumps({"prompt": "x", "n": 5, "max_tokens": 40, "stream": stream}).encode()
+        content = json.dumps(
+            {"model": "fake", "prompt": "x", "n": 5, "max_tokens": 40, "stream": stream}
+        ).encode()
         call = Call(app, "POST", "/v1/completions", content)
         running = asyncio.create_task(call.run())
         await until(lambda: engine.running == 2)
@@ -237,6 +251,22 @@ async def test_an_engine_that_breaks_off_is_no_answer() -> None:
     assert "broke off" in last["error"]["message"]
 
 
+class BrokenEngine(FakeEngine):
+    """Raises in place of its second event."""
+
+    def generate(self, body: Mapping[str, JsonValue], on_chunk: Callable[[Chunk], bool]) -> None:
+        on_chunk(chunk("a", 1))
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_engine_that_raises_ends_the_request(stream: bool) -> None:
+    async with asyncio.timeout(DEADLINE), serving(BrokenEngine()) as app:
+        with pytest.raises(ZeroDivisionError):
+            await complete(app, stream=stream)
+        assert (await get(app, "/health")).status == 200
+
+
 async def test_while_loading_everything_says_so() -> None:
     app = LocalServer("fake", 1, 1).app(None)
     for answer in (await get(app, "/health"), await get(app, "/v1/models"), await complete(app)):
@@ -263,7 +293,10 @@ async def test_other_paths_methods_and_types_are_refused_in_the_same_shape() -> 
         kind = await Call(app, "POST", "/v1/completions", b"{}", {"content-type": "text/plain"}).run()
         length = await post(app, "/v1/completions", b" " * (MOST_BODY + 1))
         json_with_charset = await post(
-            app, "/v1/completions", b'{"prompt":"x"}', **{"content-type": "application/json; charset=utf-8"}
+            app,
+            "/v1/completions",
+            b'{"model":"fake","prompt":"x"}',
+            **{"content-type": "application/json; charset=utf-8"},
         )
     assert [nowhere.status, method.status, kind.status, length.status] == [404, 405, 415, 413]
     assert method.headers["allow"] == "POST"

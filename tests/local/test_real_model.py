@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.local.conftest import KEY, Server
+from tests.local.conftest import KEY, MODEL, Server
 
 pytestmark = pytest.mark.slow
 
@@ -85,6 +85,17 @@ def test_each_sampling_field_acts(server: Server) -> None:
     text = server.complete(**repeating)["choices"][0]["text"]
     for penalty in ({"repetition_penalty": 2}, {"frequency_penalty": 2}, {"presence_penalty": 2}):
         assert server.complete(**repeating, **penalty)["choices"][0]["text"] != text
+
+
+def test_numbers_too_small_for_the_engine_do_what_the_smallest_it_can_hold_would(server: Server) -> None:
+    greedy = server.complete(temperature=0)["choices"][0]["text"]
+    for tiny in ({"temperature": 1e-40}, {"top_p": 1e-40}, {"temperature": 1e-7, "seed": 4}):
+        assert server.complete(**tiny)["choices"][0]["text"] == greedy
+    penalised = [
+        server.complete(temperature=0, repetition_penalty=penalty)["choices"][0]["text"]
+        for penalty in (1e-40, 1e-22)
+    ]
+    assert penalised[0] == penalised[1] != ""
 
 
 def test_a_bias_forces_and_forbids_and_logprobs_stay_raw(server: Server) -> None:
@@ -166,7 +177,7 @@ def test_eighty_requests_at_once_are_answered_or_turned_away(server: Server) -> 
     statuses: list[int] = []
 
     def ask() -> None:
-        statuses.append(server.send("/v1/completions", {"prompt": "Hi", "max_tokens": 4})[0])
+        statuses.append(server.send("/v1/completions", {"model": MODEL, "prompt": "Hi", "max_tokens": 4})[0])
 
     threads = [threading.Thread(target=ask) for _ in range(80)]
     for thread in threads:
@@ -182,9 +193,9 @@ def test_eighty_requests_at_once_are_answered_or_turned_away(server: Server) -> 
 @pytest.mark.parametrize("moment", ["prompt", "answer"])
 def test_hanging_up_frees_every_slot_within_a_second(server: Server, moment: str, stream: bool) -> None:
     """Four clients fill the slots and hang up; a fifth is served at once."""
-    slow = {"prompt": list(range(100, 3100)), "max_tokens": 900, "stream": stream}
+    slow = {"model": MODEL, "prompt": list(range(100, 3100)), "max_tokens": 900, "stream": stream}
     if moment == "answer":
-        slow = {"prompt": "Once", "max_tokens": 4000, "stream": stream, "ignore_eos": True}
+        slow = {"model": MODEL, "prompt": "Once", "max_tokens": 4000, "stream": stream, "ignore_eos": True}
     alone = seconds_for_a_token(server)
     callers = [hold(server, slow, wait_for_answer=stream and moment == "answer") for _ in range(4)]
     for caller in callers:
@@ -217,7 +228,7 @@ def hold(server: Server, body: dict[str, Any], wait_for_answer: bool) -> Generat
 
 def test_grammars_pass_through_and_broken_ones_are_refused(server: Server) -> None:
     assert server.complete(grammar='root ::= " yes" | " no"')["choices"][0]["text"] in (" yes", " no")
-    status, content = server.send("/v1/completions", {"prompt": "x", "grammar": "root ::= ("})
+    status, content = server.send("/v1/completions", {"model": MODEL, "prompt": "x", "grammar": "root ::= ("})
     assert status == 400
     assert json.loads(content)["error"]["param"] == "grammar"
 

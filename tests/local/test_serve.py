@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.local.conftest import end, serve, start
+from tests.local.conftest import MODEL, end, serve, start
 from workbench.domain.errors import EngineError, WorkbenchError
 from workbench.local.__main__ import parse_options
 from workbench.local.model import fetch_model, find_model, model_name
@@ -141,7 +141,7 @@ def test_a_broken_model_file_is_told_in_a_line(tmp_path: Path) -> None:
 def test_it_ends_cleanly_when_told_also_while_it_generates() -> None:
     server = serve(["--context", "512"])
     try:
-        body = {"prompt": "Once", "max_tokens": 500, "stream": True, "ignore_eos": True}
+        body = {"model": MODEL, "prompt": "Once", "max_tokens": 500, "stream": True, "ignore_eos": True}
         with server.opened("/v1/completions", body) as answer:
             assert answer.read(1)
             server.process.send_signal(signal.SIGTERM)

@@ -52,6 +52,7 @@ async def test_it_starts_on_the_first_run_with_a_random_key_and_ends_when_closed
     pid = server.pid
     assert pid is not None
     assert endpoint.key == EnvironmentKey(KEY_VARIABLE)
+    assert endpoint.model == await server.model_name()
     assert environment[KEY_VARIABLE] not in " ".join(psutil.Process(pid).cmdline())
     assert (await server.ensure(ENDPOINT)).base_url == endpoint.base_url
     assert server.pid == pid

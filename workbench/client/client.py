@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, aclosing, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.client.assembly import Assembly
@@ -57,7 +58,8 @@ class Client:
         Close the generator (`aclosing`) or cancel its task, and the connection closes at once. The last
         event is `Ended`. `wire` records the exchange.
         """
-        body = request.body(endpoint.aliases, endpoint.drop)
+        named = replace(request, model=request.model or endpoint.model)
+        body = named.body(endpoint.aliases, endpoint.drop)
         try:
             call = await self._call(endpoint, "POST", body, wire)
             yield Started(shown(call.url), body)

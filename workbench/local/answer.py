@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from workbench.domain.json_values import JsonValue
 from workbench.local.engine import Candidate, Chunk
@@ -21,6 +22,15 @@ class Piece:
     """The likeliest tokens, and the taken one where it is not among them."""
 
 
+class _HeldToken(NamedTuple):
+    """A token, or a group of them, that is not yet part of the answer."""
+
+    text: str
+    """What of its text may be sent."""
+    chunk: Chunk
+    is_group: bool
+
+
 @dataclass(slots=True)
 class ChoiceBuilder:
     """Turns the engine's events for one choice into pieces, until it ends."""
@@ -30,12 +40,15 @@ class ChoiceBuilder:
     stops: StopMatcher
     name_of: Callable[[int], str]
     """The name of a token that has no text of its own."""
+    includes_stop: bool = True
+    """Whether the text ends with the stop text that ended it; else tokens that may belong to one are held."""
     finish_reason: str | None = None
     """Why the choice ended; None while it has not."""
     made: int = 0
     """How many tokens were generated."""
     pieces: list[Piece] = field(default_factory=list)
     """Everything so far."""
+    _held: list[_HeldToken] = field(default_factory=list)
 
     def take(self, chunk: Chunk) -> list[Piece]:
         """The pieces that an event adds; after a stop text there are none."""
@@ -44,15 +57,32 @@ class ChoiceBuilder:
         together = chunk.made - self.made
         self.made = max(self.made, chunk.made)
         self.finish_reason = chunk.finish_reason
-        if not chunk.text and chunk.taken is None:
-            return []
-        text = chunk.text
-        if (kept := self.stops.feed(text)) is not None:
-            text = text[:kept]
-            self.finish_reason = "stop"
-        piece = self._piece(text, chunk, is_group=together > 1)
-        self.pieces.append(piece)
-        return [piece]
+        if chunk.text or chunk.taken is not None:
+            self._hold(chunk, is_group=together > 1)
+        ready = len(self._held)
+        begun = 0 if self.includes_stop or self.finish_reason is not None else self.stops.begun
+        while begun > 0:
+            ready -= 1
+            begun -= len(self._held[ready].text)
+        pieces = [self._piece(*token) for token in self._held[:ready]]
+        del self._held[:ready]
+        self.pieces += pieces
+        return pieces
+
+    def _hold(self, chunk: Chunk, is_group: bool) -> None:
+        """Take a token, without what follows a stop text, and without the stop text if it is unwanted."""
+        match = self.stops.feed(chunk.text)
+        if match is None:
+            self._held.append(_HeldToken(chunk.text, chunk, is_group))
+            return
+        self.finish_reason = "stop"
+        self._held.append(_HeldToken(chunk.text[: match.end], chunk, is_group))
+        unwanted = 0 if self.includes_stop else match.length
+        while unwanted > 0:
+            token = self._held.pop()
+            if len(token.text) > unwanted:
+                self._held.append(token._replace(text=token.text[:-unwanted]))
+            unwanted -= len(token.text)
 
     @property
     def text(self) -> str:

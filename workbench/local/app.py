@@ -25,7 +25,7 @@ from workbench.local.engine import Engine
 from workbench.local.openapi import openapi_document
 from workbench.local.refusal import Refusal, bad_request
 from workbench.local.slots import Slots
-from workbench.local.validate import Order, check_text, parse_json, parse_order
+from workbench.local.validate import Order, check_text, parse_json, parse_order, read_switch
 
 MOST_BODY = 8 * 1024 * 1024
 """The most bytes that a request's body may have."""
@@ -94,10 +94,10 @@ class LocalServer:
     async def completion(self, order: Order) -> Completion:
         """An order made ready to run. Raises Refusal where the model or the context cannot serve it."""
         engine, slots = self.ready()
-        if order.model and order.model != self._model:
+        if order.model != self._model:
             message = f"model: there is no model {order.model!r} here, only {self._model!r}"
             raise Refusal(404, message, "model", "MODEL_NOT_FOUND")
-        prompts = await asyncio.to_thread(prompt_tokens, order, engine)
+        prompts = await prompt_tokens(order, engine)
         return Completion(order, prompts, engine, slots, self._model)
 
     async def _health(self, request: Request) -> Response:
@@ -149,9 +149,9 @@ class LocalServer:
         if len(text.encode()) > MOST_TEXT:
             raise Refusal(413, f"content is longer than {MOST_TEXT} bytes", "content")
         _check_names(body, ("content", "add_special", "parse_special", "with_pieces"))
-        special = _switch(body, "add_special", False), _switch(body, "parse_special", True)
+        special = read_switch(body, "add_special", False), read_switch(body, "parse_special", True)
         with slots.admitted():
-            if not _switch(body, "with_pieces", False):
+            if not read_switch(body, "with_pieces", False):
                 return json_response({"tokens": await asyncio.to_thread(engine.tokenize, text, *special)})
             pieces = await asyncio.to_thread(engine.pieces, text, *special)
         return json_response({"tokens": [{"id": token, "piece": piece} for token, piece in pieces]})
@@ -307,15 +307,6 @@ def _check_names(body: JsonObject, known: Sequence[str]) -> None:
     for name in body:
         if name not in known:
             raise bad_request(name, f"{name}: no such field")
-
-
-def _switch(body: JsonObject, name: str, default: bool) -> bool:
-    value = body.get(name)
-    if value is None:
-        return default
-    if not isinstance(value, bool):
-        raise bad_request(name, f"{name} must be true or false")
-    return value
 
 
 def _dump(content: Mapping[str, JsonValue]) -> bytes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from workbench.domain.json_values import JsonValue
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, TokenListsPrompt, TokensPrompt
@@ -17,7 +18,9 @@ from workbench.local.refusal import Refusal, bad_request
 from workbench.local.sampling import engine_body, engine_seed
 from workbench.local.slots import Slots
 from workbench.local.stops import StopMatcher
-from workbench.local.validate import MOST_CHOICES, Order, check_fits
+from workbench.local.validate import Order, check_fits
+
+_Result = TypeVar("_Result")
 
 _MOST_BYTES_A_TOKEN = 256
 """No text with more bytes than this for each token of the context is worth tokenising."""
@@ -55,7 +58,9 @@ class Completion:
             return names[token]
 
         self.builders = [
-            ChoiceBuilder(self.order.logprobs, StopMatcher(self.order.stops), name_of)
+            ChoiceBuilder(
+                self.order.logprobs, StopMatcher(self.order.stops), name_of, self.order.includes_stop
+            )
             for _ in range(len(self.prompts) * self.order.candidates)
         ]
 
@@ -95,47 +100,43 @@ class Completion:
             yield {**self._head(), "choices": [], "usage": self._usage()}
 
     async def _steps(self) -> AsyncGenerator[Step, None]:
-        queue: asyncio.Queue[Step | Exception | None] = asyncio.Queue()
+        """Every choice's steps as they come; whatever ends a choice in place of a finish reason is raised."""
+        queue: asyncio.Queue[Step | asyncio.Task[None]] = asyncio.Queue()
         tasks = [asyncio.create_task(self._run(place, queue)) for place in range(len(self.builders))]
+        for task in tasks:
+            task.add_done_callback(queue.put_nowait)
         try:
             running = len(tasks)
             while running:
                 step = await queue.get()
-                if isinstance(step, Exception):
-                    raise step
-                if step is None:
-                    running -= 1
-                else:
+                if isinstance(step, Step):
                     yield step
+                else:
+                    step.result()
+                    running -= 1
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, place: int, queue: asyncio.Queue[Step | Exception | None]) -> None:
-        """Generate one choice, reporting into the queue; None says that it ended well."""
+    async def _run(self, place: int, queue: asyncio.Queue[Step | asyncio.Task[None]]) -> None:
+        """Generate one choice, reporting into the queue. Raises Refusal where the engine refuses."""
         builder = self.builders[place]
         loop = asyncio.get_running_loop()
-
-        def put(step: Step | Exception) -> None:
-            loop.call_soon_threadsafe(queue.put_nowait, step)
+        refusal = Refusal(503, "the engine broke off")
 
         def take(chunk: Chunk) -> bool:
+            nonlocal refusal
             if chunk.error:
-                put(self._refusal(chunk))
+                refusal = self._refusal(chunk)
                 return True
             pieces = builder.take(chunk)
-            put(Step(place, pieces, builder.finish_reason))
+            loop.call_soon_threadsafe(queue.put_nowait, Step(place, pieces, builder.finish_reason))
             return builder.finish_reason is not None
 
-        try:
-            await self.slots.generate(self._body(place), take)
-        except Refusal as refusal:
-            queue.put_nowait(refusal)
-        else:
-            if builder.finish_reason is None:
-                queue.put_nowait(Refusal(503, "the engine broke off"))
-            queue.put_nowait(None)
+        await self.slots.generate(self._body(place), take)
+        if builder.finish_reason is None:
+            raise refusal
 
     def _body(self, place: int) -> dict[str, JsonValue]:
         number, candidate = divmod(place, self.order.candidates)
@@ -168,21 +169,28 @@ class Completion:
         return usage_json(sum(map(len, self.prompts)), sum(builder.made for builder in self.builders))
 
 
-def prompt_tokens(order: Order, engine: Engine) -> list[list[int]]:
-    """The token ids of each of the request's prompts; blocks while the engine tokenises.
+async def prompt_tokens(order: Order, engine: Engine) -> list[list[int]]:
+    """The token ids of each of the request's prompts. Cancelling waits for the prompt being tokenised.
 
     An empty text is the beginning-of-text token alone, as there is nothing else to continue.
 
     Raises Refusal where an id is unknown or the context cannot hold prompt and answer.
     """
     facts = engine.facts
+    biases = order.parameters.get("logit_bias")
+    if isinstance(biases, Mapping):
+        for key in biases:
+            if len(key) > 10 or int(key) >= facts.vocabulary:
+                raise bad_request("logit_bias", f"logit_bias: the model has no token {key[:20]}")
     most_bytes = facts.context * _MOST_BYTES_A_TOKEN
     prompts: list[list[int]] = []
     for one in _each(order.prompt):
         if isinstance(one, str):
             if len(one.encode()) > most_bytes:
                 raise bad_request("prompt", f"prompt is longer than the context of {facts.context} tokens")
-            ids = engine.tokenize(one) or engine.tokenize(facts.bos_token or facts.eos_token)
+            ids = await in_thread(engine.tokenize, one)
+            if not ids:
+                ids = await in_thread(engine.tokenize, facts.bos_token or facts.eos_token)
         else:
             ids = list(one)
             unknown = next((token for token in ids if token >= facts.vocabulary), None)
@@ -190,14 +198,17 @@ def prompt_tokens(order: Order, engine: Engine) -> list[list[int]]:
                 raise bad_request("prompt", f"prompt: the model has no token {unknown}")
         check_fits(len(ids), order.max_tokens, facts.context)
         prompts.append(ids)
-    if len(prompts) * order.candidates > MOST_CHOICES:
-        raise bad_request("n", f"n, best_of and prompt ask for more than {MOST_CHOICES} choices")
-    biases = order.parameters.get("logit_bias")
-    if isinstance(biases, Mapping):
-        for key in biases:
-            if len(key) > 10 or int(key) >= facts.vocabulary:
-                raise bad_request("logit_bias", f"logit_bias: the model has no token {key[:20]}")
     return prompts
+
+
+async def in_thread(call: Callable[..., _Result], *arguments: object) -> _Result:
+    """Run something that blocks in a thread. Cancelling takes effect once it has ended."""
+    work = asyncio.get_running_loop().run_in_executor(None, call, *arguments)
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait({work})
+        raise
 
 
 def _each(prompt: Prompt) -> Sequence[str | Sequence[int]]:

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.parameters import PARAMETERS, Field, Kind
-from workbench.local.validate import PASSED_THROUGH, PassedField
+from workbench.local.validate import PASSED_THROUGH, UNSUPPORTED, PassedField
 
 _TEXT: JsonObject = {"type": "string"}
 _COUNT: JsonObject = {"type": "integer", "minimum": 0}
@@ -60,13 +60,16 @@ def openapi_document(model: str, context: int, vocabulary: int) -> JsonObject:
 
 def _completion_request(model: str, context: int, ids: JsonObject) -> JsonObject:
     fields: dict[str, JsonValue] = {
-        "model": {"enum": [model, None]},
+        "model": {"const": model},
         "prompt": {"anyOf": [_TEXT, _array(_TEXT, 1), ids, _array(ids, 1)]},
         "stream_options": {
             "type": ["object", "null"],
-            "properties": {"include_usage": _SWITCH},
+            "properties": {"include_usage": _SWITCH, "include_obfuscation": _SWITCH},
             "additionalProperties": False,
         },
+        "include_stop_str_in_output": {**_SWITCH, "description": "Unset: true."},
+        "user": {"type": ["string", "null"], "description": "Ignored."},
+        **{name: {"enum": [neutral, None]} for name, neutral in UNSUPPORTED.items()},
     }
     for field in PARAMETERS:
         if field.name != "include_usage":
@@ -76,7 +79,7 @@ def _completion_request(model: str, context: int, ids: JsonObject) -> JsonObject
     plain: JsonObject = {"stream": {"enum": [False, None]}, "stream_options": {"type": "null"}}
     streamed: JsonObject = {"stream": {"const": True}, "best_of": {"enum": [1, None]}}
     return {
-        **_object(fields, ["prompt"]),
+        **_object(fields, ["model", "prompt"]),
         "anyOf": [{"properties": plain}, {"properties": streamed, "required": ["stream"]}],
     }
 

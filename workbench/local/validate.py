@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -11,13 +13,21 @@ from typing import NoReturn
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.parameters import FIELDS, PARAMETERS, Kind, ParameterValue
-from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, prompt_from_json
+from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, count_prompts, prompt_from_json
 from workbench.domain.request import Parameters
 from workbench.domain.values import check_value, value_from_json
 from workbench.local.refusal import Refusal, bad_request
 
 MOST_CHOICES = 1024
 """How many choices one request may ask for: prompts × the greater of n and best_of."""
+MOST_IDS = 2**20
+"""How many token ids one request may hold."""
+_LEAST = 2.0**-126
+"""The smallest number above 0 that single precision holds in full."""
+_LEAST_TEMPERATURE = 1e-6
+"""A temperature below this takes the likeliest token."""
+_LEAST_PENALTY = 1e-22
+"""Dividing by less than this, the engine's logits would no longer be finite."""
 _EXACT = 2**53
 """Up to here every integer is a float of its own."""
 _MOST_GRAMMAR = 65_536
@@ -30,12 +40,13 @@ class Order:
     """A checked request for completions."""
 
     model: str
-    """Empty for the only one."""
     prompt: Prompt
     parameters: Parameters
     """The set fields; `extra` holds what passes through to the engine."""
     stream: bool
     include_usage: bool
+    includes_stop: bool
+    """Whether a text ends with the stop text that ended it."""
 
     @property
     def n(self) -> int:
@@ -99,10 +110,16 @@ def parse_order(body: JsonObject) -> Order:
         if name not in _BODY_FIELDS and name not in PASSED_THROUGH and name not in _OTHER_FIELDS:
             raise bad_request(name, f"{name}: no such field")
     model = given.get("model", "")
-    if not isinstance(model, str):
-        raise bad_request("model", "model must be a text")
+    if not isinstance(model, str) or not model:
+        raise bad_request("model", "model is required: the name of the model, as GET /v1/models lists it")
     if "prompt" not in given:
         raise bad_request("prompt", "prompt is missing")
+    for name, neutral in UNSUPPORTED.items():
+        value = given.get(name, neutral)
+        if type(value) is not type(neutral) or value != neutral:
+            raise bad_request(name, f"{name} is not supported: leave it out")
+    if not isinstance(given.get("user", ""), str):
+        raise bad_request("user", "user must be a text")
     values = {name: _value(name, given[name]) for name in given if name in _BODY_FIELDS}
     stream = values.pop("stream", False) is True
     extra = {name: _passed(name, given[name]) for name in given if name in PASSED_THROUGH}
@@ -112,12 +129,16 @@ def parse_order(body: JsonObject) -> Order:
         Parameters({name: value for name, value in values.items() if value not in ((), {})}, extra),
         stream,
         _include_usage(given.get("stream_options"), stream),
+        read_switch(given, "include_stop_str_in_output", default=True),
     )
     _check_together(order)
     return order
 
 
 def _check_together(order: Order) -> None:
+    if count_prompts(order.prompt) * order.candidates > MOST_CHOICES:
+        name = "n" if order.n == order.candidates else "best_of"
+        raise bad_request(name, f"prompt and {name} ask for more than {MOST_CHOICES} choices")
     best_of = int(order.parameters.number("best_of", order.n))
     if best_of < order.n:
         raise bad_request("best_of", f"best_of must be at least n ({order.n}), not {best_of}")
@@ -141,10 +162,26 @@ def _value(name: str, value: JsonValue) -> ParameterValue:
             check_text(name, text)
     elif isinstance(taken, Mapping) and any(isinstance(bias, float) for bias in taken.values()):
         raise bad_request(name, f"{name}: each bias must be a whole number")
-    return taken
+    return _nearest(name, taken) if isinstance(taken, float) else taken
+
+
+def _nearest(name: str, number: float) -> float:
+    """The number closest to a checked one that the engine's arithmetic in single precision can bear."""
+    if name == "temperature" and number < _LEAST_TEMPERATURE:
+        return 0
+    if name == "repetition_penalty":
+        return max(number, _LEAST_PENALTY)
+    return math.copysign(max(abs(number), _LEAST), number) if number else number
 
 
 def _prompt(value: JsonValue) -> Prompt:
+    # Counted before anything else is done with them: a body has room for millions.
+    if isinstance(value, list) and value:
+        are_many = isinstance(value[0], (str, list))
+        if are_many and len(value) > MOST_CHOICES:
+            raise bad_request("prompt", f"prompt holds {len(value)} prompts, more than {MOST_CHOICES}")
+        if sum(len(one) for one in (value if are_many else [value]) if isinstance(one, list)) > MOST_IDS:
+            raise bad_request("prompt", f"prompt holds more than {MOST_IDS} token ids")
     try:
         prompt = prompt_from_json(value)
     except BadValueError as error:
@@ -165,13 +202,22 @@ def _include_usage(options: JsonValue, stream: bool) -> bool:
         raise bad_request("stream_options", "stream_options must be an object")
     if not stream:
         raise bad_request("stream_options", "stream_options needs stream to be true")
-    for name in options:
-        if name != "include_usage":
+    for name, value in options.items():
+        if name not in _STREAM_OPTIONS:
             raise bad_request("stream_options", f"stream_options.{name}: no such field")
-    include = options.get("include_usage")
-    if include is not None and not isinstance(include, bool):
-        raise bad_request("stream_options", "stream_options.include_usage must be true or false")
-    return include is True
+        if value is not None and not isinstance(value, bool):
+            raise bad_request("stream_options", f"stream_options.{name} must be true or false")
+    return options.get("include_usage") is True
+
+
+def read_switch(body: JsonObject, name: str, default: bool) -> bool:
+    """A field that is true or false; null is unset. Raises Refusal, naming the field."""
+    value = body.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise bad_request(name, f"{name} must be true or false")
+    return value
 
 
 def check_text(name: str, text: str) -> None:
@@ -185,6 +231,8 @@ def check_text(name: str, text: str) -> None:
 def _read_float(text: str) -> int | float:
     """A number with a point or an exponent: `16.0` is the integer 16, as JSON Schema has it."""
     value = float(text)
+    if not value and re.match(r"-?[0.]*[1-9]", text):
+        return math.copysign(_LEAST, value)
     return int(value) if value.is_integer() and abs(value) <= _EXACT else value
 
 
@@ -224,7 +272,13 @@ PASSED_THROUGH: Mapping[str, PassedField] = MappingProxyType(
 )
 """The engine's own fields that are passed through to it."""
 
-_OTHER_FIELDS = frozenset({"model", "prompt", "stream_options"})
+UNSUPPORTED: Mapping[str, JsonValue] = MappingProxyType({"echo": False, "suffix": ""})
+"""Fields of OpenAI's that ask for what the server cannot do, with the values that ask for nothing."""
+
+_OTHER_FIELDS = frozenset(
+    {"model", "prompt", "stream_options", "include_stop_str_in_output", "user", *UNSUPPORTED}
+)
+_STREAM_OPTIONS = ("include_usage", "include_obfuscation")
 
 
 def _passed(name: str, value: JsonValue) -> JsonValue:
@@ -240,7 +294,7 @@ def _passed(name: str, value: JsonValue) -> JsonValue:
             number, bool
         ):
             if field.low <= number <= field.high:
-                return value
+                return _nearest(name, value) if isinstance(value, float) else value
             raise bad_request(name, f"{name} must be from {field.low:g} to {field.high:g}")
     raise bad_request(name, f"{name} must be of the type {field.kind}")
 

@@ -37,6 +37,7 @@ class LocalServer:
         self._model = model
         self._process: asyncio.subprocess.Process | None = None
         self._url = ""
+        self._loaded = ""
         self._words: deque[str] = deque(maxlen=40)
         self._reader: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
@@ -52,7 +53,7 @@ class LocalServer:
         return self._process.pid if self._process is not None and self.is_running else None
 
     async def ensure(self, endpoint: Endpoint) -> Endpoint:
-        """The endpoint with the address and key of the running child, which is started if need be.
+        """The endpoint with the address, key and model of the running child, which is started if need be.
 
         Raises EngineError where the engine or its model is missing or does not start.
         """
@@ -60,7 +61,12 @@ class LocalServer:
             if not self.is_running:
                 await self.aclose()
                 await self._start()
-        return replace(endpoint, base_url=self._url, key=EnvironmentKey(KEY_VARIABLE))
+        return replace(
+            endpoint,
+            base_url=self._url,
+            key=EnvironmentKey(KEY_VARIABLE),
+            model=endpoint.model or self._loaded,
+        )
 
     async def model_name(self) -> str:
         """The name of the model that the child would load; nothing is started for it but a short program.
@@ -151,7 +157,7 @@ class LocalServer:
             ) from None
         try:
             ready = json.loads(line)
-            self._url = str(ready["url"])
+            self._url, self._loaded = str(ready["url"]), str(ready["model"])
         except (ValueError, KeyError, TypeError):
             await process.wait()
             await self._reader
