@@ -168,7 +168,7 @@ def test_a_preset_is_handed_on_as_a_file(folders: Folders, tmp_path: Path) -> No
     ("text", "line", "words"),
     [
         ('note = "x"\n[parameters]\ntemperature = "hot"\n', 3, "finite number"),
-        ("[parameters]\ntemprature = 1\n", 2, "no such parameter"),
+        ("[parameters]\ntemprature = 1\n", 2, "not a known key"),
         ("[parameters]\nn = 1.5\n", 2, "whole number"),
         ('name = "x\n', 1, "TOML"),
         ('\nnaem = "x"\n', 2, "known key"),

@@ -7,6 +7,7 @@ import os
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import msgspec
 from textual.pilot import Pilot
 
 from tests.client.loopback import DONE, Received, answering, event
@@ -63,7 +64,7 @@ async def test_a_profile_that_answers_one_choice_leads_to_an_offer() -> None:
 
 async def test_no_sends_it_as_it_is_and_escape_sends_nothing() -> None:
     async with workbench(one_choice) as (app, pilot, loopback):
-        app.services.config = replace(app.services.config, confirm_above=10)
+        app.services.config = msgspec.structs.replace(app.services.config, confirm_above=10)
         app.main.use_endpoint(replace(app.main.endpoint, single_choice=True))
         draft(app, n=2, max_tokens=100)
         question = await asked(app, pilot)

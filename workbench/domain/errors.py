@@ -5,8 +5,7 @@
     ├── EndpointError      an endpoint refused, failed or could not be reached
     ├── EngineError        the embedded engine or its model is missing or died
     ├── StorageError       a file cannot be read or written (names file and line)
-    ├── TemplateError      a chat template is broken or ran out of its limits
-    └── ThemeError         a theme file is not usable (names file and line)
+    └── TemplateError      a chat template is broken or ran out of its limits
 
 Nothing below the root leaks to a screen or to standard error.
 """
@@ -73,11 +72,3 @@ class StorageError(WorkbenchError):
 @dataclass(eq=False)
 class TemplateError(WorkbenchError):
     """A chat template is broken, hostile, or ran out of its limits."""
-
-
-@dataclass(eq=False)
-class ThemeError(WorkbenchError):
-    """A theme file is not usable."""
-
-    path: str = ""
-    line: int | None = None

@@ -6,27 +6,61 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Annotated, Any
 
+import msgspec
 import tomli_w
+from msgspec import Meta, Struct
 
 from workbench.domain.errors import BadValueError, StorageError
-from workbench.domain.json_values import JsonObject, JsonValue, holds_null
+from workbench.domain.json_values import JsonValue, holds_null
+from workbench.domain.parameters import PARAMETERS, Kind
 from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters
 from workbench.storage.atomic import write_atomically
 from workbench.storage.folders import Folders
-from workbench.storage.tables import Table, read_table
+from workbench.storage.toml_files import Fault, read_toml, typed, unknown_key
 
 _SHIPPED = Path(__file__).parent / "shipped" / "presets"
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
 _LONGEST_NAME = 80
+_KINDS: dict[Kind, dict[str, Any]] = {
+    Kind.INTEGER: {"type": "integer"},
+    Kind.NUMBER: {"type": "number"},
+    Kind.SWITCH: {"type": "boolean"},
+    Kind.TEXTS: {"type": "array", "items": {"type": "string"}},
+    Kind.BIASES: {"type": "object", "additionalProperties": {"type": "number"}},
+}
+_PARAMETERS = {one.name: {**_KINDS[one.kind], "description": one.help} for one in PARAMETERS}
 
 
-@dataclass(frozen=True, slots=True)
-class PresetList:
+class PresetFile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A preset as its file holds it."""
+
+    name: Annotated[str, Meta(description="What lists call it; empty: the file's name.")] = ""
+    note: Annotated[str, Meta(description="What it is good for.")] = ""
+    endpoint: Annotated[str, Meta(description="Endpoint it is meant for; empty: the one in use.")] = ""
+    model: Annotated[str, Meta(description="Model it is meant for; empty: the one in use.")] = ""
+    extra: Annotated[
+        dict[str, Any] | str,
+        Meta(
+            title="a table, or a JSON object as text",
+            description="Further fields of the request, under the endpoint's own names.",
+        ),
+    ] = {}
+    parameters: Annotated[
+        dict[str, Any],
+        Meta(
+            description="Parameters of the request; those left out are not sent.",
+            extra_json_schema={"properties": _PARAMETERS, "additionalProperties": False},
+        ),
+    ] = {}
+
+
+class PresetList(Struct, frozen=True):
     """All presets by name: the program's own first, in their order, then the person's by name."""
 
     presets: Mapping[str, Preset]
@@ -72,67 +106,50 @@ def read_preset(path: Path) -> Preset:
 
     Raises StorageError, with the line, for the first thing that is wrong.
     """
-    table = read_table(path)
-    preset = Preset(
-        name=table.text("name", path.stem).strip() or path.stem,
-        parameters=_parameters(table),
-        endpoint=table.text("endpoint"),
-        model=table.text("model"),
-        note=table.text("note"),
-    )
-    table.close()
-    if table.problems:
-        raise table.problems[0]
-    return preset
-
-
-def _parameters(table: Table) -> Parameters:
-    inner = table.table("parameters")
-    extra = _extra(table)
-    if inner is None:
-        return Parameters(extra=extra)
-    values: dict[str, JsonValue] = {}
-    for name in inner.names:
-        value = inner.json(name)
+    file = read_toml(path)
+    found, faults = typed(file.table, PresetFile)
+    if found is None or faults:
+        raise file.error(faults[0])
+    extra = found.extra
+    if isinstance(extra, str):
+        try:
+            extra = json.loads(extra)
+        except (ValueError, RecursionError):
+            extra = ""
+        if not isinstance(extra, dict):
+            raise file.error(Fault(("extra",), "must be a table, or a JSON object as text"))
+    # Dates, which JSON does not have, become texts.
+    values: dict[str, JsonValue] = msgspec.to_builtins(found.parameters)
+    for name, value in values.items():
+        if name not in _PARAMETERS:
+            raise file.error(unknown_key(("parameters", name), _PARAMETERS))
         try:
             Parameters.from_json({name: value})
         except BadValueError as problem:
-            inner.complain(name, problem.title.removeprefix(f"{name}: "), problem.hint)
-        else:
-            values[name] = value
-    return Parameters.from_json(values, extra)
-
-
-def _extra(table: Table) -> JsonObject:
-    """Further JSON: a table, or JSON text where it holds null, which TOML cannot."""
-    value = table.json("extra")
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            value = ""
-    if isinstance(value, Mapping):
-        return value
-    if value is not None:
-        table.complain("extra", "must be a table, or a JSON object as text")
-    return {}
+            why = problem.title.removeprefix(f"{name}: ")
+            raise file.error(Fault(("parameters", name), why, problem.hint)) from None
+    return Preset(
+        name=found.name.strip() or path.stem,
+        parameters=Parameters.from_json(values, msgspec.to_builtins(extra)),
+        endpoint=found.endpoint,
+        model=found.model,
+        note=found.note,
+    )
 
 
 def write_preset(preset: Preset) -> bytes:
     """A preset's file. Raises StorageError where it holds what no file can (half of a character)."""
-    table: dict[str, object] = {"name": preset.name}
-    for name, text in (("note", preset.note), ("endpoint", preset.endpoint), ("model", preset.model)):
-        if text:
-            table[name] = text
     extra = dict(preset.parameters.extra)
-    if extra and holds_null(extra):
-        table["extra"] = json.dumps(extra, ensure_ascii=False)
-    if parameters := preset.parameters.to_json():
-        table["parameters"] = parameters
-    if extra and "extra" not in table:
-        table["extra"] = extra
+    file = PresetFile(
+        name=preset.name,
+        note=preset.note,
+        endpoint=preset.endpoint,
+        model=preset.model,
+        extra=json.dumps(extra, ensure_ascii=False) if holds_null(extra) else extra,
+        parameters=preset.parameters.to_json(),
+    )
     try:
-        return tomli_w.dumps(table).encode()
+        return tomli_w.dumps(msgspec.to_builtins(file)).encode()
     except UnicodeEncodeError:
         raise StorageError(
             f"The preset {preset.name!r} cannot be written", "It holds half of a surrogate pair."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import msgspec
 import tomli_w
 
 from workbench.domain.errors import BadValueError, StorageError
@@ -12,7 +13,7 @@ from workbench.domain.probe import Probe
 from workbench.storage.atomic import write_atomically
 from workbench.storage.endpoint_files import is_endpoint_name
 from workbench.storage.folders import Folders
-from workbench.storage.tables import read_table
+from workbench.storage.toml_files import read_toml
 
 
 def probe_file(folders: Folders, endpoint: str) -> Path:
@@ -32,7 +33,6 @@ def load_probe(folders: Folders, endpoint: str) -> Probe | None:
     """The last probe of an endpoint; None where there is none, or its file is damaged."""
     path = probe_file(folders, endpoint)
     try:
-        table = read_table(path)
-        return Probe.from_json({name: table.json(name) for name in table.names})
+        return Probe.from_json(msgspec.to_builtins(read_toml(path).table))
     except (StorageError, BadValueError):
         return None

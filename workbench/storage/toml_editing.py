@@ -1,17 +1,17 @@
-"""Changing single values of a TOML file that a person wrote: comments, order and everything else stay."""
+"""Find and change single values of a TOML file that a person wrote: comments, order and the rest stay."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import tomli_w
+from msgspec import Struct
 
-_HEADER = re.compile(r"\s*\[(?P<name>[^\[\]#]+)\]\s*(?:#.*)?$")
-_KEY = re.compile(r"""\s*(?P<name>(?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
-_PART = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
+_PART = r"""(?:[\w-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
+_KEY = re.compile(rf"\s*{_PART}(?:\s*\.\s*{_PART})*\s*=")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -19,9 +19,8 @@ class NotEditable(ValueError):
     """The file spells a value in a way that cannot be changed without touching the rest."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """`key = value`, which may go over several lines."""
+class Statement(Struct, frozen=True):
+    """A table's header, or `key = value`, which may go over several lines."""
 
     path: tuple[str, ...]
     """The names of its tables and its own."""
@@ -29,6 +28,46 @@ class _Statement:
     last: int
     """Its lines, counted from 0."""
     value: object
+    """None for a header."""
+
+
+def statements(lines: Sequence[str]) -> Iterator[Statement]:
+    """The headers and values of a valid TOML text, in its order."""
+    table: tuple[str, ...] = ()
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        if line.lstrip().startswith("["):
+            table = _names(tomllib.loads(line))
+            yield Statement(table, number, number, None)
+        elif key := _KEY.match(line):
+            last, value = _value_at(lines, number)
+            names = _names(tomllib.loads(f"{key[0]}0"))
+            for name in names:
+                value = value[name]
+            yield Statement((*table, *names), number, last, value)
+            number = last
+        number += 1
+
+
+def _names(value: object) -> tuple[str, ...]:
+    """The keys that lead through nested tables of one key each."""
+    while isinstance(value, list):
+        value = value[0]
+    if not isinstance(value, Mapping) or not value:
+        return ()
+    ((name, inner),) = value.items()
+    return (name, *_names(inner))
+
+
+def _value_at(lines: Sequence[str], first: int) -> tuple[int, Any]:
+    """The last line of a statement, and the table that it makes."""
+    for last in range(first, len(lines)):
+        try:
+            return last, tomllib.loads("\n".join(lines[first : last + 1]))
+        except tomllib.TOMLDecodeError:
+            continue
+    raise NotEditable(lines[first])
 
 
 def with_value(text: str, path: Sequence[str], value: object) -> str:
@@ -37,93 +76,54 @@ def with_value(text: str, path: Sequence[str], value: object) -> str:
     Values are texts, numbers, switches and lists of them. Raises NotEditable where the result would not be
     the same file but for that value.
     """
-    wanted = _changed(tomllib.loads(text), path, value)
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
-    edited = "\n".join(_edited(lines, tuple(path), value))
     try:
+        wanted = changed(tomllib.loads(text), path, value)
+        edited = "\n".join(_edited(lines, tuple(path), value))
         if tomllib.loads(edited) == wanted:
             return edited
-    except tomllib.TOMLDecodeError:
+    except (TypeError, tomllib.TOMLDecodeError):
         pass
     raise NotEditable(".".join(path))
 
 
-def _changed(table: Mapping[str, object], path: Sequence[str], value: object) -> dict[str, object]:
+def changed(table: Mapping[str, Any], path: Sequence[str], value: object) -> dict[str, Any]:
+    """A table with one value set, or left out where it is None, as a table that is left empty is.
+
+    Raises TypeError where the path leads through a value that is not a table.
+    """
     copy = dict(table)
     name, *rest = path
     if rest:
         inner = copy.get(name, {})
         if not isinstance(inner, Mapping):
-            raise NotEditable(".".join(path))
-        copy[name] = _changed(inner, rest, value)
-        if not copy[name]:
-            del copy[name]
-    elif value is None:
-        copy.pop(name, None)
-    else:
-        copy[name] = value
-    return copy
+            raise TypeError(f"{name} is not a table")
+        value = changed(inner, rest, value) or None
+    copy[name] = value
+    return copy if value is not None else {key: one for key, one in copy.items() if key != name}
 
 
 def _edited(lines: list[str], path: tuple[str, ...], value: object) -> list[str]:
-    statements = list(_statements(lines))
-    for one in statements:
-        if one.path == path:
+    found = list(statements(lines))
+    for one in found:
+        if one.value is not None and one.path == path:
             return _replaced(lines, one, value)
         if one.path == path[:-1] and isinstance(one.value, Mapping):
-            return _replaced(lines, one, _changed(one.value, path[-1:], value) or None)
-    return lines if value is None else _added(lines, statements, path, value)
+            return _replaced(lines, one, changed(one.value, path[-1:], value) or None)
+    return lines if value is None else _added(lines, found, path, value)
 
 
-def _statements(lines: list[str]) -> Iterator[_Statement]:
-    table: tuple[str, ...] = ()
-    number = 0
-    while number < len(lines):
-        line = lines[number]
-        if header := _HEADER.match(line):
-            table = _parts(header["name"])
-        elif key := _KEY.match(line):
-            last, value = _value_at(lines, number)
-            yield _Statement((*table, *_parts(key["name"])), number, last, value)
-            number = last
-        number += 1
-
-
-def _value_at(lines: list[str], first: int) -> tuple[int, object]:
-    """The last line of a statement, and its value."""
-    for last in range(first, len(lines)):
-        try:
-            value: object = tomllib.loads("\n".join(lines[first : last + 1]))
-        except tomllib.TOMLDecodeError:
-            continue
-        for _ in _parts(_name(lines[first])):
-            assert isinstance(value, Mapping)
-            value = next(iter(value.values()))
-        return last, value
-    raise NotEditable(_name(lines[first]))
-
-
-def _name(line: str) -> str:
-    key = _KEY.match(line)
-    return key["name"] if key else ""
-
-
-def _parts(name: str) -> tuple[str, ...]:
-    return tuple(part.strip("\"'") for part in _PART.findall(name))
-
-
-def _replaced(lines: list[str], one: _Statement, value: object) -> list[str]:
+def _replaced(lines: list[str], one: Statement, value: object) -> list[str]:
     before, after = lines[: one.first], lines[one.last + 1 :]
     if value is None:
         return _without_empty_table([*before, *after], one.path[:-1])
     start = lines[one.first].partition("=")[0].rstrip()
-    return [*before, f"{start} = {_spelled(value)}{_comment(lines[one.first : one.last + 1])}", *after]
+    return [*before, f"{start} = {_toml(value)}{_comment(lines[one.first : one.last + 1])}", *after]
 
 
 def _comment(lines: list[str]) -> str:
     """The comment behind a value, with the blanks before it."""
-    last, whole = lines[-1], "\n".join(lines)
-    value = tomllib.loads(whole)
+    last, value = lines[-1], tomllib.loads("\n".join(lines))
     for found in re.finditer(r"\s*#", last):
         try:
             if tomllib.loads("\n".join([*lines[:-1], last[: found.start()]])) == value:
@@ -135,46 +135,38 @@ def _comment(lines: list[str]) -> str:
 
 def _without_empty_table(lines: list[str], table: tuple[str, ...]) -> list[str]:
     """The lines without the header of a table that holds nothing any more."""
-    header = _header_of(lines, table)
-    if header is None or any(one.path[: len(table)] == table for one in _statements(lines)):
+    inside = [one for one in statements(lines) if table and one.path[: len(table)] == table]
+    if len(inside) != 1 or inside[0].value is not None:
         return lines
-    return [*lines[:header], *lines[header + 1 :]]
+    return [*lines[: inside[0].first], *lines[inside[0].last + 1 :]]
 
 
-def _header_of(lines: list[str], table: tuple[str, ...]) -> int | None:
-    if not table:
-        return None
-    found = ((number, _HEADER.match(line)) for number, line in enumerate(lines))
-    return next((number for number, match in found if match and _parts(match["name"]) == table), None)
-
-
-def _added(lines: list[str], statements: list[_Statement], path: tuple[str, ...], value: object) -> list[str]:
-    line = f"{_key(path[-1])} = {_spelled(value)}"
-    table = path[:-1]
-    beside = [one.last for one in statements if one.path[:-1] == table]
-    header = _header_of(lines, table)
-    if beside and (header is not None or not table):
-        at = max(beside) + 1
-    elif table and header is None:
+def _added(lines: list[str], found: list[Statement], path: tuple[str, ...], value: object) -> list[str]:
+    line, table = f"{_key(path[-1])} = {_toml(value)}", path[:-1]
+    header = next((one.first for one in found if one.value is None and one.path == table), None)
+    beside = [one.last for one in found if one.value is not None and one.path[:-1] == table]
+    if table and header is None:
         while lines and not lines[-1].strip():
             lines = lines[:-1]
         return [*lines, *([""] if lines else []), f"[{'.'.join(map(_key, table))}]", line, ""]
+    if beside:
+        at = max(beside) + 1
     elif header is not None:
         at = header + 1
     else:
-        tables = (number for number, one in enumerate(lines) if _HEADER.match(one))
-        at = next(tables, len([one for one in lines if one.strip()]))
+        headers = (one.first for one in found if one.value is None)
+        at = next(headers, len([one for one in lines if one.strip()]))
     return [*lines[:at], line, *(lines[at:] or [""])]
 
 
 def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _spelled(name)
+    return name if _BARE.fullmatch(name) else _toml(name)
 
 
-def _spelled(value: object) -> str:
+def _toml(value: object) -> str:
     match value:
         case Mapping():
-            return "{ " + ", ".join(f"{_key(key)} = {_spelled(one)}" for key, one in value.items()) + " }"
+            return "{ " + ", ".join(f"{_key(key)} = {_toml(one)}" for key, one in value.items()) + " }"
         case list():
-            return "[" + ", ".join(map(_spelled, value)) + "]"
+            return "[" + ", ".join(map(_toml, value)) + "]"
     return tomli_w.dumps({"a": value}).removeprefix("a = ").rstrip("\n")

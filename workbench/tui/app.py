@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
+from msgspec.structs import replace
 from textual import events, on
 from textual.app import App
 from textual.binding import BindingType

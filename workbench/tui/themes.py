@@ -6,15 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Annotated, Any, TypeAlias
 
+import msgspec
+from msgspec import Meta, Struct
 from rich.errors import StyleSyntaxError
 from rich.style import Style
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 from workbench.domain.display import one_line
-from workbench.domain.errors import StorageError, ThemeError
-from workbench.storage.tables import Table, read_table
+from workbench.domain.errors import StorageError
+from workbench.storage.toml_files import Fault, read_toml, typed
 from workbench.tui.contrast import READABLE, contrast
 
 LEVELS = 5
@@ -23,14 +26,58 @@ _PACKAGED = Path(__file__).parent.parent / "themes"
 _CHECKOUT = Path(__file__).parent.parent.parent / "themes"
 _ANSI_VARIABLES = {"ansi-background": "ansi_default", "ansi-foreground": "ansi_default"}
 """What Textual's own stylesheets ask of such a theme, and fail without."""
-_OPTIONAL_COLOURS = ("secondary", "warning", "error", "success", "accent", "surface", "panel", "boost")
-_MAY_BE_CLEAR = frozenset({"boost"})
+_LEVELS = ("tokens", "levels")
 _FRAME_SHARE = 0.35
 """How much of the foreground is in a frame without the focus."""
 _MUTED_SHARES = (0.3, 0.25, 0.2, 0.15, 0.1)
 """How far muted text is mixed towards the background, the most that can be read."""
 _MUTED_CONTRAST = READABLE + 1
 """With the background, as panels lie a little nearer to the text."""
+
+
+class TokenColours(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a theme colours tokens, as its file holds it."""
+
+    hue: Annotated[str, Meta(description="What surprise is mixed towards; empty: the accent.")] = ""
+    levels: Annotated[
+        list[str],
+        Meta(
+            title=f"{LEVELS} colours, from sure to surprising",
+            description="The backgrounds of the five levels, in place of those mixed from the hue.",
+            min_length=LEVELS,
+            max_length=LEVELS,
+        ),
+    ] = []
+
+
+_Required: TypeAlias = Annotated[str, Meta(examples=["#1b1e24"])]
+
+
+class ThemeFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """A theme as its file holds it; colours as Textual reads them."""
+
+    primary: _Required
+    background: _Required
+    foreground: _Required
+    secondary: str = ""
+    warning: str = ""
+    error: str = ""
+    success: str = ""
+    accent: str = ""
+    surface: str = ""
+    panel: str = ""
+    boost: str = ""
+    dark: bool = True
+    ansi: Annotated[bool, Meta(description="Whether it uses the terminal's own 16 colours.")] = False
+    luminosity_spread: Annotated[float, Meta(ge=0, le=1)] = 0.15
+    tokens: TokenColours = TokenColours()
+    variables: Annotated[
+        dict[str, str], Meta(description="Textual's CSS variables: colours and styles.")
+    ] = {}
+
+
+_COLOURS = ThemeFile.__struct_fields__[:11]
+_REQUIRED = _COLOURS[:3]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +122,7 @@ class Themes:
     """What loaded, by name, and what did not."""
 
     themes: Mapping[str, WorkbenchTheme]
-    problems: list[ThemeError] = field(default_factory=list)
+    problems: list[StorageError] = field(default_factory=list)
 
 
 def adopt(theme: Theme) -> WorkbenchTheme:
@@ -95,11 +142,11 @@ def load_themes(user_folder: Path) -> Themes:
     A broken file of a person's leaves the program's theme of that name in its place.
     """
     themes: dict[str, WorkbenchTheme] = {}
-    problems: list[ThemeError] = []
+    problems: list[StorageError] = []
     for path in _files(user_folder):
         try:
             themes[path.stem] = read_theme(path)
-        except ThemeError as problem:
+        except StorageError as problem:
             problems.append(problem)
     return Themes(MappingProxyType(themes), problems)
 
@@ -124,126 +171,69 @@ def _files(user_folder: Path) -> Iterator[Path]:
 def read_theme(path: Path) -> WorkbenchTheme:
     """The theme that a file describes, named after it.
 
-    Raises ThemeError, with the line, for the first thing that is wrong.
+    Raises StorageError, with the line, for the first thing that is wrong.
     """
+    source = read_toml(path)
+    file, faults = typed(source.table, ThemeFile)
+    if file is not None:
+        faults += _faults(file)
+    if file is None or faults:
+        raise source.error(faults[0])
+    own = msgspec.structs.asdict(file)
+    tokens = own.pop("tokens")
+    own["variables"] = {**(_ANSI_VARIABLES if file.ansi else _derived(file)), **file.variables}
+    given: dict[str, Any] = {name: value for name, value in own.items() if value != ""}
+    theme = Theme(name=path.stem, **given)
+    hue = Color.parse(tokens.hue) if tokens.hue else adopt(theme).hue
+    return WorkbenchTheme(theme, hue, tuple(map(Color.parse, tokens.levels)), path)
+
+
+def _faults(file: ThemeFile) -> Iterator[Fault]:
+    """What Textual would stumble over later."""
+    for name in _COLOURS:
+        if (text := getattr(file, name)) or name in _REQUIRED:
+            yield from _colour_faults((name,), text, file.ansi, may_be_clear=name == "boost")
+    if file.tokens.hue:
+        yield from _colour_faults(("tokens", "hue"), file.tokens.hue, file.ansi)
+    levels = [fault for text in file.tokens.levels for fault in _colour_faults(_LEVELS, text, file.ansi)]
+    yield from levels
+    if not levels and len({Color.parse(text).rgb for text in file.tokens.levels}) < len(file.tokens.levels):
+        yield Fault(_LEVELS, "must be different colours")
+    for name, text in file.variables.items():
+        if name.endswith("-style") or "-style-" in name:
+            try:
+                Style.parse(text)
+            except StyleSyntaxError:
+                why = f'is not a style: "{one_line(text, 40)}"'
+                yield Fault(("variables", name), why, 'Such as "bold underline".')
+        else:
+            yield from _colour_faults(("variables", name), text, file.ansi, may_be_clear=True)
+
+
+def _colour_faults(
+    key: tuple[str, ...], text: str, is_ansi: bool, *, may_be_clear: bool = False
+) -> Iterator[Fault]:
+    shown = one_line(text, 40)
     try:
-        table = read_table(path)
-    except StorageError as problem:
-        raise _as_theme_error(problem) from None
-    is_ansi = table.switch("ansi", False)
-    colours = _Colours(table, is_ansi)
-    required = {name: colours.take(name, required=True) for name in ("primary", "background", "foreground")}
-    optional = {name: colours.take(name) for name in _OPTIONAL_COLOURS}
-    dark = table.switch("dark", True)
-    spread = table.number("luminosity_spread", 0.15, 0)
-    hue, levels = _tokens(table, is_ansi)
-    variables = _variables(table, is_ansi)
-    table.close()
-    if table.problems:
-        raise _as_theme_error(table.problems[0])
-    theme = Theme(
-        name=path.stem,
-        primary=required["primary"] or "",
-        background=required["background"],
-        foreground=required["foreground"],
-        dark=dark,
-        luminosity_spread=spread,
-        variables={**(_ANSI_VARIABLES if is_ansi else _derived(required)), **variables},
-        ansi=is_ansi,
-        secondary=optional["secondary"],
-        warning=optional["warning"],
-        error=optional["error"],
-        success=optional["success"],
-        accent=optional["accent"],
-        surface=optional["surface"],
-        panel=optional["panel"],
-        boost=optional["boost"],
-    )
-    return WorkbenchTheme(theme, hue or adopt(theme).hue, levels, path)
+        colour = Color.parse(text)
+    except ColorParseError as error:
+        near = error.suggested_color
+        hint = f"Did you mean {near}?" if near else 'Colours are written "#rrggbb".'
+        yield Fault(key, f'is not a colour: "{shown}"', hint)
+        return
+    if colour.ansi is not None and not is_ansi:
+        yield Fault(key, f'names the terminal\'s own colour "{shown}"', "Such colours need ansi = true.")
+    elif colour.a < 1 and not may_be_clear and not is_ansi:
+        yield Fault(key, f'must be opaque, not "{shown}"')
 
 
-@dataclass(frozen=True, slots=True)
-class _Colours:
-    """Takes colours from a table, each checked as Textual would read it later."""
-
-    table: Table
-    is_ansi: bool
-
-    def take(self, name: str, *, required: bool = False) -> str | None:
-        """A colour as written; None where there is none."""
-        text = self.table.text(name)
-        if not text:
-            if required:
-                self.table.complain(name, "is missing", f'Such as {name} = "#1b1e24".')
-            return None
-        self.check(name, text, clear=name in _MAY_BE_CLEAR)
-        return text
-
-    def check(self, name: str, text: str, *, clear: bool = False) -> Color | None:
-        """The colour that a text names; None, with a problem collected, where it names none."""
-        shown = one_line(text, 40)
-        try:
-            colour = Color.parse(text)
-        except ColorParseError as error:
-            near = error.suggested_color
-            hint = f"Did you mean {near}?" if near else 'Colours are written "#rrggbb".'
-            self.table.complain(name, f'has no colour in "{shown}"', hint)
-            return None
-        if colour.ansi is not None and not self.is_ansi:
-            self.table.complain(
-                name, f'names the terminal\'s own colour "{shown}"', "Such colours need ansi = true."
-            )
-            return None
-        if colour.a < 1 and not clear and not self.is_ansi:
-            self.table.complain(name, f'must be opaque, not "{shown}"')
-            return None
-        return colour
-
-
-def _tokens(table: Table, is_ansi: bool) -> tuple[Color | None, tuple[Color, ...]]:
-    inner = table.table("tokens")
-    if inner is None:
-        return None, ()
-    colours = _Colours(inner, is_ansi)
-    hue = colours.take("hue")
-    texts = inner.texts("levels")
-    levels = [colour for text in texts if (colour := colours.check("levels", text)) is not None]
-    if "levels" in inner and len(texts) != LEVELS:
-        inner.complain("levels", f"must be {LEVELS} colours, from sure to surprising, not {len(texts)}")
-    elif len({colour.rgb for colour in levels}) < len(levels):
-        inner.complain("levels", "must be different colours")
-    inner.close()
-    return (Color.parse(hue) if hue and not table.problems else None), tuple(levels)
-
-
-def _derived(colours: Mapping[str, str | None]) -> dict[str, str]:
+def _derived(file: ThemeFile) -> dict[str, str]:
     """Colours that Textual's own derivation makes too weak or loses, for a theme that names none.
 
     A frame that can be seen on the background; and muted text, which Textual keeps as a share of whatever
     lies below, and draws as bright as it can within styled content.
     """
-    background, foreground = (Color.parse(colours[name] or "") for name in ("background", "foreground"))
+    background, foreground = map(Color.parse, (file.background, file.foreground))
     mixed = (foreground.blend(background, share) for share in _MUTED_SHARES)
     muted = next((one for one in mixed if contrast(one, background) >= _MUTED_CONTRAST), foreground)
     return {"border-blurred": background.blend(foreground, _FRAME_SHARE).hex, "text-muted": muted.hex}
-
-
-def _variables(table: Table, is_ansi: bool) -> dict[str, str]:
-    inner = table.table("variables")
-    if inner is None:
-        return {}
-    colours = _Colours(inner, is_ansi)
-    variables = {name: inner.text(name) for name in inner.names}
-    for name, text in variables.items():
-        if name.endswith("-style") or "-style-" in name:
-            try:
-                Style.parse(text)
-            except StyleSyntaxError:
-                inner.complain(name, f'is no style: "{one_line(text, 40)}"', 'Such as "bold underline".')
-        else:
-            colours.check(name, text, clear=True)
-    return variables
-
-
-def _as_theme_error(problem: StorageError) -> ThemeError:
-    return ThemeError(problem.title, problem.message, problem.hint, path=problem.path, line=problem.line)

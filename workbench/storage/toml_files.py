@@ -1,0 +1,232 @@
+"""Read TOML files that people write into structures; each mistake names its file, its line and a way out."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from workbench.domain.display import one_line
+from workbench.domain.errors import StorageError
+from workbench.storage.toml_editing import NotEditable, changed, statements
+
+_T = TypeVar("_T")
+
+_MOST_BYTES = 2_000_000
+_AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
+_PATH = re.compile(r" - at `\$([^`]*)`$")
+_UNKNOWN = "Object contains unknown field"
+_STEP = re.compile(r"\.([^.\[]+)|(\[\.\.\.\])|\[\d+\]")
+
+
+class Fault(Struct, frozen=True):
+    """A mistake in a table."""
+
+    key: tuple[str, ...]
+    """The names of the tables around it and its own."""
+    why: str
+    """Continues the sentence that the key's name begins: "must be true or false"."""
+    hint: str = ""
+    """What to do about it."""
+
+    @property
+    def name(self) -> str:
+        """The key as TOML spells it, such as `key.environment`."""
+        return ".".join(self.key)
+
+
+class TomlFile(Struct, frozen=True):
+    """A TOML file's text and the table it holds."""
+
+    path: Path
+    text: str
+    table: dict[str, Any]
+
+    def error(self, fault: Fault) -> StorageError:
+        """A mistake in this file as an error that names file and line."""
+        line = self._line_of(fault.key)
+        where = f"{self.path.name}, line {line}" if line else self.path.name
+        name = one_line(fault.name, 60)
+        return StorageError(
+            f"{where}: {name} {fault.why}", "", fault.hint, path=str(self.path), line=line, key=name
+        )
+
+    def _line_of(self, key: tuple[str, ...]) -> int | None:
+        """The line of a key, else of the nearest table around it."""
+        lines: dict[tuple[str, ...], int] = {}
+        try:
+            for one in statements(self.text.split("\n")):
+                for end in range(len(one.path), 0, -1):
+                    lines.setdefault(one.path[:end], one.first + 1)
+        except NotEditable:
+            pass
+        return next((lines[key[:end]] for end in range(len(key), 0, -1) if key[:end] in lines), None)
+
+
+def read_toml(path: Path) -> TomlFile:
+    """Read a TOML file.
+
+    Raises StorageError, with the line where there is one, for a file that cannot be read or is not TOML.
+    """
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise StorageError(
+                f"{path.name} is too large", f"More than {_MOST_BYTES:,} bytes.", path=str(path)
+            )
+        raw = path.read_bytes()
+    except OSError as error:
+        raise StorageError(
+            f"{path.name} cannot be read", error.strerror or str(error), path=str(path)
+        ) from None
+    return parse_toml(raw, path)
+
+
+def parse_toml(raw: bytes, path: Path) -> TomlFile:
+    """Parse the bytes of a TOML file; `path` is only named in errors.
+
+    Raises StorageError, with the line where there is one, for bytes that are not TOML.
+    """
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise StorageError(
+            f"{path.name} is not UTF-8",
+            f"A byte in line {line} belongs to no character.",
+            "Save the file as UTF-8.",
+            path=str(path),
+            line=line,
+        ) from None
+    try:
+        return TomlFile(path, text, tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        found = _AT_LINE.search(str(error))
+        line = int(found[1]) if found else text.count("\n") + 1
+        raise StorageError(
+            f"{path.name}, line {line}: not valid TOML",
+            one_line(_AT_LINE.sub("", str(error)), 120),
+            'Texts need quotes: name = "value".',
+            path=str(path),
+            line=line,
+        ) from None
+
+
+def typed(table: Mapping[str, Any], kind: type[_T]) -> tuple[_T | None, list[Fault]]:
+    """A table as a structure, in which each key at fault has its default, and the faults.
+
+    None where a required key is missing or at fault.
+    """
+    faults: list[Fault] = []
+    while True:
+        try:
+            return msgspec.convert(table, kind), faults
+        except msgspec.ValidationError as error:
+            fault = _fault(str(error), table, kind)
+        missing = fault.key in (one.key for one in faults)
+        if not missing:
+            faults.append(fault)
+        if missing or _at(table, fault.key) is None:
+            return None, faults
+        table = changed(table, fault.key, None)
+
+
+def unknown_key(key: tuple[str, ...], known: Iterable[str]) -> Fault:
+    """The fault of a key that does not exist, with the nearest that does."""
+    known = list(known)
+    near = get_close_matches(key[-1], known, 1, 0.5)
+    return Fault(
+        key, "is not a known key", f"Did you mean {near[0]}?" if near else f"Known: {', '.join(known)}."
+    )
+
+
+def schema_of(kind: Any) -> dict[str, Any]:
+    """The JSON schema of a structure, without references."""
+    (found,), components = msgspec.json.schema_components((kind,), ref_template="{name}")
+
+    def resolved(schema: Any) -> Any:
+        if isinstance(schema, list):
+            return [resolved(one) for one in schema]
+        if not isinstance(schema, dict):
+            return schema
+        if name := schema.get("$ref"):
+            # A title says what a value must be, which the name of a class does not.
+            schema = {**components[name], **schema}
+            del schema["$ref"], schema["title"]
+        return {key: resolved(one) for key, one in schema.items()}
+
+    schema: dict[str, Any] = resolved(found)
+    return schema
+
+
+def _fault(message: str, table: Mapping[str, Any], kind: Any) -> Fault:
+    """What msgspec says of a table, in a person's words."""
+    is_unknown = message.startswith(_UNKNOWN)
+    # A key of a person's may hold what looks like a path.
+    found = None if any(message == f"{_UNKNOWN} `{name}`" for name in table) else _PATH.search(message)
+    schema = schema_of(kind)
+    key: tuple[str, ...] = ()
+    for step, is_any in _STEP.findall(found[1] if found else ""):
+        inner = _at(table, key)
+        # msgspec does not say which key of a mapping.
+        alone = (one for one in inner if _message(changed(table, key, {one: inner[one]}), kind) == message)
+        name = next(alone) if is_any else step
+        if not name:
+            break
+        key = (*key, name)
+        schema = schema.get("properties", {}).get(name) or schema["additionalProperties"]
+    value = _at(table, key)
+    if is_unknown:
+        known = schema["properties"]
+        return unknown_key((*key, next(name for name in value if name not in known)), known)
+    if message.startswith("Object missing required field"):
+        name = next(name for name in schema["required"] if name not in value)
+        example = schema["properties"][name]["examples"][0]
+        return Fault((*key, name), "is missing", f'Such as {name} = "{example}".')
+    words = wanted(schema, key)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and "number" in words
+    return Fault(key, f"must be {words} (got {value})" if is_number else f"must be {words}")
+
+
+def _message(table: Mapping[str, Any], kind: Any) -> str:
+    try:
+        msgspec.convert(table, kind)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
+
+
+def _at(table: Any, key: Iterable[str]) -> Any:
+    for name in key:
+        table = table.get(name)
+    return table
+
+
+def wanted(schema: Mapping[str, Any], key: tuple[str, ...] = ()) -> str:
+    """What a value must be by its JSON schema."""
+    match schema:
+        case {"title": str(words)}:
+            return words
+        case {"anyOf": [first, *_]}:
+            return wanted(first, key)
+        case {"enum": names}:
+            return f"one of {', '.join(names)}"
+        case {"type": "string"}:
+            return "text in quotes"
+        case {"type": "boolean"}:
+            return "true or false"
+        case {"type": "array"}:
+            return "a list of texts"
+        case {"type": "object"}:
+            return f"a table: [{'.'.join(key)}]"
+    kind = "a whole number" if schema["type"] == "integer" else "a number"
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    high = schema.get("maximum", schema.get("exclusiveMaximum"))
+    if low is None:
+        return kind
+    return f"{kind}, at least {low}" if high is None else f"{kind} between {low} and {high}"
