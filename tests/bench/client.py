@@ -85,16 +85,15 @@ def serve() -> None:
 
 def ours(port: int) -> float:
     """Seconds from the request to the stored run."""
-    from workbench.client.client import Client
     from workbench.client.wire import WireLog
     from workbench.domain.endpoint import Endpoint
     from workbench.domain.prompt import TextPrompt
     from workbench.domain.request import Parameters, Request
     from workbench.domain.run import Outcome, Run
-    from workbench.runner.execution import execute
+    from workbench.runner.connections import Connections
 
     async def once() -> float:
-        client = Client({})
+        connections = Connections({})
         endpoint = Endpoint("bench", f"http://127.0.0.1:{port}/v1")
         run = Run(Request(TextPrompt("Hi"), "m", Parameters({"logprobs": 5, "max_tokens": EVENTS})))
         # The library's import is the start-up's cost, measured there.
@@ -102,9 +101,9 @@ def ours(port: int) -> float:
 
         began = time.perf_counter()
         # As the screen sends: with the record that its wire view shows.
-        await execute(client, endpoint, run, wire=WireLog())
+        await connections.send(endpoint, run, wire=WireLog())
         took = time.perf_counter() - began
-        await client.aclose()
+        await connections.aclose()
         if run.outcome is not Outcome.COMPLETE or run.tokens != EVENTS:
             raise SystemExit(f"the run came out as {run.outcome} with {run.tokens} tokens: {run.error}")
         return took

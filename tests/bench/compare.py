@@ -64,26 +64,26 @@ def serve() -> None:
 
 def ours(port: int) -> tuple[float, float]:
     """Seconds from the first request to the last answer, and MiB of the process at its largest."""
-    from workbench.client.client import Client
     from workbench.domain.endpoint import Endpoint
     from workbench.domain.prompt import TextPrompt
     from workbench.domain.request import Parameters
     from workbench.domain.run import Outcome
     from workbench.runner.comparison import Column, plan
+    from workbench.runner.connections import Connections
     from workbench.runner.many import ManyRuns
 
     async def once() -> float:
-        client = Client({})
+        connections = Connections({})
         endpoint = Endpoint("bench", f"http://127.0.0.1:{port}/v1")
         column = Column("all", endpoint, "m", Parameters({"max_tokens": TOKENS}))
         jobs = plan([TextPrompt(f"Prompt {number}") for number in range(REQUESTS)], [column], "bench")
         # What the first request alone pays for, imports above all, is measured as the start-up's cost.
-        await ManyRuns(client, plan([TextPrompt("First")], [column], "first")).execute()
+        await ManyRuns(connections, plan([TextPrompt("First")], [column], "first")).execute()
 
         began = time.perf_counter()
-        await ManyRuns(client, jobs, concurrency=CONCURRENCY).execute()
+        await ManyRuns(connections, jobs, concurrency=CONCURRENCY).execute()
         took = time.perf_counter() - began
-        await client.aclose()
+        await connections.aclose()
         wrong = [
             job.run for job in jobs if job.run.outcome is not Outcome.COMPLETE or job.run.tokens != TOKENS
         ]

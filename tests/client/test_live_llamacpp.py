@@ -18,7 +18,7 @@ from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
 from workbench.local.model import find_model
-from workbench.runner.execution import execute
+from workbench.runner.connections import Connections
 
 pytestmark = [
     pytest.mark.slow,
@@ -62,9 +62,9 @@ def endpoint() -> Iterator[Endpoint]:
 
 async def complete(endpoint: Endpoint, request: Request) -> Run:
     run = Run(request)
-    client = Client({"LIVE_KEY": "live-key"})
-    await execute(client, endpoint, run)
-    await client.aclose()
+    connections = Connections({"LIVE_KEY": "live-key"})
+    await connections.send(endpoint, run)
+    await connections.aclose()
     return run
 
 
@@ -108,9 +108,9 @@ async def test_models_tokens_and_properties_are_told(endpoint: Endpoint) -> None
 
 async def test_a_wrong_key_is_refused_in_the_servers_words(endpoint: Endpoint) -> None:
     run = Run(Request(TextPrompt("Hi")))
-    client = Client({"LIVE_KEY": "wrong"})
-    await execute(client, endpoint, run)
-    await client.aclose()
+    connections = Connections({"LIVE_KEY": "wrong"})
+    await connections.send(endpoint, run)
+    await connections.aclose()
     assert run.error is not None
     assert run.error.status == 401
     assert "Invalid API Key" in run.error.message
@@ -123,11 +123,11 @@ async def test_a_prompt_beyond_the_context_states_both_numbers(endpoint: Endpoin
 
 
 async def test_a_stopped_stream_frees_the_server_for_the_next_one(endpoint: Endpoint) -> None:
-    client = Client({"LIVE_KEY": "live-key"})
+    connections = Connections({"LIVE_KEY": "live-key"})
     run = Run(
         Request(TextPrompt("Once upon a time"), parameters=Parameters({"max_tokens": 1500, "logprobs": 5}))
     )
-    task = asyncio.create_task(execute(client, endpoint, run))
+    task = asyncio.create_task(connections.send(endpoint, run))
     async with asyncio.timeout(60):
         while run.tokens < 5:  # noqa: ASYNC110 (the store has no event)
             await asyncio.sleep(0.01)
@@ -136,6 +136,6 @@ async def test_a_stopped_stream_frees_the_server_for_the_next_one(endpoint: Endp
         await task
     assert run.outcome is Outcome.STOPPED
     assert 5 <= run.tokens < 1500
-    await client.aclose()
+    await connections.aclose()
     again = await complete(endpoint, Request(TextPrompt("Hi"), parameters=Parameters({"max_tokens": 2})))
     assert again.outcome is Outcome.COMPLETE

@@ -17,7 +17,7 @@ from workbench.domain.endpoint import EnvironmentKey
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Run
-from workbench.runner.execution import execute
+from workbench.runner.connections import Connections
 
 KEY = "sk-proj-Zq81mVt50aLw"
 
@@ -91,10 +91,10 @@ def test_a_record_keeps_no_more_than_its_bound(monkeypatch: pytest.MonkeyPatch) 
 async def test_the_last_attempt_is_kept_with_the_key_masked_and_never_in_a_representation() -> None:
     busy = answering(b'{"error":"busy"}', 503, JSON, ["Retry-After: 0"])
     async with serving(in_turn(busy, answering(event(f" {KEY}"), content_type=STREAM))) as loopback:
-        log, client = WireLog(), Client({"K": KEY})
+        log, connections = WireLog(), Connections({"K": KEY})
         run = Run(Request(TextPrompt("Hi"), "m"))
-        await execute(client, loopback.endpoint(key=EnvironmentKey("K"), retries=1), run, wire=log)
-        await client.aclose()
+        await connections.send(loopback.endpoint(key=EnvironmentKey("K"), retries=1), run, wire=log)
+        await connections.aclose()
         assert loopback.requests[-1].headers["authorization"] == f"Bearer {KEY}"
         assert log.headers["Authorization"] == "Bearer •••"
         assert log.body == loopback.requests[-1].body

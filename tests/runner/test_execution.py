@@ -24,13 +24,12 @@ from tests.client.loopback import (
     in_turn,
     serving,
 )
-from workbench.client.client import Client
 from workbench.client.wire import WireLog
 from workbench.domain.endpoint import Endpoint, EnvironmentKey, Timeouts
 from workbench.domain.prompt import TextPrompt, TextsPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
-from workbench.runner.execution import execute
+from workbench.runner.connections import Connections
 from workbench.runner.status import Phase, Status
 
 ALL = [*wire_cases(), *recordings()]
@@ -38,14 +37,14 @@ KEY = "sk_live_do_not_show"
 
 
 @asynccontextmanager
-async def talking(handler: Handler) -> AsyncGenerator[tuple[Client, Loopback]]:
-    """A client and a server."""
-    client = Client({"SOME_KEY": KEY})
+async def talking(handler: Handler) -> AsyncGenerator[tuple[Connections, Loopback]]:
+    """Connections and a server."""
+    connections = Connections({"SOME_KEY": KEY})
     async with serving(handler) as server:
         try:
-            yield client, server
+            yield connections, server
         finally:
-            await client.aclose()
+            await connections.aclose()
 
 
 def a_run(**values: object) -> Run:
@@ -55,8 +54,8 @@ def a_run(**values: object) -> Run:
 
 async def executed(handler: Handler, run: Run | None = None, **fields: object) -> Run:
     run = run or a_run()
-    async with talking(handler) as (client, server):
-        await execute(client, server.endpoint(**fields), run)
+    async with talking(handler) as (connections, server):
+        await connections.send(server.endpoint(**fields), run)
     return run
 
 
@@ -100,10 +99,10 @@ async def test_a_run_knows_what_was_sent_and_what_the_answer_says_of_itself() ->
 
 
 async def test_the_key_goes_in_the_named_header_and_compression_is_declined() -> None:
-    async with talking(answering(event("a", finish_reason="stop") + DONE)) as (client, server):
-        await execute(client, server.endpoint(key=EnvironmentKey("SOME_KEY")), a_run())
-        await execute(client, server.endpoint(key=EnvironmentKey("SOME_KEY"), key_header="api-key"), a_run())
-        await execute(client, server.endpoint(headers={"X-Team": "blue"}), a_run())
+    async with talking(answering(event("a", finish_reason="stop") + DONE)) as (connections, server):
+        await connections.send(server.endpoint(key=EnvironmentKey("SOME_KEY")), a_run())
+        await connections.send(server.endpoint(key=EnvironmentKey("SOME_KEY"), key_header="api-key"), a_run())
+        await connections.send(server.endpoint(headers={"X-Team": "blue"}), a_run())
     first, second, third = (one.headers for one in server.requests)
     assert first["authorization"] == f"Bearer {KEY}"
     assert first["accept-encoding"] == "identity"
@@ -117,8 +116,8 @@ async def test_the_key_goes_in_the_named_header_and_compression_is_declined() ->
 async def test_cancelling_closes_the_connection_within_a_second_and_keeps_the_text() -> None:
     run = a_run()
     first = head() + event("so far")
-    async with talking(hanging(first)) as (client, server):
-        task = asyncio.create_task(execute(client, server.endpoint(), run))
+    async with talking(hanging(first)) as (connections, server):
+        task = asyncio.create_task(connections.send(server.endpoint(), run))
         await until(lambda: texts(run) == ["so far"])
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -133,8 +132,8 @@ async def test_cancelling_closes_the_connection_within_a_second_and_keeps_the_te
 
 async def test_cancelling_before_the_head_came_closes_the_connection_too() -> None:
     run = a_run()
-    async with talking(hanging()) as (client, server):
-        task = asyncio.create_task(execute(client, server.endpoint(), run))
+    async with talking(hanging()) as (connections, server):
+        task = asyncio.create_task(connections.send(server.endpoint(), run))
         await until(lambda: bool(server.requests))
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -184,9 +183,9 @@ async def test_a_server_that_hangs_up_without_an_answer_is_an_error_and_asked_on
     async def handle(_: Received, writer: asyncio.StreamWriter) -> None:
         await writer.drain()
 
-    async with talking(handle) as (client, server):
+    async with talking(handle) as (connections, server):
         run = a_run()
-        await execute(client, server.endpoint(retries=3), run)
+        await connections.send(server.endpoint(retries=3), run)
         assert len(server.requests) == 1
     assert run.outcome is Outcome.ERROR
     assert run.error is not None
@@ -211,9 +210,9 @@ async def test_nothing_listening_is_an_error_after_visible_repetitions() -> None
         endpoint = server.endpoint(retries=1)
     seen: list[Status] = []
     run = a_run()
-    client = Client({})
-    await execute(client, endpoint, run, on_status=seen.append)
-    await client.aclose()
+    connections = Connections({})
+    await connections.send(endpoint, run, on_status=seen.append)
+    await connections.aclose()
     assert [one.phase for one in seen] == [Phase.SENDING, Phase.RETRYING, Phase.ENDED]
     assert run.outcome is Outcome.ERROR
     assert run.error is not None
@@ -231,10 +230,10 @@ async def test_a_loading_server_is_asked_again_as_it_asks_and_each_time_visibly(
     seen: list[Status] = []
     run = a_run()
     async with talking(in_turn(refusal, refusal, answering(event("a", finish_reason="stop") + DONE))) as (
-        client,
+        connections,
         server,
     ):
-        await execute(client, server.endpoint(retries=2), run, on_status=seen.append)
+        await connections.send(server.endpoint(retries=2), run, on_status=seen.append)
     retries = [one for one in seen if one.phase is Phase.RETRYING]
     assert [one.attempt for one in retries] == [1, 2]
     assert all(0.01 <= one.seconds <= 0.011 for one in retries)
@@ -243,9 +242,9 @@ async def test_a_loading_server_is_asked_again_as_it_asks_and_each_time_visibly(
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 409, 500, 502, 504, 529])
 async def test_nothing_else_is_asked_again(status: int) -> None:
-    async with talking(answering(b"no", status, "text/plain")) as (client, server):
+    async with talking(answering(b"no", status, "text/plain")) as (connections, server):
         run = a_run()
-        await execute(client, server.endpoint(retries=3), run)
+        await connections.send(server.endpoint(retries=3), run)
         assert len(server.requests) == 1
     assert run.outcome is Outcome.ERROR
     assert run.error is not None
@@ -254,9 +253,9 @@ async def test_nothing_else_is_asked_again(status: int) -> None:
 
 async def test_an_error_within_an_answer_is_never_asked_again() -> None:
     body = event("a") + b'data: {"error":{"code":503,"message":"died"}}\n\n'
-    async with talking(answering(body)) as (client, server):
+    async with talking(answering(body)) as (connections, server):
         run = a_run()
-        await execute(client, server.endpoint(retries=3), run)
+        await connections.send(server.endpoint(retries=3), run)
         assert len(server.requests) == 1
     assert texts(run) == ["a"]
     assert run.outcome is Outcome.ERROR
@@ -266,10 +265,9 @@ async def test_a_pause_before_a_repetition_can_be_cancelled() -> None:
     run = a_run()
     waiting = asyncio.Event()
     refusal = answering(b"", 429, JSON, ["Retry-After: 100"])
-    async with talking(refusal) as (client, server):
+    async with talking(refusal) as (connections, server):
         task = asyncio.create_task(
-            execute(
-                client,
+            connections.send(
                 server.endpoint(retries=2),
                 run,
                 on_status=lambda status: waiting.set() if status.phase is Phase.RETRYING else None,
@@ -285,18 +283,18 @@ async def test_a_pause_before_a_repetition_can_be_cancelled() -> None:
 
 async def test_a_redirect_is_shown_and_not_followed() -> None:
     redirect = answering(b"", 301, "text/html", ["Location: https://elsewhere.example/v1/completions"])
-    async with talking(redirect) as (client, server):
+    async with talking(redirect) as (connections, server):
         run = a_run()
-        await execute(client, server.endpoint(key=EnvironmentKey("SOME_KEY")), run)
+        await connections.send(server.endpoint(key=EnvironmentKey("SOME_KEY")), run)
         assert len(server.requests) == 1
     assert run.error is not None
     assert "https://elsewhere.example/v1/completions" in run.error.message
 
 
 async def test_a_404_says_which_address_was_tried() -> None:
-    async with talking(answering(b"404 page not found", 404, "text/plain")) as (client, server):
+    async with talking(answering(b"404 page not found", 404, "text/plain")) as (connections, server):
         run = a_run()
-        await execute(client, server.endpoint(), run)
+        await connections.send(server.endpoint(), run)
     assert run.error is not None
     assert f"{server.base_url}/completions" in run.error.hint
 
@@ -344,8 +342,8 @@ async def test_what_comes_after_done_counts() -> None:
 async def test_signs_of_life_are_told_as_status() -> None:
     seen: list[Status] = []
     body = b": keepalive 512/4096\n\n" + event("a", finish_reason="stop") + DONE
-    async with talking(answering(body)) as (client, server):
-        await execute(client, server.endpoint(), a_run(), on_status=seen.append)
+    async with talking(answering(body)) as (connections, server):
+        await connections.send(server.endpoint(), a_run(), on_status=seen.append)
     assert "keepalive 512/4096" in [one.detail for one in seen]
 
 
@@ -364,8 +362,8 @@ async def test_oddities_are_said_once_each() -> None:
 
 async def test_a_missing_key_is_an_error_that_names_the_variable() -> None:
     run = a_run()
-    client = Client({})
-    await execute(client, Endpoint("x", "http://127.0.0.1:1/v1", key=EnvironmentKey("NOT_THERE")), run)
+    connections = Connections({})
+    await connections.send(Endpoint("x", "http://127.0.0.1:1/v1", key=EnvironmentKey("NOT_THERE")), run)
     assert run.outcome is Outcome.ERROR
     assert run.error is not None
     assert "NOT_THERE" in run.error.message
@@ -382,8 +380,8 @@ async def test_the_key_is_taken_out_of_what_the_endpoint_echoes() -> None:
 async def test_a_wire_log_has_the_exchange_without_the_key() -> None:
     wire = WireLog()
     body = event("a", finish_reason="stop") + DONE
-    async with talking(answering(body)) as (client, server):
-        await execute(client, server.endpoint(key=EnvironmentKey("SOME_KEY")), a_run(), wire=wire)
+    async with talking(answering(body)) as (connections, server):
+        await connections.send(server.endpoint(key=EnvironmentKey("SOME_KEY")), a_run(), wire=wire)
     assert b"".join(piece for _, piece in wire.pieces) == body
     assert wire.status == 200
     assert wire.url == f"{server.base_url}/completions"
@@ -409,14 +407,14 @@ async def test_an_echo_without_logprobs_is_parted_where_the_prompt_ends() -> Non
 
 async def test_a_lone_surrogate_in_the_prompt_can_be_sent() -> None:
     run = Run(Request(TextPrompt("a\ud83d")))
-    async with talking(answering(event("a", finish_reason="stop") + DONE)) as (client, server):
-        await execute(client, server.endpoint(), run)
+    async with talking(answering(event("a", finish_reason="stop") + DONE)) as (connections, server):
+        await connections.send(server.endpoint(), run)
         assert server.requests[0].json["prompt"] == "a\ud83d"
 
 
 async def test_a_number_that_json_cannot_hold_is_an_error_before_anything_is_sent() -> None:
-    async with talking(hanging()) as (client, server):
+    async with talking(hanging()) as (connections, server):
         run = a_run(extra={"x": float("nan")})
-        await execute(client, server.endpoint(), run)
+        await connections.send(server.endpoint(), run)
         assert server.requests == []
     assert run.outcome is Outcome.ERROR

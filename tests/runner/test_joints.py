@@ -9,7 +9,6 @@ import pytest
 
 from tests.client.loopback import answering, serving
 from tests.domain.builders import choice_of, run_of
-from workbench.client.client import Client
 from workbench.domain.choice import Alternative, Piece
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, EndpointError
@@ -18,8 +17,8 @@ from workbench.domain.prompt import Prompt, TextPrompt, TokensPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.runner.branching import Origin, end_of, origin_of
+from workbench.runner.connections import Connections
 from workbench.runner.joints import Tokenize, beside, joint_of, note_joint, tokenizer_of, with_token_ids
-from workbench.runner.local_server import LocalServer
 
 VOCABULARY = [" lighthouse", " light", "house", "Once", " a", " on", "h", "o", "u", "s", "e"]
 
@@ -99,15 +98,15 @@ async def _never(text: str, as_prompt: bool) -> Sequence[tuple[int, bytes]]:
 async def test_an_endpoint_s_tokenizer_is_asked_for_the_tokens_of_prompts() -> None:
     body = b'{"tokens": [{"id": 1, "piece": "a"}, {"id": 2, "piece": [226, 128]}]}'
     async with serving(answering(body, content_type="application/json")) as server:
-        client = Client({})
-        ask: Tokenize = tokenizer_of(client, LocalServer({}), server.endpoint(tokenizer=True))
+        connections = Connections({})
+        ask: Tokenize = tokenizer_of(connections, server.endpoint(tokenizer=True))
         assert await ask("a", True) == [(1, b"a"), (2, b"\xe2\x80")]
         assert server.requests[0].json["add_special"] is True
-        await client.aclose()
+        await connections.aclose()
 
 
 async def test_an_endpoint_without_a_tokenizer_is_not_asked() -> None:
-    ask = tokenizer_of(Client({}), LocalServer({}), Endpoint("plain", "http://127.0.0.1:9"))
+    ask = tokenizer_of(Connections({}), Endpoint("plain", "http://127.0.0.1:9"))
     with pytest.raises(EndpointError, match="plain has no tokenizer"):
         await ask("a", True)
 

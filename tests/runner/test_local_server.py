@@ -8,28 +8,34 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
-from workbench.client.client import Client
-from workbench.domain.endpoint import LOCAL, Endpoint, EnvironmentKey
+from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import EngineError
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
-from workbench.runner.launch import launch
-from workbench.runner.local_server import KEY_VARIABLE, LocalServer
-from workbench.runner.status import Status
+from workbench.runner.connections import Connections
+from workbench.runner.local_server import KEY_VARIABLE, Listening, LocalServer
 
 ENDPOINT = Endpoint(LOCAL, "http://127.0.0.1:1/v1", model="")
 
 pytestmark = pytest.mark.slow
 
 
-def told(_: Status) -> None:
-    """Nobody listens for the status here."""
+def children() -> list[int]:
+    """The process ids of the local servers that this process has."""
+    found = []
+    for child in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess):
+            if "workbench.local" in child.cmdline():
+                found.append(child.pid)
+    return found
 
 
 def long_run() -> Run:
@@ -38,37 +44,38 @@ def long_run() -> Run:
     )
 
 
-async def until_tokens(run: Run, count: int) -> None:
+async def until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(60):
-        while run.tokens < count:  # noqa: ASYNC110 - a store that grows has no event to wait for
+        while not condition():  # noqa: ASYNC110 - neither a store that grows nor a process has an event
             await asyncio.sleep(0.01)
 
 
 async def test_it_starts_on_the_first_run_with_a_random_key_and_ends_when_closed() -> None:
     environment: dict[str, str] = dict(os.environ)
-    server = LocalServer(environment)
-    assert not server.is_running
-    endpoint = await server.ensure(ENDPOINT)
-    pid = server.pid
-    assert pid is not None
-    assert endpoint.key == EnvironmentKey(KEY_VARIABLE)
-    assert endpoint.model == await server.model_name()
+    connections = Connections(environment)
+    named = await connections.models(ENDPOINT)
+    assert not connections.is_ready(ENDPOINT)
+    assert await connections.count_tokens(ENDPOINT, "Once upon a time") == 4
+    (pid,) = children()
     assert environment[KEY_VARIABLE] not in " ".join(psutil.Process(pid).cmdline())
-    assert (await server.ensure(ENDPOINT)).base_url == endpoint.base_url
-    assert server.pid == pid
-    await server.aclose()
+    assert connections.is_ready(ENDPOINT)
+    assert await connections.models(ENDPOINT) == named
+    run = Run(Request(TextPrompt("Hello"), "", Parameters({"max_tokens": 1})), LOCAL)
+    await connections.send(ENDPOINT, run)
+    assert [run.sent["model"]] == named
+    assert await connections.count_tokens(ENDPOINT, "Once") == 1
+    assert children() == [pid]
+    await connections.aclose()
     assert not psutil.pid_exists(pid)
 
 
 async def test_an_engine_killed_midstream_is_named_keeps_the_text_and_is_started_anew() -> None:
-    environment: dict[str, str] = dict(os.environ)
-    server, client = LocalServer(environment), Client(environment)
+    connections = Connections(dict(os.environ))
     try:
         run = long_run()
-        task = asyncio.create_task(launch(client, server, ENDPOINT, run, told))
-        await until_tokens(run, 5)
-        first = server.pid
-        assert first is not None
+        task = asyncio.create_task(connections.send(ENDPOINT, run))
+        await until(lambda: run.tokens >= 5)
+        (first,) = children()
         os.kill(first, signal.SIGKILL)
         await task
         assert run.outcome is Outcome.ERROR
@@ -76,47 +83,46 @@ async def test_an_engine_killed_midstream_is_named_keeps_the_text_and_is_started
         assert "embedded engine ended (signal SIGKILL)" in run.error.title
         assert run.choices[0].text
         again = Run(Request(TextPrompt("Hello"), "", Parameters({"max_tokens": 4})), LOCAL)
-        await launch(client, server, ENDPOINT, again, told)
+        await connections.send(ENDPOINT, again)
         assert again.outcome is Outcome.COMPLETE
-        assert server.pid != first
+        assert first not in children()
     finally:
-        await client.aclose()
-        await server.aclose()
+        await connections.aclose()
 
 
 async def test_stopping_a_run_keeps_its_text() -> None:
-    environment: dict[str, str] = dict(os.environ)
-    server, client = LocalServer(environment), Client(environment)
+    connections = Connections(dict(os.environ))
     try:
         run = long_run()
-        task = asyncio.create_task(launch(client, server, ENDPOINT, run, told))
-        await until_tokens(run, 5)
+        task = asyncio.create_task(connections.send(ENDPOINT, run))
+        await until(lambda: run.tokens >= 5)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert run.outcome is Outcome.STOPPED
         assert run.choices[0].text
     finally:
-        await client.aclose()
-        await server.aclose()
+        await connections.aclose()
 
 
 async def test_a_missing_model_says_what_is_wrong() -> None:
-    server = LocalServer(dict(os.environ), model="/nowhere/model.gguf")
-    with pytest.raises(EngineError) as caught:
-        await server.ensure(ENDPOINT)
-    assert "/nowhere/model.gguf" in str(caught.value)
-    assert not server.is_running
+    connections = Connections(dict(os.environ), model="/nowhere/model.gguf")
+    for _ in range(2):
+        run = long_run()
+        await connections.send(ENDPOINT, run)
+        assert run.outcome is Outcome.ERROR
+        assert run.error is not None
+        assert "/nowhere/model.gguf" in run.error.title + run.error.message
+        assert children() == []
 
 
 def test_a_parent_killed_leaves_no_child() -> None:
     script = (
         "import asyncio, os\n"
-        "from workbench.domain.endpoint import Endpoint\n"
         "from workbench.runner.local_server import LocalServer\n"
         "async def main():\n"
         "    server = LocalServer(dict(os.environ))\n"
-        "    await server.ensure(Endpoint('local', 'http://127.0.0.1:1/v1'))\n"
+        "    await server.ensure()\n"
         "    print(server.pid, flush=True)\n"
         "    await asyncio.sleep(600)\n"
         "asyncio.run(main())\n"
@@ -135,8 +141,115 @@ def test_a_parent_killed_leaves_no_child() -> None:
 async def test_the_model_is_named_before_anything_is_started(tmp_path: Path) -> None:
     path = tmp_path / "My-Model.Q8_0.gguf"
     path.write_bytes(b"GGUF")
-    server = LocalServer(dict(os.environ), model=str(path))
-    assert await server.model_name() == "my-model"
-    assert not server.is_running
+    assert await Connections(dict(os.environ), model=str(path)).models(ENDPOINT) == ["my-model"]
+    assert children() == []
     with pytest.raises(EngineError, match="no GGUF model file"):
-        await LocalServer(dict(os.environ), model="/nowhere/model.gguf").model_name()
+        await Connections(dict(os.environ), model="/nowhere/model.gguf").models(ENDPOINT)
+
+
+# --- starts that do not come to their end ----------------------------------------------------------------
+
+PRETENDER = """#!{python}
+import json, os, pathlib, sys, time
+folder = pathlib.Path(os.environ["PRETENDED"])
+(folder / "starts").open("a").write("x")
+print("loading " + "#" * 200_000, file=sys.stderr, flush=True)
+while (folder / "held").exists():
+    time.sleep(0.01)
+print(json.dumps({{"url": "http://127.0.0.1:9/v1", "model": "m"}}), flush=True)
+sys.stdout.write("#" * 200_000)
+sys.stdout.flush()
+(folder / "written").touch()
+sys.stdin.read()
+"""
+"""Stands for the engine: listens once it is not held any more, writes much, and ends with its parent."""
+
+
+@pytest.fixture
+def pretended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder whose file `held` keeps the pretended engine from listening."""
+    pretender = tmp_path / "pretender"
+    pretender.write_text(PRETENDER.format(python=sys.executable), encoding="utf-8")
+    pretender.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(pretender))
+    monkeypatch.setenv("PRETENDED", str(tmp_path))
+    (tmp_path / "held").touch()
+    return tmp_path
+
+
+def starts(pretended: Path) -> int:
+    path = pretended / "starts"
+    return len(path.read_text("utf-8")) if path.exists() else 0
+
+
+async def test_a_cancelled_start_goes_on_and_serves_the_next_run(pretended: Path) -> None:
+    server = LocalServer({})
+    first = asyncio.create_task(server.ensure())
+    await until(lambda: starts(pretended) == 1)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    assert not server.is_running
+    second, third = asyncio.create_task(server.ensure()), asyncio.create_task(server.ensure())
+    (pretended / "held").unlink()
+    assert await second == await third == Listening("http://127.0.0.1:9/v1", "m")
+    assert starts(pretended) == 1
+    await until((pretended / "written").exists)
+    await server.aclose()
+    assert children() == []
+
+
+async def test_closing_during_a_start_leaves_no_child_and_starts_none(pretended: Path) -> None:
+    server = LocalServer({})
+    waiting = asyncio.create_task(server.ensure())
+    await until(lambda: starts(pretended) == 1)
+    await server.aclose()
+    assert children() == []
+    with pytest.raises(EngineError, match="ended"):
+        await waiting
+    with pytest.raises(EngineError, match="ended"):
+        await server.ensure()
+    assert starts(pretended) == 1
+
+
+async def test_a_child_that_dies_while_it_starts_is_named_and_started_anew(pretended: Path) -> None:
+    server = LocalServer({})
+    waiting = [asyncio.create_task(server.ensure()) for _ in range(2)]
+    await until(lambda: starts(pretended) == 1)
+    (pid,) = children()
+    os.kill(pid, signal.SIGKILL)
+    for one in waiting:
+        with pytest.raises(EngineError, match="signal SIGKILL"):
+            await one
+    (pretended / "held").unlink()
+    assert await server.ensure() == Listening("http://127.0.0.1:9/v1", "m")
+    assert starts(pretended) == 2
+    await server.aclose()
+
+
+async def test_a_start_that_says_no_address_is_ended(pretended: Path) -> None:
+    (pretended / "pretender").write_text(f"#!{sys.prefix}/bin/python\nprint('hello', flush=True)\ninput()\n")
+    server = LocalServer({})
+    with pytest.raises(EngineError, match="gave no address"):
+        await server.ensure()
+    assert children() == []
+    await server.aclose()
+
+
+async def test_a_run_stopped_while_the_engine_starts_does_not_break_the_next_one() -> None:
+    connections = Connections(dict(os.environ))
+    try:
+        run = long_run()
+        task = asyncio.create_task(connections.send(ENDPOINT, run))
+        await until(children)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert run.outcome is Outcome.STOPPED
+        again = Run(Request(TextPrompt("Hello"), "", Parameters({"max_tokens": 4})), LOCAL)
+        await connections.send(ENDPOINT, again)
+        assert again.error is None
+        assert again.outcome is Outcome.COMPLETE
+    finally:
+        await connections.aclose()
+    assert children() == []

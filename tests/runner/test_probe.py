@@ -9,11 +9,11 @@ from datetime import datetime
 import pytest
 
 from tests.runner.toy_endpoint import Toy
-from workbench.client.client import Client
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, EndpointError
 from workbench.domain.probe import Finding, Probe, Verdict
 from workbench.runner.asking import MOST_TOKENS
+from workbench.runner.connections import Connections
 from workbench.runner.probe import MOST_REQUESTS, Probing
 from workbench.storage.folders import Folders
 from workbench.storage.probes import load_probe, probe_file, save_probe
@@ -53,12 +53,12 @@ async def whole(probing: Probing) -> Probe:
 
 
 async def probed(toy: Toy, drop: frozenset[str] = frozenset()) -> Probe:
-    client = Client({})
+    connections = Connections({})
     try:
         async with toy.serve() as url:
-            return await whole(Probing(client, Endpoint("toy", url, drop=drop)))
+            return await whole(Probing(connections, Endpoint("toy", url, drop=drop)))
     finally:
-        await client.aclose()
+        await connections.aclose()
 
 
 def by_verdict(found: Probe, verdict: Verdict) -> set[str]:
@@ -117,15 +117,15 @@ async def test_missing_logprobs_are_told_and_rawness_is_unknown_then() -> None:
 async def test_every_request_is_told_before_it_goes_out_and_all_are_tiny() -> None:
     toy = Toy()
     told: list[tuple[int, int]] = []
-    client = Client({})
+    connections = Connections({})
     async with toy.serve() as url:
         probing = Probing(
-            client,
+            connections,
             Endpoint("toy", url),
             on_request=lambda number, words: told.append((number, len(toy.bodies))),
         )
         found = await whole(probing)
-    await client.aclose()
+    await connections.aclose()
     assert told == [(number, number - 1) for number in range(1, found.requests + 1)]
     assert len(toy.bodies) == found.requests <= MOST_REQUESTS
     assert all(body["max_tokens"] <= MOST_TOKENS for body in toy.bodies)

@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 import pytest
 
 from tests.client.loopback import JSON, STREAM, Handler, Received, answering, serving
-from workbench.client.client import Client
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.parameters import ParameterValue
 from workbench.domain.prompt import TextPrompt, TextsPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run, Usage
-from workbench.runner.execution import execute
+from workbench.runner.connections import Connections
 from workbench.runner.splitting import Habits, offer_split
 from workbench.storage.endpoints import load_endpoints
 from workbench.storage.folders import Folders
@@ -325,15 +324,15 @@ def behaving(server: Server) -> Handler:
 
 async def run_at(server: Server, handler: Handler, request: Request) -> tuple[Run, list[Received]]:
     """A request as the profile sends it, but to a loopback server at the same path."""
-    client = Client({})
+    connections = Connections({})
     async with serving(handler) as loopback:
         path = server.path.removesuffix("/completions")
         place = f"http://127.0.0.1:{loopback.port}{path}"
         endpoint = replace(profiles()[server.profile], base_url=place, key=None, retries=0)
         offer = offer_split(endpoint, request, Habits())
         run = Run(request, server.profile, split=None if offer is None else offer.split)
-        await execute(client, endpoint, run)
-        await client.aclose()
+        await connections.send(endpoint, run)
+        await connections.aclose()
         return run, loopback.requests
 
 

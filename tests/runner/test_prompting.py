@@ -9,7 +9,6 @@ from contextlib import aclosing
 import pytest
 
 from tests.client.loopback import JSON, Handler, Received, head, serving
-from workbench.client.client import Client
 from workbench.domain.conversation import Conversation, Message, Role, WhenFull
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
@@ -17,7 +16,7 @@ from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters
 from workbench.domain.turns import Chat
 from workbench.runner.chatting import ChatRequest
-from workbench.runner.local_server import LocalServer
+from workbench.runner.connections import Connections
 from workbench.runner.prompting import Prompter
 
 LLAMA = Chat(template="llama3")
@@ -49,9 +48,9 @@ async def made(
 ) -> ChatRequest:
     roles = (Role.USER, Role.ASSISTANT)
     conversation = Conversation(tuple(Message(roles[at % 2], text) for at, text in enumerate(texts)))
-    async with serving(handler) as server, aclosing(Client({})) as client:
+    async with serving(handler) as server, aclosing(Connections({})) as connections:
         endpoint = Endpoint("e", server.base_url, tokenizer=tokenizer, context=context)
-        async with aclosing(Prompter(lambda: client, LocalServer({}), is_shown=True)) as prompter:
+        async with aclosing(Prompter(connections, is_shown=True)) as prompter:
             return await prompter.request(
                 chat, conversation, endpoint, "m", Parameters({"max_tokens": 10}), sending=True
             )

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.client.loopback import DONE, JSON, Loopback, Received, answering, event, head, serving
-from workbench.client.client import Client
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.parameters import Range
 from workbench.domain.probe import Finding, Probe, Verdict
@@ -20,7 +19,7 @@ from workbench.domain.repeat import check_run
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run, Usage
 from workbench.domain.splitting import NOT_SPLIT, Split
-from workbench.runner.execution import execute
+from workbench.runner.connections import Connections
 from workbench.runner.replay import Replay
 from workbench.runner.splitting import Habits, left_out, offer_split
 from workbench.storage.export import to_json_lines
@@ -40,11 +39,11 @@ async def echoing(received: Received, writer: asyncio.StreamWriter) -> None:
 
 
 async def sent(loopback: Loopback, run: Run, **fields: object) -> Run:
-    client = Client({})
+    connections = Connections({})
     try:
-        await execute(client, loopback.endpoint(**fields), run)
+        await connections.send(loopback.endpoint(**fields), run)
     finally:
-        await client.aclose()
+        await connections.aclose()
     return run
 
 

@@ -97,7 +97,7 @@ async def test_the_local_model_is_not_started_to_count() -> None:
     async with workbench(tokenizing) as (app, pilot, loopback):
         app.main.use_endpoint(app.services.endpoints.endpoints[LOCAL])
         await pilot.pause(0.7)
-        assert not app.services.local.is_running
+        assert not app.services.connections.is_ready(app.main.endpoint)
         assert loopback.requests == []
 
 

@@ -7,19 +7,18 @@ import asyncio
 import signal
 import sys
 from collections.abc import MutableMapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import replace
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from workbench.cli.exit_status import ExitStatus
-from workbench.client.client import Client
 from workbench.domain.display import visible
-from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Outcome, Run
+from workbench.runner.connections import Connections
 from workbench.runner.keeping import KeptRuns
-from workbench.runner.local_server import LocalServer
 from workbench.runner.many import Job, ManyRuns
 from workbench.storage.session_store import SessionStore
 
@@ -80,11 +79,10 @@ async def _execute(
     store: SessionStore | None,
 ) -> bool:
     kept = KeptRuns(store) if store is not None else None
-    server, client = LocalServer(environment), Client(environment)
     console = Console(file=sys.stderr, markup=False, emoji=False, highlight=False)
     columns = (TextColumn("requests"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    try:
-        ready = [Job(await _ready(job.endpoint, server, arguments), job.run) for job in jobs]
+    async with aclosing(Connections(environment)) as connections:
+        ready = [Job(_within(job.endpoint, arguments), job.run) for job in jobs]
         with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as progress:
             bar = progress.add_task("requests", total=len(ready))
 
@@ -94,7 +92,7 @@ async def _execute(
                     kept.ended(run)
 
             many = ManyRuns(
-                client,
+                connections,
                 ready,
                 concurrency=arguments.concurrency,
                 on_begin=kept.began if kept is not None else None,
@@ -111,14 +109,10 @@ async def _execute(
                 if watching is not None:
                     watching.cancel()
             return task.cancelled()
-    finally:
-        await client.aclose()
-        await server.aclose()
 
 
-async def _ready(endpoint: Endpoint, server: LocalServer, arguments: argparse.Namespace) -> Endpoint:
-    if endpoint.name == LOCAL:
-        endpoint = await server.ensure(endpoint)
+def _within(endpoint: Endpoint, arguments: argparse.Namespace) -> Endpoint:
+    """The endpoint with the limits that the options give in place of its own."""
     if arguments.requests_per_minute is not None:
         endpoint = replace(endpoint, requests_per_minute=arguments.requests_per_minute)
     return endpoint

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+from contextlib import aclosing
 from dataclasses import replace
 
 from workbench.cli.arguments import add_endpoint_options, add_parameter_options, explain, read_parameters
@@ -12,16 +13,14 @@ from workbench.cli.exit_status import ExitStatus
 from workbench.cli.following import follow, tell, tell_status
 from workbench.cli.output import print_failure, print_json, run_to_json
 from workbench.cli.sessions import choose_runs, open_for_writing
-from workbench.client.client import Client
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
 from workbench.runner.branching import Origin, branch_from, end_of, origin_of
+from workbench.runner.connections import Connections
 from workbench.runner.joints import beside, note_joint, tokenizer_of, with_token_ids
-from workbench.runner.launch import launch
-from workbench.runner.local_server import LocalServer
 from workbench.storage.endpoints import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.storage.session_store import SessionStore
@@ -115,21 +114,16 @@ async def _branch(
     origin: Origin, asked: Request, endpoint: Endpoint, store: SessionStore, arguments: argparse.Namespace
 ) -> Run:
     """Send the branch under what is `asked` for but for the prompt, and print what comes."""
-    environment = dict(os.environ)
-    server, client = LocalServer(environment), Client(environment)
-    tokenize = tokenizer_of(client, server, endpoint)
-    try:
+    async with aclosing(Connections(dict(os.environ))) as connections:
+        tokenize = tokenizer_of(connections, endpoint)
         branch = await with_token_ids(origin, tokenize) if arguments.as_ids else branch_from(origin)
         one = Run(replace(asked, prompt=branch.prompt), endpoint.name, parent=branch.parent)
         if branch.note:
             one.note(branch.note)
-        launching = launch(client, server, endpoint, one, tell_status)
+        launching = connections.send(endpoint, one, on_status=tell_status)
         if branch.joint is not None and endpoint.tokenizer:
             launching = beside(launching, note_joint(one, branch.joint, tokenize))
         await follow(one, launching, store, quiet=arguments.json)
-    finally:
-        await client.aclose()
-        await server.aclose()
     for note in one.notes:
         tell(note)
     return one

@@ -7,17 +7,17 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping, MutableMapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json
-from workbench.client.client import Client
 from workbench.domain.display import one_line, visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
 from workbench.runner.checking import ANNOUNCEMENT, Checked, check
-from workbench.runner.local_server import LocalServer
+from workbench.runner.connections import Connections
 from workbench.storage.endpoint_editing import save_endpoint
 from workbench.storage.endpoint_fields import ENDPOINT_FIELDS, texts_of, with_texts
 from workbench.storage.endpoints import EndpointList, delete_endpoint, endpoint_for, load_endpoints
@@ -122,11 +122,7 @@ def _test(endpoint: Endpoint, model: str, *, as_json: bool) -> int:
 
 
 async def _check(endpoint: Endpoint, model: str, environment: MutableMapping[str, str]) -> Checked:
-    server, client = LocalServer(environment), Client(environment)
-    try:
+    async with aclosing(Connections(environment)) as connections:
         return await check(
-            client, server, endpoint, model, on_step=lambda words: print(f"  {words}", file=sys.stderr)
+            connections, endpoint, model, on_step=lambda words: print(f"  {words}", file=sys.stderr)
         )
-    finally:
-        await client.aclose()
-        await server.aclose()

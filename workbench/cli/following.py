@@ -12,7 +12,6 @@ from workbench.cli.output import Printer
 from workbench.domain.display import visible
 from workbench.domain.run import Run
 from workbench.runner.keeping import keep
-from workbench.runner.launch import words_of
 from workbench.runner.status import Status
 from workbench.storage.session_store import SessionStore
 
@@ -56,4 +55,4 @@ def tell(status: str) -> None:
 
 def tell_status(status: Status) -> None:
     """Say on a terminal where a run stands before its first token."""
-    tell(words_of(status))
+    tell(str(status))

@@ -7,17 +7,16 @@ import asyncio
 import os
 import sys
 from collections.abc import MutableMapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json
-from workbench.client.client import Client
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.probe import Probe
 from workbench.runner.asking import MOST_TOKENS
-from workbench.runner.local_server import LocalServer
+from workbench.runner.connections import Connections
 from workbench.runner.probe import MOST_REQUESTS, Probing
 from workbench.storage.endpoints import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
@@ -61,16 +60,11 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 async def _probe(endpoint: Endpoint, model: str, environment: MutableMapping[str, str]) -> Probe:
     """What was found; only a part of it where Ctrl+C stopped the probe."""
-    server, client = LocalServer(environment), Client(environment)
-    try:
-        place = await server.ensure(endpoint) if endpoint.name == LOCAL else endpoint
-        probing = Probing(client, place, model, on_request=_tell)
+    async with aclosing(Connections(environment)) as connections:
+        probing = Probing(connections, endpoint, model, on_request=_tell)
         with suppress(asyncio.CancelledError):
             await probing.run()
         return probing.found
-    finally:
-        await client.aclose()
-        await server.aclose()
 
 
 def _tell(number: int, words: str) -> None:

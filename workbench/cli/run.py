@@ -30,7 +30,6 @@ from workbench.cli.following import follow, tell, tell_status
 from workbench.cli.output import print_failure, print_json, run_to_json
 from workbench.cli.sessions import open_for_writing
 from workbench.cli.splitting import add_split_option, limits_of, split_of
-from workbench.client.client import Client
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt, kind_of, prompt_to_editor
@@ -38,9 +37,8 @@ from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
 from workbench.domain.session import Draft, Session
 from workbench.domain.variables import fill_prompt
+from workbench.runner.connections import Connections
 from workbench.runner.conversing import Asked, answered, begin_answer
-from workbench.runner.launch import launch
-from workbench.runner.local_server import LocalServer
 from workbench.runner.prompting import Prompter
 from workbench.storage.endpoints import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
@@ -150,12 +148,9 @@ async def _complete(
     quiet: bool,
 ) -> None:
     """Send the request and print what comes, until its end or Ctrl+C."""
-    server, client = LocalServer(environment), Client(environment)
-    try:
-        await follow(one, launch(client, server, endpoint, one, tell_status), store, quiet=quiet)
-    finally:
-        await client.aclose()
-        await server.aclose()
+    async with aclosing(Connections(environment)) as connections:
+        sending = connections.send(endpoint, one, on_status=tell_status)
+        await follow(one, sending, store, quiet=quiet)
 
 
 async def _converse(
@@ -168,9 +163,8 @@ async def _converse(
 ) -> Run:
     """Answer a conversation and keep the answer as its turn; returns its run."""
     session, place = talk.session, (endpoint, talk.draft)
-    server, client = LocalServer(environment), Client(environment)
-    try:
-        async with aclosing(Prompter(lambda: client, server)) as prompter:
+    async with aclosing(Connections(environment)) as connections:
+        async with aclosing(Prompter(connections)) as prompter:
             begun = await begin_answer(prompter, session.chat, talk.asked, session.variables, place)
         for note in begun.made.notes:
             tell(note)
@@ -178,11 +172,9 @@ async def _converse(
         session.chat = replace(session.chat, turns=turns)
         if store is not None:
             store.save_head()
-        await follow(begun.run, launch(client, server, endpoint, begun.run, tell_status), store, quiet=quiet)
+        sending = connections.send(endpoint, begun.run, on_status=tell_status)
+        await follow(begun.run, sending, store, quiet=quiet)
         session.chat = answered(session.chat, begun.run)
         if store is not None:
             store.save_head()
         return begun.run
-    finally:
-        await client.aclose()
-        await server.aclose()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from workbench.client.client import Client
 from workbench.client.wire import WireLog
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line
@@ -17,7 +16,7 @@ from workbench.domain.probe import Finding, Verdict
 from workbench.domain.prompt import Prompt, TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
-from workbench.runner.execution import execute
+from workbench.runner.connections import Connections
 
 MOST_TOKENS = 12
 """How many tokens a request generates at most, for each choice."""
@@ -33,7 +32,7 @@ _NO_EXTRA: JsonObject = MappingProxyType({})
 class Asking:
     """Sends the requests, and keeps what later questions compare with."""
 
-    client: Client
+    connections: Connections
     endpoint: Endpoint
     model: str
     on_request: Callable[[int, str], None]
@@ -55,7 +54,7 @@ class Asking:
         parameters = Parameters({"max_tokens": MOST_TOKENS, "temperature": 0, **values}, extra)
         text = TextPrompt(prompt) if isinstance(prompt, str) else prompt
         run = Run(Request(text, self.model, parameters), self.endpoint.name)
-        await execute(self.client, self.endpoint, run, wire=self.wire)
+        await self.connections.send(self.endpoint, run, wire=self.wire)
         return run
 
     def find(self, name: str, verdict: Verdict, evidence: str) -> None:

@@ -11,7 +11,6 @@ from workbench.chat.jinja_template import ChatRenderer, JinjaTemplate
 from workbench.chat.rendered import Rendered
 from workbench.chat.sources import load_templates, template_from_props
 from workbench.chat.templates import BUILTIN_TEMPLATES, PLAIN, BuiltinTemplate, plain_template
-from workbench.client.client import Client
 from workbench.domain.conversation import Conversation, Prefixes, WhenFull
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, EndpointError, TemplateError
@@ -19,6 +18,7 @@ from workbench.domain.parameters import FIELDS
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
+from workbench.runner.connections import Connections
 
 _DEFAULT_MAX_TOKENS = 16
 """What the contract has an answer be at most where nothing else is asked for."""
@@ -63,7 +63,7 @@ class ChatRequest:
 
 async def find_template(
     source: str,
-    client: Client,
+    connections: Connections,
     endpoint: Endpoint,
     prefixes: Prefixes = Prefixes(),  # noqa: B008 - a frozen value
 ) -> BuiltinTemplate | JinjaTemplate:
@@ -74,7 +74,7 @@ async def find_template(
     Raises TemplateError, StorageError or EndpointError.
     """
     if not source:
-        return template_from_props(await client.props(endpoint))
+        return template_from_props(await connections.props(endpoint))
     return plain_template(prefixes) if source == PLAIN else named_template(source)
 
 
@@ -154,16 +154,16 @@ def _guess(prompt: str) -> int:
     return len(prompt.encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN + 1
 
 
-async def adds_bos(client: Client, endpoint: Endpoint, bos: str) -> bool:
+async def adds_bos(connections: Connections, endpoint: Endpoint, bos: str) -> bool:
     """Whether an endpoint puts the begin-of-text token before every prompt itself, as llama.cpp's do.
 
     Only one with a tokenizer can be asked. Raises EndpointError.
     """
     if not bos or not endpoint.tokenizer:
         return False
-    plain = await client.tokenize(endpoint, "x")
-    whole = await client.tokenize(endpoint, "x", add_special=True)
-    return len(whole) > len(plain) and whole[0][1] == bos
+    plain = await connections.tokenize(endpoint, "x")
+    whole = await connections.tokenize(endpoint, "x", as_prompt=True)
+    return len(whole) > len(plain) and whole[0][1] == bos.encode()
 
 
 def answer_text(run: Run, choice: int = 0) -> str:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from time import perf_counter
 
-from workbench.client.client import Client
 from workbench.domain.display import one_line
-from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError, WorkbenchError
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Failure, Outcome, Run
-from workbench.runner.execution import execute
-from workbench.runner.local_server import LocalServer
+from workbench.runner.connections import Connections
+from workbench.runner.status import Phase, Status
 
 ANNOUNCEMENT = "asks for its models, then sends “Hi” for one token"
 """What a test sends, to be said before."""
@@ -61,8 +59,7 @@ class Checked:
 
 
 async def check(
-    client: Client,
-    local: LocalServer,
+    connections: Connections,
     endpoint: Endpoint,
     model: str = "",
     *,
@@ -74,30 +71,31 @@ async def check(
     are in the result, never raised.
     """
     try:
-        if endpoint.name == LOCAL:
-            on_step("starting the local model")
-            endpoint = await local.ensure(endpoint)
         read = min(endpoint.timeouts.read, _PATIENCE)
         endpoint = replace(endpoint, retries=0, timeouts=replace(endpoint.timeouts, read=read))
         on_step("asking for its models")
-        models, no_models = await _models(client, endpoint)
+        models, no_models = await _models(connections, endpoint)
     except WorkbenchError as problem:
         return Checked(error=Failure.of(problem))
     model = model or endpoint.model or (models[0] if models else "")
-    on_step(f"asking {one_line(model, 60)} for one token" if model else "asking for one token")
+    asking = f"asking {one_line(model, 60)} for one token" if model else "asking for one token"
+
+    def tell(status: Status) -> None:
+        if status.phase in (Phase.STARTING, Phase.SENDING):
+            on_step(status.detail or asking)
+
     run = Run(Request(TextPrompt("Hi"), model, Parameters({"max_tokens": 1})), endpoint.name)
-    began = perf_counter()
-    await execute(client, endpoint, run)
+    await connections.send(endpoint, run, on_status=tell)
     error = run.error
     if error is None and (run.outcome is Outcome.ERROR or not run.choices):
         error = Failure("The endpoint answered nothing", hint="Try a run to see what it sends.")
-    return Checked(models, no_models, model, run, error, perf_counter() - began)
+    return Checked(models, no_models, model, run, error, run.total or 0.0)
 
 
-async def _models(client: Client, endpoint: Endpoint) -> tuple[tuple[str, ...], str]:
+async def _models(connections: Connections, endpoint: Endpoint) -> tuple[tuple[str, ...], str]:
     """The models listed, and why there are none: some servers answer completions and list nothing."""
     try:
-        models = tuple(await client.models(endpoint))
+        models = tuple(await connections.models(endpoint))
     except EndpointError as error:
         return (), f"no list of models: {one_line(error.title, 100)}"
     return models, "" if models else "no models listed"

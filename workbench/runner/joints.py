@@ -8,16 +8,14 @@ from contextlib import suppress
 from itertools import accumulate
 from typing import TypeAlias
 
-from workbench.client.client import Client
-from workbench.client.spelling import read_name
-from workbench.domain.display import one_line, show_bytes, visible
-from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.domain.display import show_bytes, visible
+from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, EndpointError, EngineError
 from workbench.domain.joints import AS_IDS, Joint, Known, changed_joint
 from workbench.domain.prompt import TextPrompt, TokensPrompt
 from workbench.domain.run import Run
 from workbench.runner.branching import Branch, Origin
-from workbench.runner.local_server import LocalServer
+from workbench.runner.connections import Connections
 
 Tokenize: TypeAlias = Callable[[str, bool], Awaitable[Sequence[tuple[int, bytes]]]]
 """The ids and bytes of a text's tokens; with True as those of a prompt, which may begin with one of its own.
@@ -28,21 +26,11 @@ _PATIENCE = 2.0
 """Seconds that a run which is over waits for what is found out beside it."""
 
 
-def tokenizer_of(client: Client, local: LocalServer, endpoint: Endpoint) -> Tokenize:
+def tokenizer_of(connections: Connections, endpoint: Endpoint) -> Tokenize:
     """An endpoint's own tokenizer; that of the embedded model starts it where it does not run."""
 
     async def tokenize(text: str, as_prompt: bool) -> Sequence[tuple[int, bytes]]:
-        if not endpoint.tokenizer:
-            raise EndpointError(
-                f"{one_line(endpoint.name, 40)} has no tokenizer to ask for token ids",
-                hint="Send branches as text, or set tokenizer = true where /tokenize answers beside it.",
-            )
-        ready = await local.ensure(endpoint) if endpoint.name == LOCAL else endpoint
-        found = []
-        for id, piece in await client.tokenize(ready, text, add_special=as_prompt):
-            name = read_name(piece)
-            found.append((id, name.raw if name.raw is not None else piece.encode("utf-8", "replace")))
-        return found
+        return await connections.tokenize(endpoint, text, as_prompt=as_prompt)
 
     return tokenize
 

@@ -8,13 +8,11 @@ import os
 import secrets
 import signal
 import sys
-from collections import deque
 from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass
 
 from workbench.domain.display import one_line
-from workbench.domain.endpoint import Endpoint, EnvironmentKey
 from workbench.domain.errors import EngineError
 
 KEY_VARIABLE = "WORKBENCH_LOCAL_KEY"
@@ -23,6 +21,18 @@ KEY_VARIABLE = "WORKBENCH_LOCAL_KEY"
 _START_SECONDS = 120
 _END_SECONDS = 3
 _GRACE_SECONDS = 0.5
+_KEPT_BYTES = 8192
+_AGAIN = "Run again: it is started anew. The text that came is kept."
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """What a child says once it takes requests."""
+
+    url: str
+    """Its base URL."""
+    model: str
+    """The name of the model that it loaded."""
 
 
 class LocalServer:
@@ -36,37 +46,43 @@ class LocalServer:
         self._environment = environment
         self._model = model
         self._process: asyncio.subprocess.Process | None = None
-        self._url = ""
-        self._loaded = ""
-        self._words: deque[str] = deque(maxlen=40)
-        self._reader: asyncio.Task[None] | None = None
-        self._starting = asyncio.Lock()
+        self._listening: Listening | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._complaints = bytearray()
+        """The end of what the child wrote to standard error."""
+        self._readers: list[asyncio.Task[None]] = []
+        self._is_closed = False
 
     @property
     def is_running(self) -> bool:
-        """Whether the child is alive."""
-        return self._process is not None and self._process.returncode is None
+        """Whether the child listens."""
+        return self._listening is not None and self.pid is not None
 
     @property
     def pid(self) -> int | None:
         """The child's process id while it is alive."""
-        return self._process.pid if self._process is not None and self.is_running else None
+        if self._process is None or self._process.returncode is not None:
+            return None
+        return self._process.pid
 
-    async def ensure(self, endpoint: Endpoint) -> Endpoint:
-        """The endpoint with the address, key and model of the running child, which is started if need be.
+    async def ensure(self) -> Listening:
+        """The running child, which is started if need be.
 
-        Raises EngineError where the engine or its model is missing or does not start.
+        All who ask while it starts wait for the same start, which goes on when one of them is cancelled.
+        Raises EngineError where the engine or its model is missing or does not start, or after `aclose`.
         """
-        async with self._starting:
-            if not self.is_running:
-                await self.aclose()
-                await self._start()
-        return replace(
-            endpoint,
-            base_url=self._url,
-            key=EnvironmentKey(KEY_VARIABLE),
-            model=endpoint.model or self._loaded,
-        )
+        while self._listening is None or self.pid is None:
+            if self._is_closed:
+                raise EngineError("The local model was ended", hint="Start the workbench again.")
+            if self._starting is None or self._starting.done():
+                self._starting = asyncio.create_task(self._start())
+                # Where nobody waits any more, nobody else would look at a start that failed.
+                self._starting.add_done_callback(lambda task: task.cancelled() or task.exception())
+            # The start of a server that is being closed is cancelled, which is no cancellation of who waits.
+            await asyncio.wait({self._starting})
+            if not self._starting.cancelled():
+                self._starting.result()
+        return self._listening
 
     async def model_name(self) -> str:
         """The name of the model that the child would load; nothing is started for it but a short program.
@@ -94,42 +110,64 @@ class LocalServer:
             raise EngineError(one_line(first), "", one_line(rest))
         return name.decode("utf-8", "replace").strip()
 
-    async def death(self) -> EngineError | None:
-        """What the child died of, where it started and is no longer alive.
+    async def death(self, url: str) -> EngineError | None:
+        """What the child that listened at a URL died of; None where it is alive.
 
         A connection breaks a moment before the process counts as ended, so this waits for that moment.
         """
-        if self._process is None:
-            return None
+        process = self._process
+        if process is None or self._listening is None or url != self._listening.url:
+            return EngineError("The embedded engine ended", hint=_AGAIN)
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._process.wait(), _GRACE_SECONDS)
-        if self.is_running:
+            await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
+        if process.returncode is None:
             return None
         return EngineError(
-            f"The embedded engine ended ({_describe(self._process.returncode)})",
-            self._last_words(),
-            "Run again: it is started anew. The text that came is kept.",
+            f"The embedded engine ended ({_describe(process.returncode)})",
+            one_line(" ".join(self._last_lines[-3:])),
+            _AGAIN,
         )
 
     async def aclose(self) -> None:
-        """End the child, by force if it does not end on its own."""
+        """End the child, by force if it does not end on its own, and a start that is under way with it."""
+        self._is_closed = True
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.wait({self._starting})
+        await self._end()
+
+    async def _end(self) -> None:
+        """End the child, if there is one, and wait until it is gone."""
+        self._listening = None
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
             with suppress(ProcessLookupError):
                 process.terminate()
             try:
-                await asyncio.wait_for(process.wait(), _END_SECONDS)
-            except TimeoutError:
-                with suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
-        if self._reader is not None:
-            await self._reader
-            self._reader = None
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(process.wait(), _END_SECONDS)
+            finally:
+                if process.returncode is None:
+                    with suppress(ProcessLookupError):
+                        process.kill()
+                    await process.wait()
+        readers, self._readers = self._readers, []
+        if readers:
+            await asyncio.wait(readers, timeout=_GRACE_SECONDS)
+        for reader in readers:
+            reader.cancel()
 
     async def _start(self) -> None:
+        await self._end()
+        try:
+            await self._start_child()
+        except BaseException:
+            await self._end()
+            raise
+
+    async def _start_child(self) -> None:
         self._environment[KEY_VARIABLE] = secrets.token_urlsafe(32)
-        self._words.clear()
+        self._complaints.clear()
         argv = [sys.executable, "-m", "workbench.local", "--api-key-env", KEY_VARIABLE, "--watch-parent"]
         if self._model:
             argv += ["--model", self._model]
@@ -145,37 +183,45 @@ class LocalServer:
         self._process = process
         assert process.stdout is not None
         assert process.stderr is not None
-        self._reader = asyncio.create_task(self._keep_words(process.stderr))
+        self._readers.append(asyncio.create_task(self._read(process.stderr, self._complaints)))
         try:
             line = await asyncio.wait_for(process.stdout.readline(), _START_SECONDS)
         except TimeoutError:
-            await self.aclose()
             raise EngineError(
                 f"The embedded engine did not start within {_START_SECONDS} s",
-                self._last_words(),
+                one_line(" ".join(self._last_lines[-3:])),
                 "Try again, or choose another endpoint.",
             ) from None
         try:
             ready = json.loads(line)
-            self._url, self._loaded = str(ready["url"]), str(ready["model"])
+            self._listening = Listening(str(ready["url"]), str(ready["model"]))
         except (ValueError, KeyError, TypeError):
-            await process.wait()
-            await self._reader
-            self._reader = None
-            self._process = None
-            words = [word for word in self._words if word.strip()] or [_describe(process.returncode)]
-            raise EngineError(
-                one_line(words[0]),
-                one_line(" ".join(words[1:])),
-                "Or choose another endpoint.",
-            ) from None
+            with suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), _END_SECONDS)
+            await asyncio.wait(self._readers, timeout=_GRACE_SECONDS)
+            raise self._failed_start(process.returncode) from None
+        # A pipe that nobody reads would stop whoever writes to it.
+        self._readers.append(asyncio.create_task(self._read(process.stdout, bytearray())))
 
-    async def _keep_words(self, stream: asyncio.StreamReader) -> None:
-        while line := await stream.readline():
-            self._words.append(line.decode("utf-8", "replace").rstrip())
+    def _failed_start(self, returncode: int | None) -> EngineError:
+        hint, lines = "Or choose another endpoint.", self._last_lines
+        if returncode is not None and returncode > 0 and lines:
+            # It ended by itself and says why, and what to do.
+            return EngineError(one_line(lines[0]), one_line(" ".join(lines[1:])), hint)
+        how = "gave no address" if returncode is None else f"ended ({_describe(returncode)})"
+        return EngineError(f"The embedded engine {how} when it started", one_line(" ".join(lines[-3:])), hint)
 
-    def _last_words(self) -> str:
-        return one_line(" ".join(list(self._words)[-3:]))
+    async def _read(self, stream: asyncio.StreamReader, kept: bytearray) -> None:
+        """Read a stream to its end and keep the last of it."""
+        while data := await stream.read(_KEPT_BYTES):
+            kept += data
+            del kept[:-_KEPT_BYTES]
+
+    @property
+    def _last_lines(self) -> list[str]:
+        """The last lines that the child wrote to standard error, without empty ones."""
+        lines = self._complaints.decode("utf-8", "replace").splitlines()
+        return [line.rstrip() for line in lines if line.strip()][-40:]
 
 
 def _plain_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Outcome, Run
+from workbench.runner.status import Phase, Status
 
 if TYPE_CHECKING:
-    from workbench.client.client import Client
+    from workbench.runner.connections import Connections
 
 _MINUTE = 60.0
 
@@ -63,7 +64,7 @@ class ManyRuns:
 
     def __init__(
         self,
-        client: Client,
+        connections: Connections,
         jobs: Iterable[Job],
         *,
         concurrency: int | None = None,
@@ -74,18 +75,18 @@ class ManyRuns:
 
         `on_begin` is told each run when its turn to be sent has come, `on_end` when it has ended.
         """
-        self._client = client
+        self._connections = connections
         self.jobs = tuple(jobs)
         self._concurrency = concurrency
         self._on_begin = on_begin
         self._on_end = on_end
         self._gates: dict[str, Gate] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._queued = {job.run.id for job in self.jobs}
+        self._phases = {job.run.id: Phase.QUEUED for job in self.jobs}
 
-    def is_queued(self, run: Run) -> bool:
-        """Whether a run still waits for its endpoint's limit."""
-        return run.id in self._queued
+    def phase(self, run: Run) -> Phase:
+        """Where a run stands."""
+        return self._phases[run.id]
 
     async def execute(self) -> None:
         """Send everything and wait for the end; on cancellation all runs stop and keep what came."""
@@ -113,17 +114,16 @@ class ManyRuns:
         return self._gates[endpoint.name]
 
     async def _one(self, job: Job) -> None:
-        # The client's imports are paid for when something is sent, not when the screen opens.
-        from workbench.runner.execution import execute
+        def note(status: Status) -> None:
+            self._phases[job.run.id] = status.phase
 
         # A run that is stopped alone ends its own task quietly; the others' gather must not see it.
         with suppress(asyncio.CancelledError):
             async with self._gate(job.endpoint):
-                self._queued.discard(job.run.id)
                 if self._on_begin is not None:
                     self._on_begin(job.run)
-                await execute(self._client, job.endpoint, job.run)
-        self._queued.discard(job.run.id)
+                await self._connections.send(job.endpoint, job.run, on_status=note)
+        self._phases[job.run.id] = Phase.ENDED
         job.run.outcome = job.run.outcome or Outcome.STOPPED
         if self._on_end is not None:
             self._on_end(job.run)

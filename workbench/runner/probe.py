@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from workbench.client.client import Client
 from workbench.client.shapes import logprobs_shape
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
@@ -19,6 +18,7 @@ from workbench.domain.probe import Finding, Probe, Verdict
 from workbench.domain.prompt import Prompt, TextsPrompt, TokenListsPrompt, TokensPrompt
 from workbench.domain.run import Outcome, Run
 from workbench.runner.asking import MOST_TOKENS, PROSE, Asking, failure_of, first_choice, quoted, text_of
+from workbench.runner.connections import Connections
 
 MOST_REQUESTS = 22
 """How many requests a probe sends at most."""
@@ -36,7 +36,7 @@ class Probing:
 
     def __init__(
         self,
-        client: Client,
+        connections: Connections,
         endpoint: Endpoint,
         model: str = "",
         *,
@@ -46,7 +46,7 @@ class Probing:
         # Nothing is repeated behind the count that a person was told, and what the profile leaves out is
         # asked about too.
         open_endpoint = replace(endpoint, drop=frozenset(), retries=0)
-        self._answers = Asking(client, open_endpoint, model or endpoint.model, on_request)
+        self._answers = Asking(connections, open_endpoint, model or endpoint.model, on_request)
         self._answered_by = self._answers.model
         self._is_partial = True
 

@@ -9,6 +9,8 @@ from enum import StrEnum
 class Phase(StrEnum):
     """Where a run stands."""
 
+    QUEUED = "queued"
+    """Waits for its turn at the endpoint."""
     STARTING = "starting"
     """The embedded model starts first."""
     SENDING = "sending"
@@ -30,3 +32,9 @@ class Status:
     """The pause before the next attempt."""
     attempt: int = 0
     """1 for the first repetition."""
+
+    def __str__(self) -> str:
+        """One line for a person; empty where there is nothing to say."""
+        if self.phase is Phase.RETRYING:
+            return f"attempt {self.attempt + 1} in {self.seconds:.0f} s: {self.detail}"
+        return self.detail

@@ -186,7 +186,7 @@ class WorkbenchApp(App[int]):
         """Stop what streams, keep what came, and go."""
         await self.main.aclose()
         self._remember(replace(self._state, session=str(self.main.session_path or "")))
-        await self.services.aclose()
+        await self.services.connections.aclose()
         self.exit(0)
 
     async def action_quit(self) -> None:

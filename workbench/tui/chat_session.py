@@ -45,7 +45,7 @@ class ChatSession:
         self.preset = ""
         """Name of the preset that the parameters are of, noted with each run."""
         self.keeper = keeper
-        self._prompter = Prompter(lambda: services.client, services.local, is_shown=True)
+        self._prompter = Prompter(services.connections, is_shown=True)
         self._runs: dict[str, Run] = {}
         self._path: tuple[Turn, ...] | None = None
 

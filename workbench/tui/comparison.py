@@ -9,11 +9,10 @@ from time import monotonic
 from workbench.domain.choice import Choice
 from workbench.domain.comparison import Divergence, common_prefix, distinguishing, first_divergence
 from workbench.domain.display import one_line
-from workbench.domain.endpoint import LOCAL
-from workbench.domain.errors import WorkbenchError
 from workbench.domain.run import Failure, Outcome, Run
 from workbench.runner.comparison import Column, remarks
 from workbench.runner.many import Job, ManyRuns
+from workbench.runner.status import Phase
 from workbench.tui.run_state import RunState, state_of
 from workbench.tui.services import Services
 
@@ -107,35 +106,14 @@ class Comparison:
         self._prefix = 0
 
     async def _execute(self) -> None:
-        jobs = []
-        for column, run in zip(self._columns, self._runs, strict=True):
-            if run.is_running and (job := await self._ready(column, run)) is not None:
-                jobs.append(job)
+        columns = zip(self._columns, self._runs, strict=True)
         self._many = ManyRuns(
-            self._services.client,
-            [job for job in jobs if job.run.is_running],
+            self._services.connections,
+            [Job(column.endpoint, run) for column, run in columns if run.is_running],
             on_begin=self._on_begin,
             on_end=self._on_end,
         )
         await self._many.execute()
-        await self._look_for_death()
-
-    async def _ready(self, column: Column, run: Run) -> Job | None:
-        if column.endpoint.name != LOCAL:
-            return Job(column.endpoint, run)
-        try:
-            return Job(await self._services.local.ensure(column.endpoint), run)
-        except WorkbenchError as error:
-            run.error = Failure.of(error)
-            self._end(run, Outcome.ERROR)
-            return None
-
-    async def _look_for_death(self) -> None:
-        failed = (Outcome.ERROR, Outcome.TRUNCATED)
-        if any(run.endpoint == LOCAL and run.outcome in failed for run in self._runs):
-            death = await self._services.local.death()
-            if death is not None:
-                self._notes.append(one_line(f"{death.title} {death.message}"))
 
     def _end(self, run: Run, outcome: Outcome) -> None:
         run.outcome = run.outcome or outcome
@@ -156,20 +134,20 @@ class Comparison:
     def state(self, place: int) -> RunState:
         """What a column is doing."""
         run = self._runs[place]
-        if run.is_running and self._many is None:
-            return _STARTING if self._columns[place].endpoint.name == LOCAL else _QUEUED
-        if self._many is not None and self._many.is_queued(run):
+        if run.is_running and (self._many is None or self._many.phase(run) is Phase.QUEUED):
             return _QUEUED
+        if run.is_running and self._many is not None and self._many.phase(run) is Phase.STARTING:
+            return _STARTING
         now = monotonic()
         return state_of(run, now - self._sent.setdefault(run.id, now))
 
     @property
     def summary(self) -> str:
         """How many columns stream, wait, and have ended."""
-        queued = sum(self._many.is_queued(run) for run in self._runs) if self._many is not None else 0
-        running = sum(run.is_running for run in self._runs) - queued
-        ended = len(self._runs) - queued - running
-        counts = ((running, "running"), (queued, "queued"), (ended, "ended"))
+        running = [run for run in self._runs if run.is_running]
+        queued = sum(self._many is not None and self._many.phase(run) is Phase.QUEUED for run in running)
+        ended = len(self._runs) - len(running)
+        counts = ((len(running) - queued, "running"), (queued, "queued"), (ended, "ended"))
         return " · ".join(f"{count} {word}" for count, word in counts if count)
 
     @property

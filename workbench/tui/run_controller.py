@@ -69,17 +69,16 @@ class RunController:
         self._told = self._sent = monotonic()
         # The client's imports are paid for when something is sent, not when the screen opens.
         from workbench.client.wire import WireLog
-        from workbench.runner.launch import launch
         from workbench.tui.exchange import Exchange
 
-        client, local = self._services.client, self._services.local
+        connections = self._services.connections
         # One record at a time: it may be as large as the answer.
         self._services.exchange = exchange = Exchange(run, endpoint, WireLog())
-        launching = launch(client, local, endpoint, run, self._note_status(run), wire=exchange.wire)
+        launching = connections.send(endpoint, run, on_status=self._note_status(run), wire=exchange.wire)
         if origin is not None and endpoint.tokenizer:
             from workbench.runner.joints import beside, note_joint, tokenizer_of
 
-            launching = beside(launching, note_joint(run, origin, tokenizer_of(client, local, endpoint)))
+            launching = beside(launching, note_joint(run, origin, tokenizer_of(connections, endpoint)))
         self._task = asyncio.create_task(launching)
         self._task.add_done_callback(lambda task: self._ended(run, task))
 

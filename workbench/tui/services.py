@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import StorageError
-from workbench.runner.local_server import LocalServer
+from workbench.runner.connections import Connections
 from workbench.storage.config import Config, load_config
 from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.tui.command_table import OWN_KEYS, CommandTable, with_keys
 
 if TYPE_CHECKING:
-    from workbench.client.client import Client
     from workbench.tui.exchange import Exchange
 
 
@@ -29,7 +28,7 @@ class Services:
     endpoints: EndpointList
     endpoint: Endpoint
     """Where the first draft is sent."""
-    local: LocalServer
+    connections: Connections
     model: str = ""
     """The model to ask for; empty is the endpoint's own."""
     is_endpoint_typed: bool = False
@@ -40,7 +39,6 @@ class Services:
     """The commands with the person's keys."""
     exchange: Exchange | None = None
     """The last request that was sent, with its answer's bytes; None before the first."""
-    _client: Client | None = field(default=None, init=False)
 
     @staticmethod
     def open(
@@ -63,7 +61,7 @@ class Services:
             config=config.config,
             endpoints=endpoints,
             endpoint=endpoint_for(endpoint or config.config.endpoint or LOCAL, api_key_env, endpoints),
-            local=LocalServer(environment),
+            connections=Connections(environment),
             model=model,
             is_endpoint_typed=bool(endpoint),
             problems=(*config.problems, *endpoints.problems, *commands.problems),
@@ -73,19 +71,3 @@ class Services:
     def reload_endpoints(self) -> None:
         """Read the person's endpoints anew, after they changed."""
         self.endpoints = load_endpoints(self.folders)
-
-    @property
-    def client(self) -> Client:
-        """The one client; made, and its imports paid for, when something is first sent."""
-        if self._client is None:
-            from workbench.client.client import Client
-
-            self._client = Client(self.environment)
-        return self._client
-
-    async def aclose(self) -> None:
-        """Close connections and end the local server."""
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
-        await self.local.aclose()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError, EngineError
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt
 from workbench.tui.services import Services
@@ -16,7 +16,7 @@ _PAUSE = 0.5
 
 def has_tokenizer(services: Services, endpoint: Endpoint) -> bool:
     """Whether an endpoint can be asked now; the embedded model is never started for it."""
-    return endpoint.tokenizer and (endpoint.name != LOCAL or services.local.is_running)
+    return endpoint.tokenizer and services.connections.is_ready(endpoint)
 
 
 async def token_ids(services: Services, endpoint: Endpoint, text: str) -> tuple[int, ...]:
@@ -27,12 +27,10 @@ async def token_ids(services: Services, endpoint: Endpoint, text: str) -> tuple[
             if endpoint.tokenizer
             else "This endpoint has no tokenizer: give token ids"
         )
-    if endpoint.name == LOCAL:
-        try:
-            endpoint = await services.local.ensure(endpoint)
-        except EngineError as problem:
-            raise EndpointError(problem.title, problem.message, problem.hint) from None
-    return tuple(id for id, _ in await services.client.tokenize(endpoint, text))
+    try:
+        return tuple(id for id, _ in await services.connections.tokenize(endpoint, text))
+    except EngineError as problem:
+        raise EndpointError(problem.title, problem.message, problem.hint) from None
 
 
 class PromptCounter:

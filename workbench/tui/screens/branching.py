@@ -88,7 +88,7 @@ class BranchScreen(BatchScreen):
         # Most branches are text, and the client's imports are paid for with the first request.
         from workbench.runner.joints import tokenizer_of, with_token_ids
 
-        tokenize = tokenizer_of(self.services.client, self.services.local, self.endpoint)
+        tokenize = tokenizer_of(self.services.connections, self.endpoint)
         try:
             branch = await with_token_ids(origin, tokenize)
         except WorkbenchError as problem:

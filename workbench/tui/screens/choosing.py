@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from textual.app import App
 from textual.theme import BUILTIN_THEMES
 
-from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import WorkbenchError
 from workbench.domain.prompt import PromptKind
 from workbench.tui.screens.popup import Item, Picker
@@ -40,17 +40,13 @@ def list_models(services: Services, endpoint: Endpoint) -> Callable[[Picker], Aw
 
     async def ask(picker: Picker) -> None:
         try:
-            # The embedded model is started by a run only, not by looking.
-            if endpoint.name == LOCAL and not services.local.is_running:
-                name = await services.local.model_name()
-                picker.add_items([Item(name, name)], "the first run starts it · Enter · Esc")
-                return
-            place = await services.local.ensure(endpoint) if endpoint.name == LOCAL else endpoint
-            names = await services.client.models(place)
+            runs = services.connections.is_ready(endpoint)
+            names = await services.connections.models(endpoint)
         except WorkbenchError as problem:
             picker.add_items([], f"no list: {problem.title}")
             return
-        picker.add_items([Item(name, name) for name in names], f"{len(names)} models · Enter · Esc")
+        note = f"{len(names)} models" if runs else "the first run starts it"
+        picker.add_items([Item(name, name) for name in names], f"{note} · Enter · Esc")
 
     return ask
 

@@ -334,8 +334,7 @@ class EndpointsScreen(Screen[Endpoint]):
             self._show_details()
 
         model = self._model if endpoint.name == self._current.name else ""
-        services = self._services
-        checked = await check(services.client, services.local, endpoint, model, on_step=tell)
+        checked = await check(self._services.connections, endpoint, model, on_step=tell)
         self._results[endpoint.name] = _result(checked)
         self._show_details()
 

@@ -132,11 +132,10 @@ class ProbeScreen(Screen[None]):
         services, endpoint = self._probed.services, self._probed.endpoint
         self._probing = None
         try:
-            if endpoint.name == LOCAL:
+            if not services.connections.is_ready(endpoint):
                 self._tell("Starting the local model…")
-                endpoint = await services.local.ensure(endpoint)
             self._probing = Probing(
-                services.client, endpoint, self._probed.model, on_request=self._show_request
+                services.connections, endpoint, self._probed.model, on_request=self._show_request
             )
             await self._probing.run()
             self._end("Done")

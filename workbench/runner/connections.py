@@ -1,0 +1,148 @@
+"""Connections: the one owner of all that lies between the workbench and an endpoint.
+
+It starts the local server when something is first sent to `local`, starts it again when it has died, and
+ends it. Every completion request goes out through `Connections.send`, whatever asked for it: a single run,
+a branch, a column of a comparison, a cell of a sweep, a chat answer, a probe. Model lists, tokenising and
+`/props` pass beside it. Nothing else knows that `local` is a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, MutableMapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.domain.display import one_line
+from workbench.domain.endpoint import LOCAL, Endpoint, EnvironmentKey
+from workbench.domain.errors import EndpointError, WorkbenchError
+from workbench.domain.json_values import JsonObject
+from workbench.domain.run import Failure, Outcome, Run
+from workbench.runner.local_server import KEY_VARIABLE, LocalServer
+from workbench.runner.status import Phase, Status
+
+if TYPE_CHECKING:
+    from workbench.client.client import Client
+    from workbench.client.wire import WireLog
+
+
+class Connections:
+    """Opens endpoints; made once, closed once."""
+
+    def __init__(self, environment: MutableMapping[str, str], model: str = "") -> None:
+        """`environment` is where keys are found; it receives the local server's random key.
+
+        `model` names the GGUF file that `local` loads; empty is the embedded one.
+        """
+        self._environment = environment
+        self._local = LocalServer(environment, model)
+        self._opened: Client | None = None
+
+    async def send(
+        self,
+        endpoint: Endpoint,
+        run: Run,
+        *,
+        on_status: Callable[[Status], None] = lambda status: None,
+        wire: WireLog | None = None,
+    ) -> None:
+        """Send a run and fill it with what comes; afterwards it has its outcome, whatever happened.
+
+        `on_status` receives what happens before the first token. Cancelling closes the connection and leaves
+        the outcome `stopped`. `wire` records the exchange, the first one of a run that is split.
+        """
+        # The client's imports are slow: they are paid for when something is sent, not when the screen opens.
+        from workbench.runner.execution import execute
+
+        try:
+            if not self.is_ready(endpoint):
+                on_status(Status(Phase.STARTING, "starting the local model"))
+            ready = await self._ready(endpoint)
+            await execute(self._client, ready, run, on_status=on_status, wire=wire)
+            await self._name_death(ready, run)
+        except asyncio.CancelledError:
+            run.outcome = run.outcome or Outcome.STOPPED
+            raise
+        except WorkbenchError as error:
+            run.error = Failure.of(error)
+            run.outcome = Outcome.ERROR
+
+    def is_ready(self, endpoint: Endpoint) -> bool:
+        """Whether the endpoint can be asked without starting the local server for it."""
+        return endpoint.name != LOCAL or self._local.is_running
+
+    async def models(self, endpoint: Endpoint) -> list[str]:
+        """The names of the models that an endpoint lists; nothing is started for it.
+
+        Raises EndpointError, or EngineError where the local model is missing.
+        """
+        if not self.is_ready(endpoint):
+            return [await self._local.model_name()]
+        return await self._client.models(await self._ready(endpoint))
+
+    async def tokenize(
+        self, endpoint: Endpoint, text: str, *, as_prompt: bool = False
+    ) -> list[tuple[int, bytes]]:
+        """The ids and bytes of a text's tokens; `as_prompt` adds those that surround every prompt.
+
+        Raises EndpointError, also where the endpoint has no tokenizer, or EngineError.
+        """
+        from workbench.client.spelling import read_name
+
+        if not endpoint.tokenizer:
+            raise EndpointError(
+                f"{one_line(endpoint.name, 40)} has no tokenizer to ask for token ids",
+                hint="Send branches as text, or set tokenizer = true where /tokenize answers beside it.",
+            )
+        found = []
+        for id, piece in await self._client.tokenize(
+            await self._ready(endpoint), text, add_special=as_prompt
+        ):
+            name = read_name(piece)
+            found.append((id, name.raw if name.raw is not None else piece.encode("utf-8", "replace")))
+        return found
+
+    async def count_tokens(self, endpoint: Endpoint, text: str) -> int:
+        """How many tokens a text has. Raises EndpointError or EngineError."""
+        return await self._client.count_tokens(await self._ready(endpoint), text)
+
+    async def context_size(self, endpoint: Endpoint, model: str) -> int | None:
+        """The tokens that prompt and answer may take together; None where the endpoint does not say.
+
+        Raises EngineError.
+        """
+        return await self._client.context_size(await self._ready(endpoint), model)
+
+    async def props(self, endpoint: Endpoint) -> JsonObject:
+        """What llama.cpp's `/props` says of the model. Raises EndpointError or EngineError."""
+        return await self._client.props(await self._ready(endpoint))
+
+    async def aclose(self) -> None:
+        """Close all connections and end the local server, also while it starts."""
+        if self._opened is not None:
+            await self._opened.aclose()
+            self._opened = None
+        await self._local.aclose()
+
+    @property
+    def _client(self) -> Client:
+        if self._opened is None:
+            from workbench.client.client import Client
+
+            self._opened = Client(self._environment)
+        return self._opened
+
+    async def _ready(self, endpoint: Endpoint) -> Endpoint:
+        """The endpoint as it answers: `local` with address, key and model of its server, which is started."""
+        if endpoint.name != LOCAL:
+            return endpoint
+        server = await self._local.ensure()
+        key, model = EnvironmentKey(KEY_VARIABLE), endpoint.model or server.model
+        return replace(endpoint, base_url=server.url, key=key, model=model)
+
+    async def _name_death(self, endpoint: Endpoint, run: Run) -> None:
+        """Say of a failed run that the engine died under it, where it did."""
+        if endpoint.name != LOCAL or run.outcome not in (Outcome.ERROR, Outcome.TRUNCATED):
+            return
+        if (death := await self._local.death(endpoint.base_url)) is not None:
+            run.error, run.outcome = Failure.of(death), Outcome.ERROR
