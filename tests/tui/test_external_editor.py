@@ -44,6 +44,12 @@ def test_a_newline_that_an_editor_adds_at_the_end_is_not_kept(tmp_path: Path) ->
     assert edit_text(Handed(), "a", script(tmp_path, "echo b >> $1")) == "ab"
 
 
+def test_a_byte_order_mark_that_an_editor_adds_is_not_kept(tmp_path: Path) -> None:
+    marks = script(tmp_path, r"printf '\357\273\277b' > $1")
+    assert edit_text(Handed(), "a", marks) == "b"
+    assert edit_text(Handed(), "\ufeffa", marks) == "\ufeffb"
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [

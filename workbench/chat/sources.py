@@ -115,7 +115,7 @@ def _read(path: Path) -> str:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise TemplateError(f"{path.name} is too large to be a template", str(path))
-        return path.read_bytes().decode("utf-8")
+        return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise TemplateError(f"{path.name} cannot be read", error.strerror or str(error)) from None
     except UnicodeDecodeError as error:

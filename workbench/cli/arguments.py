@@ -165,7 +165,7 @@ def _refuse(name: str) -> None:
 def _read_file(name: str) -> str:
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")
     except OSError as error:
         raise BadValueError(f"--prompt-file {name}: {error.strerror}", field="prompt") from None
     except UnicodeDecodeError as error:

@@ -70,7 +70,7 @@ def _take_draft(store: SessionStore, draft: Draft) -> None:
 
 def _read(name: str) -> str:
     try:
-        return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode()
+        return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode("utf-8-sig")
     except OSError as error:
         raise StorageError(
             f"{name} cannot be read",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench.domain.session import Draft
+from workbench.storage.session_file import line_end
 
 _GUARD = 256
 """Bytes before the known end that tell whether a file was only appended to."""
@@ -24,13 +25,15 @@ class Known:
     """The last bytes."""
     start: bytes = b""
     """The bytes before the first run."""
+    line_end: bytes = b"\n"
+    """What ends its lines: LF or CRLF."""
     identity: tuple[int, int, int] | None = None
     """None where there is no file yet."""
 
     @staticmethod
     def of(path: Path, raw: bytes, head: int, draft: Draft) -> Known:
         """What is known once a file's bytes were read or written."""
-        return Known(len(raw), head, draft, raw[-_GUARD:], raw[:head], identity(path))
+        return Known(len(raw), head, draft, raw[-_GUARD:], raw[:head], line_end(raw), identity(path))
 
     def appended(self, path: Path, data: bytes) -> None:
         """Take note of bytes that were added at the end."""

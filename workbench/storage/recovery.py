@@ -77,7 +77,7 @@ def _note(one: Recovered) -> str:
 def _repair(path: Path, raw: bytes, recovered: list[Recovered], error: StorageError | None) -> list[str]:
     for one in recovered:
         if one.offset is not None and one.offset < len(raw):
-            tail, whole = raw[one.offset :], run_to_toml(one.run).encode()
+            tail, whole = raw[one.offset :].replace(b"\r", b""), run_to_toml(one.run).encode()
             if len(tail) < len(whole) and whole.startswith(tail):
                 os.truncate(path, one.offset)
                 return ["repaired the end of the file, where a run was written in part"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from workbench.domain.choice import Choice
+from workbench.domain.choice import Choice, Piece
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonObject, JsonValue, holds_null
 from workbench.domain.prompt import Prompt, TextPrompt, prompt_from_json, prompt_to_json
@@ -190,7 +190,7 @@ def run_from_table(fields: Fields) -> Run:
         notes=list(fields.texts("notes")),
     )
     timing = fields.table("timing")
-    timing.optional_number("first_token")
+    first_token = timing.optional_number("first_token")
     run.total = timing.optional_number("total")
     if "usage" in fields:
         usage = fields.table("usage")
@@ -198,10 +198,12 @@ def run_from_table(fields: Fields) -> Run:
         run.usage = Usage(*(usage.integer(name) for name in names))
     if "error" in fields:
         run.error = _failure_from_table(fields.table("error"))
-    for one in fields.tables("choices"):
-        _add_choice(run, one)
+    texts = dict(_add_choice(run, one) for one in fields.tables("choices"))
     for one in fields.tables("tokens"):
         _add_tokens(run, one)
+    for choice in run.choices.values():
+        if not len(choice) and (text := texts.get(choice.index)):
+            choice.append(Piece(text), first_token or 0.0)
     run.other = json_table(fields.rest())
     return run
 
@@ -228,10 +230,12 @@ def _request_from_table(fields: Fields, sent: JsonObject) -> Request:
     return Request(_read_prompt(left.get("prompt", prompt)), str(model), parameters)
 
 
-def _add_choice(run: Run, fields: Fields) -> None:
+def _add_choice(run: Run, fields: Fields) -> tuple[int, str]:
+    """Add a choice that has no tokens yet; returns its index and its text, in case a person took them out."""
     choice = run.choice(fields.integer("index"))
     choice.finish_reason = fields.text("finish_reason") if "finish_reason" in fields else None
     choice.echoed = fields.integer("echoed")
+    return choice.index, fields.text("text")
 
 
 def _add_tokens(run: Run, fields: Fields) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from workbench.storage.quick_toml import loads
 from workbench.storage.run_format import run_from_table
 from workbench.storage.session_format import session_from_tables
 
-RUN_MARK = b"\n[[runs]]\n"
+_RUN_MARK = b"\n[[runs]]\n"
 """How every run begins that this program writes."""
 
 _AT_LINE = re.compile(r"\(at line (\d+)")
@@ -31,7 +31,7 @@ class Contents:
 
     session: Session
     head: int
-    """Bytes before the first run; 0 where something other than runs follows the first one."""
+    """Bytes before the first run; 0 where runs are not all that follows, or not all of them."""
 
 
 def parse_document(raw: bytes, path: Path) -> dict[str, object]:
@@ -61,12 +61,13 @@ def error_in(raw: bytes, path: Path) -> StorageError | None:
 def parse_session(raw: bytes, path: Path) -> Contents:
     """The session in a file's bytes. Raises StorageError."""
     document = parse_document(raw, path)
-    head = head_size(raw)
     try:
         session = session_from_tables(document)
     except BadField as error:
         raise broken(path, str(error), None) from None
-    is_pure = head == len(raw) or set(document) <= {*_keys(raw[:head]), "runs"}
+    head = head_size(raw)
+    before = set(document if head == len(raw) else loads(raw[:head]))
+    is_pure = "runs" not in before and set(document) <= {*before, "runs"}
     return Contents(session, head if is_pure else 0)
 
 
@@ -80,15 +81,17 @@ def parse_runs(raw: bytes, path: Path) -> list[Run]:
         raise broken(path, str(error), None) from None
 
 
-def _keys(head: bytes) -> Mapping[str, object]:
-    return tomllib.loads(head.decode())
+def line_end(raw: bytes) -> bytes:
+    """What ends the first line of a file: LF, or CRLF as editors on Windows write it."""
+    return b"\r\n" if raw[: raw.find(b"\n")].endswith(b"\r") else b"\n"
 
 
 def _marks(raw: bytes, last_first: bool = False) -> Iterator[int]:
-    found = raw.rfind(RUN_MARK) if last_first else raw.find(RUN_MARK)
+    mark = _RUN_MARK.replace(b"\n", line_end(raw))
+    found = raw.rfind(mark) if last_first else raw.find(mark)
     while found >= 0:
         yield found
-        found = raw.rfind(RUN_MARK, 0, found) if last_first else raw.find(RUN_MARK, found + 1)
+        found = raw.rfind(mark, 0, found) if last_first else raw.find(mark, found + 1)
 
 
 def head_size(raw: bytes) -> int:
@@ -102,7 +105,7 @@ def head_size(raw: bytes) -> int:
 
 def _is_document(raw: bytes) -> bool:
     try:
-        tomllib.loads(raw.decode())
+        loads(raw)
     except (ValueError, RecursionError):
         return False
     return True

@@ -195,7 +195,7 @@ class SessionStore:
 
     def _is_newer(self, raw: bytes) -> bool:
         # The format stands first, so that a file of a newer one need not be understood.
-        found = re.match(rb"format\s*=\s*(\d+)", raw)
+        found = re.match(rb"(?:\xef\xbb\xbf)?format\s*=\s*(\d+)", raw)
         return found is not None and int(found[1]) > FORMAT
 
     def _opened(self, raw: bytes) -> OpenedSession:
@@ -330,7 +330,7 @@ class SessionStore:
                 self._journals.pop(run.id).discard()
 
     def _append(self, run: Run) -> None:
-        data = run_to_toml(run).encode()
+        data = run_to_toml(run).encode().replace(b"\n", self._known.line_end)
         self._journal(run).appending_at(self._known.size)
         append(self.path, data, self._known.size)
         self._stored.add(run.id)
@@ -355,12 +355,15 @@ class SessionStore:
         draft = mine if self.owns_draft else self._known.draft
         head = head_to_toml(replace(self.session, draft=draft)).encode()
         at = self._known.head if identity(self.path) is not None else 0
-        body = edited(self.path.read_bytes()[at:]) if at else None
+        line_end = self._known.line_end
+        body = edited(self.path.read_bytes()[at:].replace(line_end, b"\n")) if at else None
         if body is None:
             held = {run.id for run in self._pending}
             stored = [run for run in self.session.runs if run.id not in held]
             body = "".join(map(run_to_toml, stored)).encode()
             self._stored = {run.id for run in stored}
+        # A text in TOML escapes its own CR, so that what ends a line changes no text.
+        head, body = head.replace(b"\n", line_end), body.replace(b"\n", line_end)
         write_atomically(self.path, head + body)
         self._known = Known.of(self.path, head + body, len(head), draft)
         self._head_changed = False

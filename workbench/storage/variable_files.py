@@ -22,7 +22,7 @@ def load_variables(path: Path) -> Mapping[str, str]:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise StorageError(f"{path.name} is too large to hold variables", path=str(path))
-        text = path.read_bytes().decode("utf-8")
+        text = path.read_bytes().decode("utf-8-sig")
         table = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
     except OSError as error:
         raise StorageError(f"{path.name} cannot be read", error.strerror or str(error)) from None

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
@@ -49,6 +50,8 @@ def edit_text(app: App[int], text: str, environment: Mapping[str, str]) -> str:
         raise WorkbenchError(f"{name} ended with code {code}; the prompt is unchanged.")
     if edited == raw:
         return text
+    if not raw.startswith(BOM_UTF8):
+        edited = edited.removeprefix(BOM_UTF8)
     # Most editors end a text with a newline that was not there and that the model would see.
     if edited.endswith(b"\n") and not raw.endswith(b"\n"):
         edited = edited[:-1]
