@@ -214,3 +214,20 @@ async def test_the_embedded_model_answers_with_tokens_and_alternatives() -> None
     assert "".join(str(token["text"]) for token in tokens) == choice["text"]
     assert all(len(cast(list[JsonObject], token["alternatives"])) == 5 for token in tokens)
     assert cast(JsonObject, done.json["usage"])["completion_tokens"] == 8
+
+
+async def test_an_answer_without_anything_is_said_and_fails() -> None:
+    async with serving(answering(DONE)) as server:
+        done = await workbench("run", "--prompt", "x", "--endpoint", server.base_url)
+    assert (done.status, done.out) == (1, b"")
+    assert "workbench: No answer came\n" in done.err
+
+
+async def test_every_note_of_a_run_is_printed_beside_its_text() -> None:
+    async with serving(answering(event("half an ans") + DONE)) as server:
+        done = await workbench("run", "--prompt", "x", "--endpoint", server.base_url, "--n", "3")
+    assert (done.status, done.out) == (0, b"half an ans")
+    assert done.err.splitlines() == [
+        "workbench: server returned 1 of 3 choices",
+        "workbench: the answer ended without a finish_reason",
+    ]

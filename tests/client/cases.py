@@ -92,13 +92,13 @@ def answer_events(pieces: Iterable[bytes], status: int = 200) -> Iterator[Event]
     if status != 200:
         answer = Answer(status, "", {}, b"".join(pieces))
         yield Failed(error_of(answer, normalise(_BASE), f"{_BASE}/completions", str))
-        yield Ended(False)
+        yield Ended()
         return
     assembly = Assembly()
     for piece in pieces:
         yield from assembly.feed(piece)
     yield from assembly.finish()
-    yield Ended(assembly.marked)
+    yield Ended()
 
 
 def run_of(events: Iterable[Event], request: Request | None = None) -> Run:

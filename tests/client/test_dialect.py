@@ -250,9 +250,17 @@ def test_events_without_blank_lines_between_them_are_read_one_by_one() -> None:
     assert run.outcome is Outcome.COMPLETE
 
 
-def test_an_event_that_is_no_json_is_left_out_and_said() -> None:
-    run = run_of(answer_events([b'data: oops\n\ndata: {"choices":[{"text":"a"}]}\n\n']))
+def test_an_event_that_is_no_json_is_the_reason_where_the_answer_has_no_end_else_a_note() -> None:
+    events = b'data: oops\n\ndata: {"choices":[{"text":"a"}]}\n\n'
+    run = run_of(answer_events([events]))
     assert texts(run) == ["a"]
+    assert run.outcome is Outcome.ERROR
+    assert run.error is not None
+    assert run.error.message == "oops"
+    run = run_of(answer_events([events + b'data: {"choices":[{"text":"","finish_reason":"stop"}]}\n\n']))
+    assert run.outcome is Outcome.COMPLETE
+    assert run.notes == ["part of the answer was no event and is left out: oops"]
+    run = run_of(answer_events([b'data: {"choices"\n\n' + events]))
     assert "part of the answer was no JSON and is left out" in run.notes
 
 

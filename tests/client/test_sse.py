@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.client.sse import Comment, ErrorField, SseParser
+from workbench.client.sse import Comment, ErrorField, SseParser, Stray
 
 
 def parsed(pieces: list[bytes]) -> list[bytes]:
@@ -73,3 +74,40 @@ def test_one_byte_order_mark_is_dropped() -> None:
 
 def test_only_one_space_after_the_colon_is_dropped() -> None:
     assert parsed([b"data:  a\n\n"]) == [b" a"]
+
+
+def test_a_line_that_is_no_field_is_told_apart_from_the_events_around_it() -> None:
+    found = parsed([b'data: a\n\n{"detail":"x"}\n\ndata: [DONE]\n\n'])
+    assert found == [b"a", b'{"detail":"x"}', b"[DONE]"]
+    assert [type(one) for one in found] == [bytes, Stray, bytes]
+
+
+def test_a_page_within_a_stream_is_one_stray_with_its_blank_lines() -> None:
+    page = b"<html>\n<head></head>\n\n<h1>502</h1>\n</html>"
+    assert parsed([b"data: a\n\n", page + b"\n\ndata: b\n\n"]) == [b"a", page.replace(b"\n\n", b"\n"), b"b"]
+
+
+def test_a_stream_cut_within_a_fields_name_has_no_stray() -> None:
+    assert [parsed([b"data: a\n\ndata:"[:end]]) for end in range(9, 15)] == [[b"a"]] * 6
+
+
+class Counted(bytes):
+    """A piece of a stream that counts the bytes put before it."""
+
+    copied = 0
+
+    def __radd__(self, before: bytes) -> bytes:
+        Counted.copied += len(before)
+        return before + bytes(self)
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("start", [b"data: ", b"data: x\n\ndata: "])
+def test_a_large_event_in_many_pieces_is_copied_only_a_few_times(start: bytes, line_end: bytes) -> None:
+    parser, Counted.copied = SseParser(), 0
+    start = start.replace(b"\n", line_end)
+    found = [payload for piece in [start, *[b"x" * 64] * 4096] for payload in parser.feed(Counted(piece))]
+    assert parser.pending > 4096 * 64
+    found += parser.feed(Counted(line_end * 2))
+    assert found[-1] == b"x" * 64 * 4096
+    assert Counted.copied < 4 * 4096 * 64

@@ -418,3 +418,50 @@ async def test_a_number_that_json_cannot_hold_is_an_error_before_anything_is_sen
         await connections.send(server.endpoint(), run)
         assert server.requests == []
     assert run.outcome is Outcome.ERROR
+
+
+async def test_a_connection_that_breaks_before_every_choice_came_leaves_a_truncated_run() -> None:
+    async def handle(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(head(length=1000) + event("a", finish_reason="stop"))
+        await writer.drain()
+
+    run = await executed(handle, a_run(n=2))
+    assert run.outcome is Outcome.TRUNCATED
+    assert run.error is not None
+    assert "broke off" in run.error.title
+
+
+async def test_a_connection_that_breaks_behind_all_choices_is_noted() -> None:
+    async def handle(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(head(length=1000) + event("a", finish_reason="stop"))
+        await writer.drain()
+
+    run = await executed(handle)
+    assert run.outcome is Outcome.COMPLETE
+    assert run.error is None
+    (note,) = run.notes
+    assert note.startswith("the connection broke off after the whole answer: ")
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        (event("a", finish_reason="stop") + DONE, Outcome.COMPLETE),
+        (event("a", finish_reason="stop"), Outcome.COMPLETE),
+        (event("a") + DONE, Outcome.UNFINISHED),
+        (event("a") + b'data: {"error":"died"}\n\n', Outcome.ERROR),
+    ],
+    ids=["done", "finished", "done without a reason", "error"],
+)
+async def test_cancelling_an_answer_that_has_ended_does_not_call_it_stopped(
+    body: bytes, outcome: Outcome
+) -> None:
+    run, wire = a_run(), WireLog()
+    async with talking(hanging(head() + body)) as (connections, server):
+        task = asyncio.create_task(connections.send(server.endpoint(), run, wire=wire))
+        await until(lambda: bytes(wire.answer) == body)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert run.outcome is outcome

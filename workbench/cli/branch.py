@@ -9,15 +9,13 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from workbench.cli.arguments import add_endpoint_options, add_parameter_options, explain, read_parameters
-from workbench.cli.exit_status import ExitStatus
-from workbench.cli.following import follow, tell, tell_status
-from workbench.cli.output import print_failure, print_json, run_to_json
+from workbench.cli.following import follow, report, tell_status
 from workbench.cli.sessions import choose_runs, open_for_writing
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.request import Parameters, Request
-from workbench.domain.run import Outcome, Run
+from workbench.domain.run import Run
 from workbench.runner.branching import Origin, branch_from, end_of, origin_of
 from workbench.runner.connections import Connections
 from workbench.runner.joints import beside, note_joint, tokenizer_of, with_token_ids
@@ -65,13 +63,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             one = asyncio.run(_branch(origin, asked, endpoint, store, arguments))
         except BadValueError as problem:
             parser.error(f"{problem.title}. {problem.message} {problem.hint}".strip())
-    if arguments.json:
-        print_json(run_to_json(one))
-    if one.error is not None:
-        print_failure(one.error)
-    if one.outcome is Outcome.STOPPED:
-        return ExitStatus.INTERRUPTED
-    return ExitStatus.OK if one.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED) else ExitStatus.FAILED
+    return report(one, as_json=arguments.json)
 
 
 def _newest(store: SessionStore) -> str | None:
@@ -124,6 +116,4 @@ async def _branch(
         if branch.joint is not None and endpoint.tokenizer:
             launching = beside(launching, note_joint(one, branch.joint, tokenize))
         await follow(one, launching, store, quiet=arguments.json)
-    for note in one.notes:
-        tell(note)
     return one

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Coroutine
 from contextlib import suppress
 
-from workbench.cli.output import Printer
+from workbench.cli.exit_status import ExitStatus
+from workbench.cli.output import Printer, print_failure, print_json, run_to_json
 from workbench.domain.display import visible
-from workbench.domain.run import Run
+from workbench.domain.run import Outcome, Run
 from workbench.runner.keeping import keep
 from workbench.runner.status import Status
 from workbench.storage.session_store import SessionStore
@@ -45,6 +46,20 @@ async def follow(
             await keeping
     if printer is not None:
         printer.finish()
+
+
+def report(one: Run, *, as_json: bool) -> ExitStatus:
+    """Print what the text of a run that is over does not show, or all of it as JSON."""
+    if as_json:
+        print_json(run_to_json(one))
+    else:
+        for note in one.notes:
+            print(f"workbench: {visible(note)}", file=sys.stderr)
+    if one.error is not None:
+        print_failure(one.error)
+    if one.outcome is Outcome.STOPPED:
+        return ExitStatus.INTERRUPTED
+    return ExitStatus.OK if one.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED) else ExitStatus.FAILED
 
 
 def tell(status: str) -> None:

@@ -26,15 +26,14 @@ from workbench.cli.chat import (
     what_is_asked,
 )
 from workbench.cli.exit_status import ExitStatus
-from workbench.cli.following import follow, tell, tell_status
-from workbench.cli.output import print_failure, print_json, run_to_json
+from workbench.cli.following import follow, report, tell, tell_status
 from workbench.cli.sessions import open_for_writing
 from workbench.cli.splitting import add_split_option, limits_of, split_of
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt, kind_of, prompt_to_editor
 from workbench.domain.request import Request
-from workbench.domain.run import Outcome, Run
+from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
 from workbench.domain.variables import fill_prompt
 from workbench.runner.connections import Connections
@@ -95,13 +94,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             if store is not None:
                 _begin_draft(store, request, endpoint)
             asyncio.run(_complete(one, endpoint, environment, store, quiet=arguments.json))
-    if arguments.json:
-        print_json(run_to_json(one))
-    if one.error is not None:
-        print_failure(one.error)
-    if one.outcome is Outcome.STOPPED:
-        return ExitStatus.INTERRUPTED
-    return ExitStatus.OK if one.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED) else ExitStatus.FAILED
+    return report(one, as_json=arguments.json)
 
 
 def _begin_draft(store: SessionStore, request: Request, endpoint: Endpoint) -> None:

@@ -6,17 +6,30 @@ from collections.abc import Callable, Sequence
 
 from workbench.client.alignment import align
 from workbench.client.dialect import ChoicePart, Reading, read_fast
-from workbench.client.errors import error_within, no_completion
-from workbench.client.events import Alive, Delta, Event, Failed, Finished, Noted, Told, UsageTold
+from workbench.client.errors import error_within, no_completion, stray_error
+from workbench.client.events import (
+    Alive,
+    Delta,
+    DoneReceived,
+    Event,
+    Failed,
+    Finished,
+    Noted,
+    Told,
+    UsageTold,
+)
 from workbench.client.exact import Json, parse, read_exact
 from workbench.client.spelling import whole
-from workbench.client.sse import Comment, ErrorField, SseParser
+from workbench.client.sse import Comment, ErrorField, SseParser, Stray
 from workbench.domain.choice import Piece
 from workbench.domain.display import one_line
+from workbench.domain.errors import EndpointError
 
 _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _DONE = b"[DONE]"
+MOST_BYTES = 128 * 1024 * 1024
+"""Bytes that one event, or an answer that is not streamed, may have."""
 
 
 class _Lane:
@@ -50,10 +63,21 @@ class Assembly:
         self._told: tuple[str, str, int | None] = ("", "", None)
         self._said: set[str] = set()
         self._answered = False
+        self._stray: list[bytes] = []
+        """Lines of the stream that are no events."""
 
     def feed(self, piece: bytes) -> list[Event]:
-        """The events that a piece of the body completes."""
+        """The events that a piece of the body completes.
+
+        Raises EndpointError where one event, or an answer that is not streamed, is larger than `MOST_BYTES`.
+        """
         events: list[Event] = []
+        if (len(self._body) if self._sse is None else self._sse.pending) > MOST_BYTES:
+            raise EndpointError(
+                f"The answer is larger than {MOST_BYTES // 1024**2} MiB without an end",
+                "One event of a stream, or an answer that is not streamed, may have no more.",
+                "Ask for fewer tokens, choices or logprobs, or stream the answer.",
+            )
         if self._sse is not None:
             for payload in self._sse.feed(piece):
                 self._payload(payload, events)
@@ -62,7 +86,11 @@ class Assembly:
         if self._is_whole:
             return events
         start = bytes(self._body).removeprefix(_BOM).lstrip(_BLANK)[:1]
-        if not start or _BOM.startswith(self._body):
+        if _BOM.startswith(self._body):
+            return events
+        if not start:
+            # Blanks before the body, which some servers send for minutes as signs of life.
+            self._body.clear()
             return events
         # A stream was asked for, yet some answers are a plain body: JSON, or a proxy's page.
         self._is_whole = start in b"{[<"
@@ -86,31 +114,38 @@ class Assembly:
                 # A cut stream may have cut the character too: then half of it is no text yet.
                 events.append(Delta(index, (Piece(whole(lane.half) if self.marked else "", raw=raw),)))
                 lane.half = ""
-        if not self._answered and not self.marked and self._body.strip(_BLANK) and not self._is_whole:
-            events.append(Failed(no_completion(bytes(self._body), self._redact)))
+        if self._stray or (self._sse is not None and not self._answered):
+            self._end_stray(b"\n".join(self._stray) or bytes(self._body), events)
         return events
+
+    def _end_stray(self, words: bytes, events: list[Event]) -> None:
+        """Say what stood in the stream beside its events: the reason why the answer has no end."""
+        if not self._answered:
+            events.append(Failed(no_completion(words, self._redact)))
+        elif self._lanes and all(lane.finished for lane in self._lanes.values()):
+            words_of_it = stray_error(words, self._redact).message
+            self._say(f"part of the answer was no event and is left out: {words_of_it}", events)
+        else:
+            events.append(Failed(stray_error(words, self._redact)))
 
     def _whole_body(self, events: list[Event]) -> None:
         body = bytes(self._body.strip(_BLANK))
-        try:
-            reading = read_exact(body)
-        except ValueError:
-            self._lines(body, events)
-            return
-        self.marked = True
-        if reading.error is None and not reading.is_answer:
+        reading = _read(body)
+        if reading is None and body[:1] != b"<":
+            # Lines of JSON, or a stream whose first line is no event.
+            parser = SseParser()
+            for payload in [*parser.feed(body), *parser.finish()]:
+                self._payload(payload, events, is_last=True)
+        elif reading is not None and (reading.error is not None or reading.is_answer):
+            self._mark(events)
+            self._reading(reading, events)
+        else:
             events.append(Failed(no_completion(body, self._redact)))
-            return
-        self._reading(reading, events)
 
-    def _lines(self, body: bytes, events: list[Event]) -> None:
-        """A body of JSON lines, the last of which may be cut; anything else is no completion."""
-        if body[:1] == b"<":
-            events.append(Failed(no_completion(body, self._redact)))
-            return
-        for line in body.splitlines():
-            if (reading := _read(line)) is not None and reading.is_answer:
-                self._reading(reading, events)
+    def _mark(self, events: list[Event]) -> None:
+        if not self.marked:
+            self.marked = True
+            events.append(DoneReceived())
 
     def _payload(self, payload: bytes, events: list[Event], *, is_last: bool = False) -> None:
         reading = read_fast(payload)
@@ -123,13 +158,18 @@ class Assembly:
             self._answered = True
             events.append(Failed(error_within(_json_or_text(payload), self._redact)))
         elif payload.strip() == _DONE:
-            self._answered = self.marked = True
-        elif (reading := _read(payload)) is not None:
+            self._answered = True
+            self._mark(events)
+        elif (reading := _read(payload)) is not None and (
+            type(payload) is not Stray or reading.is_answer or reading.error is not None
+        ):
             self._reading(reading, events)
-        elif b"\n" in payload:
+        elif b"\n" in payload and (type(payload) is not Stray or payload.lstrip()[:1] in b"{["):
             # A proxy ate the blank lines between events.
             for line in payload.split(b"\n"):
-                self._payload(line, events, is_last=is_last)
+                self._payload(type(payload)(line), events, is_last=is_last)
+        elif payload.lstrip()[:1] not in b"{[":
+            self._stray.append(payload)
         elif payload.strip() and not is_last:
             self._say("part of the answer was no JSON and is left out", events)
 

@@ -83,7 +83,7 @@ class Client:
                         yield event
         except EndpointError as error:
             yield Failed(error)
-            yield Ended(False)
+            yield Ended()
         finally:
             if wire is not None:
                 wire.over()
@@ -224,7 +224,7 @@ async def _answer(reply: Reply, call: Call) -> AsyncGenerator[Event]:
         yield event
     if error is not None and empty:
         yield Failed(error)
-    yield Ended(assembly.marked, error)
+    yield Ended(error)
 
 
 async def _rest(reply: Reply, assembly: Assembly, call: Call) -> AsyncGenerator[Event]:

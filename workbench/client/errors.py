@@ -128,6 +128,15 @@ def no_completion(body: bytes, redact: Redact) -> EndpointError:
     )
 
 
+def stray_error(body: bytes, redact: Redact) -> EndpointError:
+    """The error that lines within a stream tell of which are no events."""
+    return EndpointError(
+        "The endpoint failed while answering",
+        one_line(redact(_plain_text(body))),
+        "What came so far is kept.",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Said:
     words: str = ""

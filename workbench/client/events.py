@@ -112,11 +112,14 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class DoneReceived:
+    """The endpoint marked the end of its answer, by [DONE] or by a whole JSON body; usage may follow."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """Nothing more comes; always the last event."""
 
-    marked: bool
-    """Whether the end was marked: by [DONE], or by a whole JSON body."""
     error: EndpointError | None = None
     """Why the connection ended early, where it did."""
 
@@ -133,5 +136,6 @@ Event: TypeAlias = (
     | UsageTold
     | Noted
     | Failed
+    | DoneReceived
     | Ended
 )

@@ -9,10 +9,19 @@ import re
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BOM = b"\xef\xbb\xbf"
+_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b"error:")
+_IGNORED = frozenset((b"event", b"id", b"retry"))
+_UNKNOWN_FIELD = re.compile(rb"[A-Za-z][\w-]*")
 
 
 class ErrorField(bytes):
     """The value of an `error:` field, which old llama.cpp servers send in place of `data:`."""
+
+    __slots__ = ()
+
+
+class Stray(bytes):
+    """Lines that are no field of an event: what a proxy or a failing server wrote into the stream."""
 
     __slots__ = ()
 
@@ -26,40 +35,62 @@ class Comment(bytes):
 class SseParser:
     """Turns pieces of a stream into the payloads of its events, in order.
 
-    A payload is what the event's `data:` lines hold, joined by LF; `ErrorField` and `Comment` mark the
-    other two things that servers say.
+    A payload is what the event's `data:` lines hold, joined by LF; `ErrorField`, `Comment` and `Stray` mark
+    the other things that servers write.
     """
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()
         self._data: list[bytes] = []
+        self._stray: list[bytes] = []
+        self._held = 0
+        """Bytes in the lines of the unfinished event."""
         self._begun = False
         self._is_plain = True
         """Whether no CR came so far; then `_rest` is an unfinished event, else an unfinished line."""
         self._after_cr = False
 
+    @property
+    def pending(self) -> int:
+        """Bytes of the event that is not finished yet."""
+        return len(self._rest) + self._held
+
     def feed(self, piece: bytes) -> list[bytes]:
         """The payloads completed by a piece of the stream."""
         if not self._begun:
-            piece = self._rest + piece
+            piece = bytes(self._rest) + piece
             if len(piece) < len(_BOM) and _BOM.startswith(piece):
-                self._rest = piece
+                self._rest[:] = piece
                 return []
-            self._begun, self._rest = True, b""
+            self._begun = True
+            self._rest.clear()
             piece = piece.removeprefix(_BOM)
         if self._is_plain and b"\r" not in piece:
             return self._blocks(piece)
         if self._is_plain:
             self._is_plain = False
-            piece, self._rest = self._rest + piece, b""
+            piece = self._taken() + piece
         return self._lines(piece) if piece else []
+
+    def _taken(self) -> bytes:
+        rest = bytes(self._rest)
+        self._rest.clear()
+        return rest
 
     def _blocks(self, piece: bytes) -> list[bytes]:
         """Events between blank lines: quicker than line by line, as long as lines end at LF only."""
-        *blocks, self._rest = (self._rest + piece).split(b"\n\n")
+        if self._rest:
+            # What was kept holds no blank line, so a long event is not searched again with every piece.
+            kept = len(self._rest)
+            self._rest.extend(piece)
+            if self._rest.find(b"\n\n", kept - 1) < 0:
+                return []
+            piece = self._taken()
+        *blocks, rest = piece.split(b"\n\n")
+        self._rest.extend(rest)
         payloads: list[bytes] = []
         for block in blocks:
-            if block[:6] == b"data: " and b"\n" not in block:
+            if block[:6] == b"data: " and b"\n" not in block and not self._stray:
                 payloads.append(block[6:])
             else:
                 for line in block.split(b"\n"):
@@ -68,34 +99,30 @@ class SseParser:
         return payloads
 
     def _lines(self, piece: bytes) -> list[bytes]:
-        buffer = self._rest + piece if self._rest else piece
         if self._after_cr:
             # The CR has ended its line already; an LF behind it belongs to it.
-            buffer = buffer.removeprefix(b"\n")
+            piece = piece.removeprefix(b"\n")
             self._after_cr = False
         payloads: list[bytes] = []
         start = 0
-        for end in _LINE_END.finditer(buffer, self._resume(buffer, piece)):
-            self._line(buffer[start : end.start()], payloads)
+        for end in _LINE_END.finditer(piece):
+            line = piece[start : end.start()]
+            self._line(self._taken() + line if self._rest else line, payloads)
             start = end.end()
-        self._rest = buffer[start:]
-        self._after_cr = start == len(buffer) and buffer.endswith(b"\r")
+        self._rest.extend(piece[start:])
+        self._after_cr = 0 < start == len(piece) and piece.endswith(b"\r")
         return payloads
-
-    @staticmethod
-    def _resume(buffer: bytes, piece: bytes) -> int:
-        # What was kept holds no line end, so a long line is not searched again with every piece.
-        return max(len(buffer) - len(piece), 0)
 
     def finish(self) -> list[bytes]:
         """What an ended stream still held: servers forget the last blank line."""
         self._is_plain = False
-        rest, self._rest = self._rest, b""
-        payloads = self._lines(rest)
-        if self._rest:
-            self._line(self._rest, payloads)
-            self._rest = b""
+        payloads = self._lines(self._taken())
+        last = self._taken()
+        # A stream that was cut within a field's name holds nothing of it.
+        if not any(field.startswith(last) for field in _FIELDS):
+            self._line(last, payloads)
         self._line(b"", payloads)
+        self._end_stray(payloads)
         return payloads
 
     def _line(self, line: bytes, payloads: list[bytes]) -> None:
@@ -103,13 +130,31 @@ class SseParser:
             if self._data:
                 payloads.append(b"\n".join(self._data))
                 self._data = []
+            # A page may have blank lines; anything else ends at one.
+            if self._stray and self._stray[0].lstrip()[:1] != b"<":
+                self._end_stray(payloads)
+            if not self._stray:
+                self._held = 0
             return
+        self._held += len(line)
         name, colon, value = line.partition(b":")
         if value[:1] == b" ":
             value = value[1:]
         if name == b"data":
+            self._end_stray(payloads)
             self._data.append(value)
         elif not name and colon:
             payloads.append(Comment(value.strip()))
-        elif name == b"error":
+        elif name.lower() == b"error" and colon:
             payloads.append(ErrorField(value))
+        elif (
+            name not in _IGNORED
+            and line.strip()
+            and not (colon and self._data and _UNKNOWN_FIELD.fullmatch(name))
+        ):
+            self._stray.append(line)
+
+    def _end_stray(self, payloads: list[bytes]) -> None:
+        if self._stray:
+            payloads.append(Stray(b"\n".join(self._stray)))
+            self._stray = []

@@ -48,6 +48,8 @@ class WireEvents:
         self._assembly = Assembly()
         self._is_stream: bool | None = None
         self._ends = array("Q")
+        self._searched = 0
+        """Where an event's end may still begin: what comes before was searched."""
         self._gave: dict[int, tuple[Gave, ...]] = {}
         """By event; most events of a stream give one token, kept in the columns below."""
         self._choice = array("q")
@@ -102,8 +104,9 @@ class WireEvents:
 
     def _next(self) -> bool:
         start = self._ends[-1] if self._ends else 0
-        found = _EVENT_END.search(self.log.answer, start)
+        found = _EVENT_END.search(self.log.answer, max(start, self._searched))
         if found is None:
+            self._searched = max(len(self.log.answer) - 3, 0)
             return False
         # A pattern of the record must not outlive this step: the record could not grow under it.
         end = found.end()

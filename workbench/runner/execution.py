@@ -12,6 +12,7 @@ from workbench.client.events import (
     Alive,
     Answering,
     Delta,
+    DoneReceived,
     Ended,
     Event,
     Failed,
@@ -27,6 +28,7 @@ from workbench.client.wire import WireLog
 from workbench.domain.choice import Choice, Piece
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import EndpointError
 from workbench.domain.run import Failure, Outcome, Run, Usage
 from workbench.runner.echo import mark_prompts
 from workbench.runner.splitting import send_apart
@@ -81,7 +83,7 @@ async def _exchange(
                     _tell(event, on_status)
     finally:
         # An exchange that came to its end has named the outcome already.
-        recorder.close(Outcome.STOPPED)
+        recorder.stop()
         run.total = perf_counter() - began
 
 
@@ -90,14 +92,24 @@ def _tell(event: Event, on_status: Callable[[Status], None]) -> None:
         case Started():
             on_status(Status(Phase.SENDING))
         case Retrying(seconds, attempt, error):
-            words = ": ".join(filter(None, (error.title, error.message)))
-            on_status(Status(Phase.RETRYING, one_line(words), seconds, attempt))
+            on_status(Status(Phase.RETRYING, _words(error), seconds, attempt))
         case Answering():
             on_status(Status(Phase.WAITING))
         case Alive(text):
             on_status(Status(Phase.WAITING, text))
         case Ended():
             on_status(Status(Phase.ENDED))
+
+
+def _words(error: EndpointError) -> str:
+    return one_line(": ".join(filter(None, (error.title, error.message))))
+
+
+_NO_ANSWER = Failure(
+    "No answer came",
+    "The endpoint ended its answer without any text or finish_reason.",
+    "Send it again; if it stays so, check the model's name and the parameters, or the raw traffic.",
+)
 
 
 class Recorder:
@@ -107,6 +119,7 @@ class Recorder:
         self._run = run
         self._endpoint = endpoint
         self._failed = False
+        self._is_done = False
         self._prompts: list[PromptTold] = []
         run.raw_logprobs = endpoint.raw_logprobs
 
@@ -142,29 +155,57 @@ class Recorder:
             case Failed(error):
                 run.error = run.error or Failure.of(error)
                 self._failed = True
-            case Ended(marked, error):
-                self.close(self._outcome(marked=marked))
-                if error is not None and run.outcome is Outcome.TRUNCATED:
-                    run.error = Failure.of(error)
+            case DoneReceived():
+                self._is_done = True
+            case Ended(error):
+                self._end(error)
 
-    def close(self, outcome: Outcome) -> None:
-        """Name the outcome, unless it is named already, and say what is odd about the answer."""
-        run = self._run
-        if run.outcome is not None:
+    def stop(self) -> None:
+        """Name the outcome of an exchange that goes no further; an answer that is whole stays so."""
+        if self._run.outcome is not None:
             return
+        if self._failed or self._is_done or self._is_whole:
+            self._end(None)
+        else:
+            self._close(Outcome.STOPPED)
+
+    def _end(self, error: EndpointError | None) -> None:
+        run = self._run
+        if error is not None and self._is_whole:
+            run.note(f"the connection broke off after the whole answer: {_words(error)}")
+        elif error is not None:
+            run.error = run.error or Failure.of(error)
+        elif not self._failed and not any(
+            len(choice) or choice.finish_reason for choice in run.choices.values()
+        ):
+            run.error = _NO_ANSWER
+            self._failed = True
+        self._close(self._outcome())
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether every choice that was requested has its finish_reason."""
+        choices = self._run.choices.values()
+        return len(choices) >= self._run.request.choices and all(
+            choice.finish_reason is not None for choice in choices
+        )
+
+    def _outcome(self) -> Outcome:
+        choices = self._run.choices.values()
+        if self._failed:
+            return Outcome.ERROR
+        if self._is_whole or (self._is_done and all(choice.finish_reason is not None for choice in choices)):
+            return Outcome.COMPLETE
+        return Outcome.UNFINISHED if self._is_done else Outcome.TRUNCATED
+
+    def _close(self, outcome: Outcome) -> None:
+        """Name the outcome, and say what is odd about the answer."""
+        run = self._run
         run.outcome = outcome
         run.choices = {index: run.choices[index] for index in sorted(run.choices)}
         mark_prompts(run, self._prompts)
         for remark in _remarks(run, self._endpoint):
             run.note(remark)
-
-    def _outcome(self, *, marked: bool) -> Outcome:
-        choices = self._run.choices.values()
-        if self._failed:
-            return Outcome.ERROR
-        if choices and all(choice.finish_reason is not None for choice in choices):
-            return Outcome.COMPLETE
-        return Outcome.UNFINISHED if marked else Outcome.TRUNCATED
 
 
 def _replace(choice: Choice, pieces: Sequence[Piece]) -> None:
