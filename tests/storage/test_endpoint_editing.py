@@ -176,10 +176,16 @@ def test_names_of_variables_do_not_look_like_keys(name: str) -> None:
     assert not looks_like_key(name)
 
 
+@pytest.mark.parametrize("command", ["echo 'sk-proj-abc123'", 'echo "sk-proj-abc123"', "sk-proj-abc123"])
+def test_a_key_in_a_command_is_refused_in_quotes_too(command: str) -> None:
+    with pytest.raises(BadValueError, match="looks like a key"):
+        with_texts(Endpoint("a", "http://a/v1"), {"key.command": command})
+
+
 def test_every_field_has_its_name_once_and_helps() -> None:
     names = [one.name for one in ENDPOINT_FIELDS]
     assert len(set(names)) == len(names)
-    assert all(one.help and one.label for one in ENDPOINT_FIELDS)
+    assert all(one.help for one in ENDPOINT_FIELDS)
 
 
 @pytest.mark.parametrize("name", ["base_url", "model", "note", "headers", "proxy"])

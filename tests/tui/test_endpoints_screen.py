@@ -196,7 +196,7 @@ async def test_a_broken_profile_is_listed_with_its_line_and_can_only_be_deleted(
     async with workbench(models_and_answers) as (app, pilot, loopback):
         screen = await opened(app, pilot)
         await pilot.press(*"bad")
-        assert "bad.toml, line 2: modle is no known key" in details(screen)
+        assert "bad.toml, line 2: modle is not a known key" in details(screen)
         await pilot.press("enter")
         await pilot.press("ctrl+e")
         await until(pilot, lambda: "by hand" in str(toasts(app)))

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import StorageError
 from workbench.storage.atomic import write_atomically
-from workbench.storage.endpoint_files import read_endpoint
-from workbench.storage.endpoint_writing import check_endpoint, endpoint_table
+from workbench.storage.endpoint_profile import (
+    NAME_HINT,
+    EndpointFile,
+    is_endpoint_name,
+    profile_table,
+    read_profile,
+)
 from workbench.storage.endpoints import EndpointList, delete_endpoint, endpoints_folder
 from workbench.storage.folders import Folders
-from workbench.storage.tables import parse_table
 from workbench.storage.toml_editing import NotEditable, with_value
-
-_Reading = Callable[[str], Endpoint | None]
+from workbench.storage.toml_files import TomlFile, read_toml
 
 
 def save_endpoint(
@@ -24,14 +28,17 @@ def save_endpoint(
 ) -> Path:
     """Write a profile as the person's own, changing only what differs in the file that is there.
 
-    `was` names the person's profile that this one takes the place of, if another; `like` names the
-    program's profile whose habits a new file takes over. Raises StorageError, whose `key` is at fault,
-    where the endpoint is none that could be read back, the name is another's, or a file cannot be written.
+    `was` names the person's profile that this one takes the place of, if another; `like` names the built-in
+    profile whose settings a new file takes over. Raises StorageError, whose `key` is at fault, where the
+    endpoint could not be read back, the name is another's, or a file cannot be written.
     """
     folder = endpoints_folder(folders)
     path = folder / f"{endpoint.name}.toml"
-    if problem := check_endpoint(endpoint, path):
-        raise problem
+    if not is_endpoint_name(endpoint.name):
+        raise StorageError("An endpoint needs a plain name", "", NAME_HINT, path=str(path), key="name")
+    table = profile_table(endpoint)
+    if faults := read_profile(endpoint.name, table, {})[1]:
+        raise TomlFile(path, "", table).error(faults[0])
     was = was if was in loaded.own else ""
     if endpoint.name != was and path.exists():
         raise StorageError(
@@ -41,33 +48,20 @@ def save_endpoint(
             path=str(path),
             key="name",
         )
-    text = _read(folder / f"{was}.toml") if was else ""
+    text = read_toml(folder / f"{was}.toml").text if was else ""
     if not text and like in loaded.shipped:
         text = with_value("", ("like",), like)
-    write_atomically(path, _edited(text, endpoint, loaded, path).encode())
+    write_atomically(path, _edited(text, endpoint, loaded.shipped, path).encode())
     if was and was != endpoint.name:
         delete_endpoint(folders, was)
     return path
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "It is no UTF-8."
-        raise StorageError(f"{path.name} cannot be read", why or "", path=str(path)) from None
-
-
-def _edited(text: str, endpoint: Endpoint, loaded: EndpointList, path: Path) -> str:
+def _edited(text: str, endpoint: Endpoint, shipped: Mapping[str, Endpoint], path: Path) -> str:
     """The file's text with the endpoint's values."""
-
-    def reading(text: str) -> Endpoint | None:
-        return read_endpoint(endpoint.name, parse_table(text.encode(), path), loaded.shipped.get)
-
     try:
-        for change in (_with_differences, _with_all):
-            edited = change(text, endpoint, reading)
-            if reading(edited) == endpoint:
+        for edited in (_with_differences(text, endpoint, shipped), _with_all(text, endpoint)):
+            if _read(edited, endpoint.name, shipped) == endpoint:
                 return edited
         why = "some of it would be lost"
     except NotEditable as problem:
@@ -80,13 +74,17 @@ def _edited(text: str, endpoint: Endpoint, loaded: EndpointList, path: Path) -> 
     )
 
 
-def _with_differences(text: str, endpoint: Endpoint, reading: _Reading) -> str:
+def _read(text: str, name: str, shipped: Mapping[str, Endpoint]) -> Endpoint | None:
+    return read_profile(name, tomllib.loads(text), shipped)[0]
+
+
+def _with_differences(text: str, endpoint: Endpoint, shipped: Mapping[str, Endpoint]) -> str:
     """The text with what the endpoint has otherwise than the file says."""
-    current = reading(text)
+    # A new file without an address is not a profile yet.
+    current = _read(text, endpoint.name, shipped)
     if current is None:
-        # A new file without an address is no profile yet.
         text = with_value(text, ("base_url",), endpoint.base_url)
-        current = reading(text)
+        current = _read(text, endpoint.name, shipped)
     before, after = _values(current), _values(endpoint)
     # A table whose last value goes takes its header along, so what comes is written first.
     for key, value in after.items():
@@ -95,15 +93,15 @@ def _with_differences(text: str, endpoint: Endpoint, reading: _Reading) -> str:
     for key in before:
         if key not in after:
             text = with_value(text, key, None)
-            if key in _values(reading(text)):
+            if key in _values(_read(text, endpoint.name, shipped)):
                 # Taken over from the profile that it is like.
-                text = with_value(text, key, _usual(key))
+                default = getattr(EndpointFile(""), key[0]) if len(key) == 1 else None
+                text = with_value(text, key, default)
     return text
 
 
-def _with_all(text: str, endpoint: Endpoint, reading: _Reading) -> str:
+def _with_all(text: str, endpoint: Endpoint) -> str:
     """The text with every value of the endpoint, which is like no other profile any more."""
-    del reading
     wanted = _values(endpoint)
     for key, value in wanted.items():
         text = with_value(text, key, value)
@@ -113,18 +111,12 @@ def _with_all(text: str, endpoint: Endpoint, reading: _Reading) -> str:
     return text
 
 
-def _usual(key: tuple[str, ...]) -> object:
-    """The default of a field as a file spells it; None for what no file can spell."""
-    value: object = getattr(Endpoint("", ""), key[0]) if len(key) == 1 else None
-    return list(value) if isinstance(value, frozenset | tuple) else value
-
-
-def _values(endpoint: Endpoint | None) -> Mapping[tuple[str, ...], object]:
+def _values(endpoint: Endpoint | None) -> dict[tuple[str, ...], object]:
     """What a file would say of an endpoint, by key."""
-    return {} if endpoint is None else dict(_flat(endpoint_table(endpoint)))
+    return {} if endpoint is None else dict(_flat(profile_table(endpoint)))
 
 
-def _flat(table: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], object]]:
+def _flat(table: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], object]]:
     for name, value in table.items():
         if isinstance(value, Mapping):
             yield from (((name, inner), one) for inner, one in value.items())

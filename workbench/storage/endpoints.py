@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
+from msgspec import Struct
+
 from workbench.domain.endpoint import LOCAL, Endpoint, EnvironmentKey
 from workbench.domain.errors import BadValueError, StorageError
-from workbench.storage.endpoint_files import is_endpoint_name, is_variable, read_endpoint, url_problem
+from workbench.storage.endpoint_profile import (
+    NAME_HINT,
+    is_endpoint_name,
+    is_variable,
+    read_profile,
+    url_problem,
+)
 from workbench.storage.folders import Folders
-from workbench.storage.tables import read_table
+from workbench.storage.toml_files import read_toml
 
 _SHIPPED = Path(__file__).parent / "shipped" / "endpoints"
 _FIRST = (LOCAL, "jiekou", "openai")
 _HOST_AND_PORT = re.compile(r"(\[[0-9a-fA-F:]+\]|[\w.-]+):\d{1,5}(/\S*)?")
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointList:
+class EndpointList(Struct, frozen=True):
     """All endpoints by name: the local one first, then the primary providers, then the others by name."""
 
     endpoints: Mapping[str, Endpoint]
@@ -29,9 +36,9 @@ class EndpointList:
     program's own of that name, which would send a prompt elsewhere than the person meant."""
     own: frozenset[str] = frozenset()
     """Names of the endpoints that come from the person's files."""
-    broken: Mapping[str, StorageError] = field(default_factory=dict)
+    broken: Mapping[str, StorageError] = {}
     """The first problem of each profile that is left out."""
-    shipped: Mapping[str, Endpoint] = field(default_factory=dict)
+    shipped: Mapping[str, Endpoint] = {}
     """The program's own profiles, also those that a person's stand in the place of."""
 
 
@@ -72,20 +79,20 @@ def _read_into(
     if not is_endpoint_name(path.stem):
         problems.append(
             StorageError(
-                f"{path.name}: no name for an endpoint",
+                f"{path.name}: not a name for an endpoint",
                 "",
-                "Rename the file: letters, digits, dots, dashes and underscores.",
+                f"Rename the file. {NAME_HINT}",
                 path=str(path),
             )
         )
         return
     try:
-        table = read_table(path)
+        file = read_toml(path)
     except StorageError as problem:
         problems.append(problem)
         return
-    endpoint = read_endpoint(path.stem, table, shipped.get)
-    problems += table.problems
+    endpoint, faults = read_profile(path.stem, file.table, shipped)
+    problems += map(file.error, faults)
     if endpoint is not None:
         into[path.stem] = endpoint
 

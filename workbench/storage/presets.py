@@ -55,7 +55,7 @@ class PresetFile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
         dict[str, Any],
         Meta(
             description="Parameters of the request; those left out are not sent.",
-            extra_json_schema={"properties": _PARAMETERS, "additionalProperties": False},
+            extra_json_schema={"properties": _PARAMETERS, "propertyNames": {"enum": list(_PARAMETERS)}},
         ),
     ] = {}
 

@@ -11,7 +11,7 @@ import tomli_w
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.probe import Probe
 from workbench.storage.atomic import write_atomically
-from workbench.storage.endpoint_files import is_endpoint_name
+from workbench.storage.endpoint_profile import is_endpoint_name
 from workbench.storage.folders import Folders
 from workbench.storage.toml_files import read_toml
 

@@ -15,10 +15,21 @@ from textual.widgets import Input, Label, Static
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, StorageError
-from workbench.storage.endpoint_fields import ENDPOINT_FIELDS, EndpointField, looks_like_key, with_texts
+from workbench.storage.endpoint_fields import ENDPOINT_FIELDS, looks_like_key, texts_of, with_texts
 from workbench.tui.commands import Where
 from workbench.tui.screens.popup import Popup
 from workbench.tui.widgets.key_row import KeyRow
+
+_HEADINGS = {
+    "name": "Where",
+    "key.environment": "API key",
+    "aliases": "Parameters",
+    "headers": "Requests",
+    "proxy": "Network",
+    "prices.prompt": "Prices",
+    "single_prompt": "Behaviour",
+}
+"""Headings by the field that they stand above."""
 
 
 class EndpointForm(Popup[Endpoint]):
@@ -30,11 +41,11 @@ class EndpointForm(Popup[Endpoint]):
     EndpointForm VerticalScroll { height: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
     EndpointForm .group { text-style: bold; color: $text-accent; margin-top: 1; }
     EndpointForm .row { height: 1; }
-    EndpointForm .row Label { width: 18; color: $text-muted; }
+    EndpointForm .row Label { width: 21; color: $text-muted; }
     EndpointForm Input, EndpointForm Input:focus { border: none; height: 1; padding: 0 1; }
     EndpointForm Input { background: $panel; }
     EndpointForm Input:focus { background: $boost; }
-    EndpointForm .wrong { display: none; height: auto; padding-left: 18; color: $text-error; }
+    EndpointForm .wrong { display: none; height: auto; padding-left: 21; color: $text-error; }
     EndpointForm .wrong.-shown { display: block; }
     EndpointForm #help { height: 1; padding: 0 1; color: $text-muted; }
     """
@@ -51,6 +62,7 @@ class EndpointForm(Popup[Endpoint]):
         super().__init__()
         self._title = title
         self._endpoint = endpoint
+        self._texts = texts_of(endpoint)
         self._save = save
         self._first = needs
         self._refused: dict[str, str] = {}
@@ -60,17 +72,17 @@ class EndpointForm(Popup[Endpoint]):
         yield Static(Content.styled(one_line(self._title), "bold"), id="about")
         with VerticalScroll(can_focus=False):
             for field in ENDPOINT_FIELDS:
-                if field.group:
-                    yield Static(Content(field.group), classes="group")
-                yield from self._row(field)
+                if heading := _HEADINGS.get(field.name):
+                    yield Static(Content(heading), classes="group")
+                yield from self._row(field.name)
         yield Static(id="help")
         yield KeyRow(Where.ENDPOINT_FORM)
 
-    def _row(self, field: EndpointField) -> ComposeResult:
+    def _row(self, name: str) -> ComposeResult:
         with Horizontal(classes="row"):
-            yield Label(Content(field.label))
-            yield Input(field.show(self._endpoint), name=field.name, select_on_focus=False)
-        yield Static(name=field.name, classes="wrong")
+            yield Label(Content(name))
+            yield Input(self._texts[name], name=name, select_on_focus=False)
+        yield Static(name=name, classes="wrong")
 
     def on_mount(self) -> None:
         """Begin in the field that needs a value."""
@@ -104,11 +116,7 @@ class EndpointForm(Popup[Endpoint]):
         """Show what is wrong below its field, and go there; below the first where none is named."""
         named = [one.name for one in ENDPOINT_FIELDS if name == one.name or name.startswith(f"{one.name}.")]
         at = named[0] if named else ENDPOINT_FIELDS[0].name
-        title = problem.title
-        if isinstance(problem, StorageError) and problem.line is not None:
-            # The line is that of a file that is not there yet.
-            title = title.partition(": ")[2]
-        words = " ".join(filter(None, (title, problem.message, problem.hint)))
+        words = " ".join(filter(None, (problem.title, problem.message, problem.hint)))
         self._refused[at] = self._input(at).value
         for one in self.query(".wrong").results(Static):
             if one.name == at:

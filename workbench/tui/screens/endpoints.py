@@ -19,7 +19,7 @@ from workbench.domain.endpoint import LOCAL, CommandKey, Endpoint, EnvironmentKe
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.runner.checking import ANNOUNCEMENT, Checked, check
 from workbench.storage.endpoint_editing import save_endpoint
-from workbench.storage.endpoint_fields import ENDPOINT_FIELDS
+from workbench.storage.endpoint_fields import texts_of
 from workbench.storage.endpoints import delete_endpoint, endpoint_for
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
@@ -353,10 +353,12 @@ def _key_words(endpoint: Endpoint, services: Services) -> str:
 
 def _set_fields(endpoint: Endpoint) -> list[str]:
     """The fields that differ from a plain endpoint's, in one line each."""
-    plain = Endpoint(endpoint.name, "")
-    fields = (one for one in ENDPOINT_FIELDS if one.name not in _IN_HEAD)
-    told = ((one.label, one.show(endpoint)) for one in fields if one.show(endpoint) != one.show(plain))
-    return [one_line(f"{label}: {text or 'none'}") for label, text in told]
+    plain = texts_of(Endpoint(endpoint.name, ""))
+    return [
+        one_line(f"{name} = {text or 'none'}")
+        for name, text in texts_of(endpoint).items()
+        if name not in _IN_HEAD and text != plain[name]
+    ]
 
 
 def _result(checked: Checked) -> Content:

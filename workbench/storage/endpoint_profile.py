@@ -1,0 +1,348 @@
+"""An endpoint as its profile holds it: the one structure that files, form, command line and schema share."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Annotated, Any, TypeAlias
+from urllib.parse import parse_qsl, urlsplit
+
+import msgspec
+from msgspec import Meta, Struct
+
+from workbench.domain.endpoint import CommandKey, Endpoint, EnvironmentKey, Prices, Timeouts
+from workbench.domain.parameters import PARAMETERS, Range
+from workbench.storage.toml_editing import changed
+from workbench.storage.toml_files import Fault, typed, unknown_key
+
+KEY_HINT = (
+    "Files never hold keys. Put it where only you can read it, and name that place under [key]: an "
+    'environment variable (export MY_KEY=…, then environment = "MY_KEY"), or a command that prints it '
+    '(command = "pass show my-key").'
+)
+NAME_HINT = "Letters, digits, dots, dashes and underscores, beginning with a letter or digit."
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_SECRET_NAME = re.compile(r"(api[-_]?key|apikey|secret|password|token|bearer)$", re.IGNORECASE)
+_SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
+_SECRET_VALUE = re.compile(r"(bearer\s|basic\s|sk[-_])", re.IGNORECASE)
+_NOT_LIKE = ("base_url", "key", "proxy", "prices", "requests_per_minute")
+"""What a profile that is like another does not take over."""
+
+_PARAMETERS = {one.name: one for one in PARAMETERS}
+_Seconds: TypeAlias = Annotated[float, Meta(ge=0.1, le=86_400)]
+_Price: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]
+_TWO_NUMBERS = "two numbers, [lowest, highest]"
+
+
+def _by_parameter(schema: dict[str, Any]) -> dict[str, Any]:
+    """What the JSON schema says of a table of parameters."""
+    return {"properties": dict.fromkeys(_PARAMETERS, schema), "propertyNames": {"enum": list(_PARAMETERS)}}
+
+
+class KeyTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the API key is found; never the key itself."""
+
+    environment: Annotated[
+        str,
+        Meta(description="The NAME of the environment variable that holds the key; never the key itself."),
+    ] = ""
+    command: Annotated[
+        str | list[str], Meta(description="Or a command that prints the key, such as: pass show jiekou")
+    ] = ""
+    header: Annotated[
+        str, Meta(description="Authorization sends “Bearer KEY”, any other header the key alone.")
+    ] = "Authorization"
+
+
+class TimeoutsTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """Seconds an exchange may take."""
+
+    connect: Annotated[_Seconds, Meta(description="Seconds until a connection stands.")] = 10
+    read: Annotated[
+        _Seconds, Meta(description="Seconds between two chunks of an answer; long prompts take minutes.")
+    ] = 600
+    write: Annotated[_Seconds, Meta(description="Seconds that sending may take.")] = 60
+
+
+class PricesTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a million tokens cost."""
+
+    prompt: Annotated[
+        _Price | None, Meta(description="Price of a million prompt tokens; empty: unknown.")
+    ] = None
+    completion: Annotated[
+        _Price | None, Meta(description="Price of a million completion tokens; empty: unknown.")
+    ] = None
+    currency: Annotated[str, Meta(description="Currency of the prices.")] = "USD"
+
+
+class EndpointFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """A profile; its name is the file's."""
+
+    base_url: Annotated[
+        str,
+        Meta(description="Such as https://host/v1, with or without /v1.", examples=["https://host/v1"]),
+    ]
+    like: Annotated[
+        str, Meta(description="A built-in profile whose settings are used where this one has none.")
+    ] = ""
+    model: Annotated[str, Meta(description="The model to ask for where the draft names none.")] = ""
+    title: Annotated[str, Meta(description="What lists call it.")] = ""
+    note: Annotated[str, Meta(description="What a person should know of it.")] = ""
+    key: KeyTable = KeyTable()
+    aliases: Annotated[
+        dict[str, str],
+        Meta(
+            description="The endpoint's own names: repetition_penalty = repeat_penalty; top_k = topk",
+            extra_json_schema=_by_parameter({"type": "string"}),
+        ),
+    ] = {}
+    drop: Annotated[
+        list[Annotated[str, Meta(extra_json_schema={"enum": list(_PARAMETERS)})]],
+        Meta(description="Parameters that are never sent, separated by commas: best_of, top_k"),
+    ] = []
+    limits: Annotated[
+        dict[str, Annotated[list[int | float], Meta(title=_TWO_NUMBERS, min_length=2, max_length=2)]],
+        Meta(
+            description="Ranges in place of the API's: temperature = 0 … 5; logprobs = 0 … 20",
+            extra_json_schema=_by_parameter(
+                {
+                    "title": _TWO_NUMBERS,
+                    "type": "array",
+                    "items": {"type": "number"},
+                    "minItems": 2,
+                    "maxItems": 2,
+                }
+            ),
+        ),
+    ] = {}
+    lenient: Annotated[bool, Meta(description="true: a value out of range is a warning only.")] = False
+    headers: Annotated[
+        dict[str, str], Meta(description="Sent with every request: HTTP-Referer: https://me; X-Title: my app")
+    ] = {}
+    concurrency: Annotated[int, Meta(ge=1, description="Maximum concurrent requests.")] = 4
+    requests_per_minute: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Maximum requests per minute; empty: no limit."),
+    ] = None
+    retries: Annotated[
+        int,
+        Meta(ge=0, description="How often a refused request is sent again (429, 503, no connection)."),
+    ] = 2
+    timeouts: TimeoutsTable = TimeoutsTable()
+    proxy: Annotated[str, Meta(description="Such as http://127.0.0.1:3128; empty: no proxy.")] = ""
+    trust_environment: Annotated[
+        bool, Meta(description="true: use the proxies of HTTP_PROXY and the like.")
+    ] = False
+    ca_file: Annotated[
+        str, Meta(description="A file with the authority's certificate, for a server of your own.")
+    ] = ""
+    client_certificate: Annotated[
+        str, Meta(description="A file with your own certificate, where one is asked for.")
+    ] = ""
+    client_key: Annotated[
+        str, Meta(description="The file with the certificate's key, if it is another one.")
+    ] = ""
+    verify: Annotated[
+        bool, Meta(description="false: accept any certificate. Only for tests: anyone may listen in then.")
+    ] = True
+    prices: PricesTable = PricesTable()
+    single_prompt: Annotated[bool, Meta(description="true: several prompts in a request are refused.")] = (
+        False
+    )
+    single_choice: Annotated[bool, Meta(description="true: n is ignored or refused.")] = False
+    sends_ids: Annotated[bool, Meta(description="false: prompts of token ids are refused.")] = True
+    tokenizer: Annotated[
+        bool, Meta(description="true: the server answers /tokenize, as llama.cpp's does.")
+    ] = False
+    context: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Tokens that prompt and answer may take together; empty asks the endpoint."),
+    ] = None
+    raw_logprobs: Annotated[
+        bool | None,
+        Meta(description="true: raw model probabilities; false: post-sampling; empty: unknown."),
+    ] = None
+    samplers: Annotated[
+        list[str],
+        Meta(description="The order in which samplers are applied, separated by commas; empty: unknown."),
+    ] = []
+
+
+def is_endpoint_name(name: str) -> bool:
+    """Whether a profile may have this name, which is also its file's."""
+    return _NAME.fullmatch(name) is not None
+
+
+def is_variable(name: str) -> bool:
+    """Whether this can be an environment variable's name (a key pasted in its place is not)."""
+    return _VARIABLE.fullmatch(name) is not None and _SECRET_VALUE.match(name) is None
+
+
+def url_problem(url: str) -> str | None:
+    """What is wrong with a base URL, in words that do not repeat it; None where nothing is."""
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        valid = False
+    if not valid or any(character.isspace() or ord(character) < 0x20 for character in url):
+        return "must be an address such as https://host/v1"
+    if parts.username or parts.password:
+        return "must not hold a user name or password"
+    if any(_SECRET_NAME.search(name) for name, _ in parse_qsl(parts.query, keep_blank_values=True)):
+        return "must not hold a key"
+    return None
+
+
+def read_profile(
+    name: str, table: Mapping[str, Any], shipped: Mapping[str, Endpoint]
+) -> tuple[Endpoint | None, list[Fault]]:
+    """The endpoint that a profile's table describes, and what is wrong; None where anything is.
+
+    The settings of the shipped profile that `like` names are taken over, its address and key are not.
+    """
+    faults = list(_keys_in(table))
+    for fault in faults:
+        table = changed(table, fault.key, None)
+    base = shipped.get(str(table.get("like")))
+    merged = {} if base is None else profile_table(base)
+    for key in _NOT_LIKE:
+        merged.pop(key, None)
+    for key, value in table.items():
+        usual = merged.get(key)
+        merged[key] = {**usual, **value} if isinstance(usual, dict) and isinstance(value, dict) else value
+    file, found = typed(merged, EndpointFile)
+    faults += found
+    if file is not None:
+        faults += _faults(file)
+        if file.like and base is None:
+            faults.append(
+                Fault(("like",), "does not name a built-in profile", f"Known: {', '.join(shipped)}.")
+            )
+        if not faults and "key" in table and file.key == KeyTable():
+            faults.append(Fault(("key",), "does not say where the key is found", KEY_HINT))
+    return (None if faults or file is None else _endpoint(name, file)), faults
+
+
+def _keys_in(table: Mapping[str, Any]) -> Iterator[Fault]:
+    """Where a table holds a key itself."""
+    inner = table.get("key")
+    keys: list[tuple[str, ...]] = [(name,) for name in table if _SECRET_NAME.search(name)]
+    if isinstance(inner, str):
+        keys.append(("key",))
+    elif isinstance(inner, dict):
+        keys += [("key", name) for name in inner if _SECRET_NAME.search(name)]
+    for key in keys:
+        yield Fault(key, "holds a key itself, which files never do", KEY_HINT)
+
+
+def _faults(file: EndpointFile) -> Iterator[Fault]:
+    """What is wrong with values of the right type."""
+    for name, url in (("base_url", file.base_url.strip()), ("proxy", file.proxy.strip())):
+        if (why := url_problem(url)) and (url or name == "base_url"):
+            yield Fault((name,), why)
+    yield from _key_faults(file.key)
+    for key in (*(("aliases", one) for one in file.aliases), *(("limits", one) for one in file.limits)):
+        if key[-1] not in _PARAMETERS:
+            yield unknown_key(key, _PARAMETERS)
+    for name, (low, high) in file.limits.items():
+        if not -float("inf") < low <= high < float("inf"):
+            yield Fault(("limits", name), f"must be {_TWO_NUMBERS}")
+    if unknown := sorted(set(file.drop) - set(_PARAMETERS)):
+        yield Fault(
+            ("drop",), f"names unknown parameters: {', '.join(unknown)}", f"Known: {', '.join(_PARAMETERS)}."
+        )
+    for name, value in file.headers.items():
+        if not _HEADER_NAME.fullmatch(name) or not value.isascii() or not value.isprintable():
+            yield Fault(("headers", name), "is not a header of printable ASCII characters")
+        elif _SECRET_HEADER.search(name) or _SECRET_VALUE.match(value):
+            hint = f'{KEY_HINT} Its header is [key] header = "…".'
+            yield Fault(("headers", name), "would hold a key, which files never do", hint)
+
+
+def _key_faults(key: KeyTable) -> Iterator[Fault]:
+    if key.environment and not is_variable(key.environment):
+        yield Fault(("key", "environment"), "must be an environment variable's name, never a key", KEY_HINT)
+    if key.environment and key.command:
+        yield Fault(("key", "command"), "stands beside environment; one place is enough")
+    try:
+        _argv(key.command)
+    except ValueError:
+        yield Fault(("key", "command"), "has a quote that is not closed")
+    if not _HEADER_NAME.fullmatch(key.header):
+        yield Fault(("key", "header"), "is not the name of a header")
+
+
+def _argv(command: str | list[str]) -> tuple[str, ...]:
+    return tuple(shlex.split(command) if isinstance(command, str) else command)
+
+
+def _endpoint(name: str, file: EndpointFile) -> Endpoint:
+    values = msgspec.structs.asdict(file)
+    del values["like"]
+    key, prices = values.pop("key"), values.pop("prices")
+    command = _argv(key.command)
+    unpriced = prices.prompt is None and prices.completion is None
+    values |= {
+        "base_url": file.base_url.strip(),
+        "proxy": file.proxy.strip(),
+        "key": CommandKey(command)
+        if command
+        else EnvironmentKey(key.environment)
+        if key.environment
+        else None,
+        "key_header": key.header,
+        "limits": {name: _range(name, low, high) for name, (low, high) in file.limits.items()},
+        "drop": frozenset(file.drop),
+        "samplers": tuple(file.samplers),
+        "prices": None if unpriced else Prices(prices.prompt or 0, prices.completion or 0, prices.currency),
+        "timeouts": Timeouts(**msgspec.structs.asdict(file.timeouts)),
+    }
+    return Endpoint(name, **values)
+
+
+def _range(name: str, low: float, high: float) -> Range:
+    usual = _PARAMETERS[name].range
+    return Range(low, high, low_open=usual is not None and usual.low_open and usual.low == low)
+
+
+def profile_of(endpoint: Endpoint) -> EndpointFile:
+    """A profile from which `read_profile` makes the same endpoint."""
+    values = {
+        one.name: getattr(endpoint, one.name)
+        for one in fields(Endpoint)
+        if one.name in EndpointFile.__struct_fields__
+    }
+    key, prices, timeouts = endpoint.key, endpoint.prices, endpoint.timeouts
+    values |= {
+        "key": KeyTable(
+            key.variable if isinstance(key, EnvironmentKey) else "",
+            shlex.join(key.argv) if isinstance(key, CommandKey) else "",
+            endpoint.key_header,
+        ),
+        "limits": {name: [one.low, one.high] for name, one in endpoint.limits.items()},
+        "drop": sorted(endpoint.drop),
+        "samplers": list(endpoint.samplers),
+        "prices": PricesTable(prices.prompt, prices.completion, prices.currency) if prices else PricesTable(),
+        "timeouts": TimeoutsTable(timeouts.connect, timeouts.read, timeouts.write),
+    }
+    return EndpointFile(**values)
+
+
+def profile_table(endpoint: Endpoint) -> dict[str, Any]:
+    """What a profile's file says of an endpoint: all that differs from the defaults."""
+    defaults = msgspec.to_builtins(EndpointFile(""))
+    table: dict[str, Any] = {}
+    for name, value in msgspec.to_builtins(profile_of(endpoint)).items():
+        default = defaults[name]
+        if isinstance(value, dict):
+            table[name] = {key: one for key, one in value.items() if default.get(key) != one}
+        elif value != default:
+            table[name] = value
+    return {name: value for name, value in table.items() if value != {}}
