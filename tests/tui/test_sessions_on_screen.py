@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tomllib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -17,7 +19,7 @@ from tests.domain.builders import choice_of, run_of
 from tests.tui.scripted import answer, logprob_event, until, workbench
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.run import Outcome
-from workbench.domain.session import Draft
+from workbench.domain.session import Draft, Session
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.naming import Naming
@@ -154,12 +156,36 @@ async def test_what_is_done_in_a_session_to_read_only_is_kept_in_one_of_its_own(
     assert newer.read_text() == 'format = 2\ntitle = "from the future"\n'
 
 
-async def test_runs_wait_in_memory_while_no_session_can_be_made() -> None:
+async def test_a_folder_that_takes_no_locks_is_written_without_a_word(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EINVAL, "refused")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await run_once(app, pilot)
+        (path,) = sessions()
+        assert not app._notifications
+    assert beside(path) == [path]
+    assert len(SessionStore.open(path).session.runs) == 1
+
+
+async def test_runs_wait_in_memory_while_no_session_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
     free = block(Path(os.environ["WORKBENCH_HOME"], "data", "sessions"))
+    attempts: list[Path] = []
+    create = SessionStore.create
+
+    def counted(path: Path, session: Session | None = None) -> SessionStore:
+        attempts.append(path)
+        return create(path, session)
+
+    monkeypatch.setattr(SessionStore, "create", counted)
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         await pilot.press("ctrl+j")
         await until(pilot, partial(run_ended, app))
-        await until(pilot, lambda: any("cannot be" in one.message for one in app._notifications))
+        await until(pilot, lambda: len(set(attempts)) > 2)
+        assert len([one for one in app._notifications if "cannot be" in one.message]) == 1
         assert app.main.keeper.is_unsaved
         free()
         await until(pilot, lambda: not app.main.keeper.is_unsaved)

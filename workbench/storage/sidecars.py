@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from json import dumps, loads
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
 from workbench.domain.session import Draft
 from workbench.storage.atomic import short_name, write_atomically
@@ -22,11 +22,6 @@ from workbench.storage.toml_text import sound, toml_table
 
 _WAIT = 20.0
 """Seconds to wait for another program that is writing."""
-
-
-def file_lock(path: Path) -> FileLock:
-    """A lock on a file of its own, private to the user, that threads of one window may share."""
-    return FileLock(path, timeout=_WAIT, mode=0o600, thread_local=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +40,46 @@ class Sidecars:
         self._folder = path.parent
         self._prefix = f".{short_name(path.name)}."
         self._window = window
-        self._alive = file_lock(self._at(f"{window}.alive"))
-        self._owner = file_lock(self._at("owner"))
-        self.lock = file_lock(self._at("lock"))
+        self._use(FileLock)
+
+    def _use(self, kind: type[BaseFileLock]) -> None:
+        self._kind = kind
+        self._alive = self._lock_at(f"{self._window}.alive")
+        self._owner = self._lock_at("owner")
+        self.lock = self._lock_at("lock")
         """Held while the session's file is written."""
+
+    def _lock_at(self, suffix: str) -> BaseFileLock:
+        """A lock on a file of its own, private to the user, that threads of one window may share."""
+        path = self._at(suffix)
+        return self._kind(path, timeout=_WAIT, mode=0o600, thread_local=False, fallback_to_soft=False)
 
     def _at(self, suffix: str) -> Path:
         return self._folder / f"{self._prefix}{suffix}"
 
     def enter(self) -> bool:
-        """Show that this window is there; True where it owns the session's draft. Raises OSError."""
-        self._alive.acquire(blocking=False)
+        """Show that this window is there; True where it owns the session's draft. Raises OSError.
+
+        A folder that takes no locks on files, as some mounted ones do, gets files that name their process.
+        """
+        try:
+            self._show_presence()
+        except OSError:
+            # No other window knows the file's name, so what refuses the lock is the file system.
+            self._use(SoftFileLock)
+            self._show_presence()
         try:
             self._owner.acquire(blocking=False)
         except Timeout:
             return False
         return True
+
+    def _show_presence(self) -> None:
+        try:
+            self._alive.acquire(blocking=False)
+        except OSError:
+            Path(self._alive.lock_file).unlink(missing_ok=True)
+            raise
 
     def own(self) -> bool:
         """Own the session's draft where nobody else does; whether this window does now. Raises OSError."""
@@ -117,7 +136,7 @@ class Sidecars:
 
         Raises OSError.
         """
-        held: list[FileLock] = []
+        held: list[BaseFileLock] = []
         mine: list[Path] = []
         try:
             gone: dict[str, bool] = {self._window: False}
@@ -127,7 +146,7 @@ class Sidecars:
                 if rest == path.name or suffix.rpartition(".")[2] not in ("draft", "run", "alive"):
                     continue
                 if window not in gone:
-                    lock = file_lock(self._at(f"{window}.alive"))
+                    lock = self._lock_at(f"{window}.alive")
                     gone[window] = _try(lock)
                     held.extend([lock] if gone[window] else [])
                 if gone[window] and not suffix.endswith("alive"):
@@ -140,7 +159,7 @@ class Sidecars:
                 lock.release()
 
 
-def _try(lock: FileLock) -> bool:
+def _try(lock: BaseFileLock) -> bool:
     try:
         lock.acquire(blocking=False)
     except Timeout:

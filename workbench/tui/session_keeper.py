@@ -173,8 +173,9 @@ class SessionKeeper:
         return True
 
     def _report(self, problem: StorageError) -> None:
-        if str(problem) != self._told:
-            self._told = str(problem)
+        # A session without a file is tried under another name each time, for the same reason.
+        if problem.message != self._told:
+            self._told = problem.message
             self._tell(problem)
 
     def _made(self) -> SessionStore:
