@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.display import escape_character, is_control, one_line, show_bytes, visible
+from workbench.domain.display import escape_character, is_control, one_line, plural, show_bytes, visible
 
 anything = st.text(st.characters(exclude_categories=()))
 DANGEROUS = {"Cc", "Cs", "Zl", "Zp"}
@@ -56,3 +56,9 @@ def test_one_line_is_one_short_line(text: str, limit: int) -> None:
 
 def test_bytes_show_as_hex() -> None:
     assert show_bytes(b"\xe2\x80") == "\\xe2\\x80"
+
+
+def test_a_number_of_things_is_in_the_singular_only_for_one() -> None:
+    counts = [plural(count, "token") for count in (0, 1, 2, 12_345)]
+    assert counts == ["0 tokens", "1 token", "2 tokens", "12,345 tokens"]
+    assert [plural(2, "branch"), plural(1, "branch")] == ["2 branches", "1 branch"]

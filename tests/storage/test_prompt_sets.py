@@ -37,11 +37,51 @@ def test_csv_finds_its_column(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "prompts"),
+    [
+        ("prompt;note\nName a bird;one\nName a tree;two\n", ("Name a bird", "Name a tree")),
+        ('prompt;note\n"Name a bird, please";one\nName a tree;two\n', ("Name a bird, please", "Name a tree")),
+        ("prompt\tnote\r\nName a bird;\tone\r\n", ("Name a bird;",)),
+        ("note|prompt\n1|a, b; c\td\n", ("a, b; c\td",)),
+        ('"note";"prompt"\n"1";"a;b"\n', ("a;b",)),
+        ("id; prompt\n1;a\n", ("a",)),
+        ("sep=;\r\nprompt;note\r\na, b;one\r\n", ("a, b",)),
+        ('sep=,\n"prompt; long",prompt\n1,a\n', ("a",)),
+        ('prompt\n"Hello, world; or\tnot"\n', ("Hello, world; or\tnot",)),
+        ('prompt,id\n"two\n\nlines",1\n\nb,2', ("two\n\nlines", "b")),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_a_table_is_read_by_its_own_separator(
+    name: str, text: str, prompts: tuple[str, ...], tmp_path: Path
+) -> None:
+    assert read_prompts(written(tmp_path, name, text)) == prompts
+
+
+def test_a_column_is_found_by_name_whatever_separates(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", "id;kind,of;q\n1;2;three, four\n")
+    assert read_prompts(path, "q") == ("three, four",)
+    assert read_prompts(path, "kind,of") == ("2",)
+
+
+def test_a_text_may_be_as_long_as_its_file(tmp_path: Path) -> None:
+    long = "word " * 40_000
+    assert read_prompts(written(tmp_path, "a.csv", f"id,prompt\n1,{long}\n2,b\n")) == (long, "b")
+
+
+@pytest.mark.parametrize(
     ("name", "text", "told"),
     [
         ("a.jsonl", '"x"\n{', "line 2 is no JSON"),
         ("a.jsonl", '{"y": 1}', "line 1 holds no text"),
         ("a.csv", "a,b\n1,2\n", "no column 'prompt'; it has: a, b"),
+        ("a.csv", "a;b\n1;2\n", "no column 'prompt'; it has: a, b"),
+        ("a.csv", "prompt\nx\nHello, world\n", "line 3 has 2 values for 1 column"),
+        ("a.csv", "prompt,id\na,1\n\nb, c,2\n", "line 4 has 3 values for 2 columns"),
+        ("a.csv", 'id,prompt\n1,"a\nb"\n2\n', "line 4 has no value for 'prompt'"),
+        ("a.csv", 'prompt,id\n"a\nb",1\n"c" d,2\n', "line 4 is not valid CSV"),
+        ("a.csv", 'sep=;\nprompt;id\n"a\nb";1\n"c\n', "line 5 is not valid CSV"),
+        ("a.csv", "", "does not name columns"),
         ("a.txt", "\n\n", "holds no prompts"),
     ],
 )

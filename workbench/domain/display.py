@@ -55,6 +55,12 @@ def one_line(text: str, limit: int = 300) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
+def plural(count: int, noun: str) -> str:
+    """A number of things: `1 token`, `2 tokens`, `3 branches`."""
+    ending = "es" if noun.endswith(("s", "x", "ch", "sh")) else "s"
+    return f"{count:,} {noun}{'' if count == 1 else ending}"
+
+
 def show_bytes(raw: bytes) -> str:
     """Bytes that are no text, as `\\xe2\\x80`."""
     return "".join(f"\\x{byte:02x}" for byte in raw)

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from workbench.domain.display import plural
 from workbench.domain.errors import StorageError
 from workbench.domain.prompt import PromptKind, TextsPrompt, prompt_from_editor
 
@@ -19,7 +20,8 @@ def read_prompts(path: Path, column: str = "") -> tuple[str, ...]:
 
     `.jsonl` and `.ndjson` hold one JSON value a line: a string, or an object with the prompt under `column`;
     `.csv` and `.tsv` hold the prompt in `column` (by default one called prompt, text, input or question, or
-    the only one). Any other file is text: prompts divided by lines `---` where it has one, else a line each.
+    the only one), separated as their header is by commas, semicolons, tabs or bars. Any other file is
+    text: prompts divided by lines `---` where it has one, else a line each.
 
     Raises StorageError with the file and the line at fault.
     """
@@ -71,23 +73,59 @@ def _json_lines(path: Path, text: str, column: str) -> Iterator[str]:
 
 
 def _rows(path: Path, text: str, column: str) -> Iterator[str]:
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    names = reader.fieldnames or []
-    wanted = column or next((name for name in _USUAL_COLUMNS if name in names), "")
-    if not wanted and len(names) == 1:
-        wanted = names[0]
-    if wanted not in names:
-        known = ", ".join(names)
-        raise _at(path, 1, f"has no column {wanted or 'prompt'!r}; it has: {known}")
+    # The limit is the module's own, and no text is longer than the file that holds it.
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    text, separators = _separators(text, "\t" if path.suffix.lower() == ".tsv" else ",")
+    headers = {separator: header for separator in separators if (header := _header(text, separator))}
+    if not headers:
+        raise _at(path, 1, "does not name columns")
+    wanted = (column,) if column else _USUAL_COLUMNS
+
+    def fitness(separator: str) -> tuple[bool, int]:
+        return any(name in headers[separator] for name in wanted), len(headers[separator])
+
+    separator = max(headers, key=fitness)
+    names = headers[separator]
+    found = [name for name in wanted if name in names] or (names if len(names) == 1 and not column else [])
+    if not found:
+        raise _at(path, 1, f"has no column {column or 'prompt'!r}; it has: {', '.join(names)}")
+    index, line, is_header = names.index(found[0]), 1, True
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         for row in reader:
-            value = row[wanted]
-            if value is None:
-                raise _at(path, reader.line_num, f"has no value for {wanted!r}")
-            yield value
+            if row and not is_header:
+                yield _value(path, line, row, names, index)
+            is_header = is_header and not row
+            line = reader.line_num + 1
     except csv.Error as error:
-        raise _at(path, reader.line_num, f"is no CSV: {error}") from None
+        raise _at(path, line, f"is not valid CSV: {error}") from None
+
+
+def _separators(text: str, usual: str) -> tuple[str, str]:
+    """The text, with an empty line for a line `sep=;` at its beginning, and what may separate values."""
+    first, _, rest = text.partition("\n")
+    declared = first.rstrip("\r")
+    if len(declared) == 5 and declared.startswith("sep="):
+        return f"\n{rest}", declared[4]
+    return text, usual + "".join(one for one in ",;\t|" if one != usual)
+
+
+def _header(text: str, separator: str) -> list[str]:
+    """The names of the columns; empty where the first record is not one with this separator."""
+    try:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        return [name.strip() for name in next(filter(None, rows), [])]
+    except csv.Error:
+        return []
+
+
+def _value(path: Path, line: int, row: list[str], names: list[str], index: int) -> str:
+    if len(row) > len(names):
+        counts = f"{plural(len(row), 'value')} for {plural(len(names), 'column')}"
+        raise _at(path, line, f"has {counts}; a text that holds the separator needs quotation marks")
+    if len(row) <= index:
+        raise _at(path, line, f"has no value for {names[index]!r}")
+    return row[index]
 
 
 def _at(path: Path, line: int, why: str) -> StorageError:
