@@ -43,7 +43,7 @@ def test_the_session_store_knows_no_textual_and_no_http() -> None:
 
 
 def test_the_screen_is_imported_without_http_or_the_engine() -> None:
-    assert not {"httpx", "jinja2", "xllamacpp", "uvicorn"} & loaded_by("import workbench.tui.app")
+    assert not {"httpx", "jinja2", "xllamacpp", "h11"} & loaded_by("import workbench.tui.app")
 
 
 def test_the_first_paint_waits_for_no_store_and_no_screen_above() -> None:

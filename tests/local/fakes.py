@@ -1,14 +1,10 @@
-"""An engine that says what a test scripted, and an ASGI client that can hang up."""
+"""An engine that says what a test scripted."""
 
 from __future__ import annotations
 
-import asyncio
-import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-
-from starlette.types import ASGIApp, Message
 
 from workbench.domain.json_values import JsonValue
 from workbench.local.engine import Candidate, Chunk, Facts
@@ -88,78 +84,3 @@ class FakeEngine:
 
     def close(self) -> None:
         return None
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What came back."""
-
-    status: int
-    headers: Mapping[str, str]
-    content: bytes
-
-    @property
-    def json(self) -> dict[str, JsonValue]:
-        value = json.loads(self.content)
-        assert isinstance(value, dict)
-        return value
-
-    @property
-    def events(self) -> list[str]:
-        return [part.removeprefix("data: ") for part in self.content.decode().split("\n\n") if part]
-
-
-@dataclass
-class Call:
-    """One request against an application, in the middle of which the client may hang up."""
-
-    app: ASGIApp
-    method: str
-    path: str
-    content: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.sent: list[Message] = []
-        self.changed = asyncio.Event()
-        self._hung_up = asyncio.Event()
-        self._asked = False
-
-    async def run(self) -> Answer:
-        headers = {"content-type": "application/json", **self.headers}
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0", "spec_version": "2.3"},
-            "http_version": "1.1",
-            "method": self.method,
-            "path": self.path,
-            "raw_path": self.path.encode(),
-            "root_path": "",
-            "query_string": b"",
-            "scheme": "http",
-            "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
-            "client": ("127.0.0.1", 1),
-            "server": ("127.0.0.1", 2),
-        }
-        await self.app(scope, self._receive, self._send)
-        starts = [one for one in self.sent if one["type"] == "http.response.start"]
-        assert len(starts) == 1
-        return Answer(
-            starts[0]["status"],
-            {name.decode(): value.decode() for name, value in starts[0]["headers"]},
-            b"".join(one.get("body", b"") for one in self.sent if one["type"] == "http.response.body"),
-        )
-
-    def hang_up(self) -> None:
-        self._hung_up.set()
-
-    async def _receive(self) -> Message:
-        if not self._asked:
-            self._asked = True
-            return {"type": "http.request", "body": self.content, "more_body": False}
-        await self._hung_up.wait()
-        return {"type": "http.disconnect"}
-
-    async def _send(self, message: Message) -> None:
-        self.sent.append(message)
-        self.changed.set()

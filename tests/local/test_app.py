@@ -4,48 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from starlette.types import ASGIApp
 
-from tests.local.fakes import FACTS, Answer, Call, FakeEngine, chunk, tokens
+from tests.local.calls import DEADLINE, Answer, Call, complete, get, listening, post, serving, until
+from tests.local.fakes import FACTS, FakeEngine, chunk, tokens
 from workbench.domain.json_values import JsonValue
-from workbench.local.app import MOST_BODY, MOST_TEXT, LocalServer
+from workbench.local.access import Access
+from workbench.local.app import MOST_TEXT, LocalServer
 from workbench.local.engine import Chunk
-
-DEADLINE = 10
-
-
-@asynccontextmanager
-async def serving(
-    engine: FakeEngine, key: str | None = None, slots: int = 2, queue: int = 4
-) -> AsyncIterator[ASGIApp]:
-    server = LocalServer("fake", slots, queue)
-    server.attach(engine)
-    yield server.app(key)
-    engine.gate.set()
-    await server.aclose()
-
-
-async def complete(app: ASGIApp, **fields: JsonValue) -> Answer:
-    return await post(app, "/v1/completions", json.dumps({"model": "fake", "prompt": "x", **fields}).encode())
-
-
-async def post(app: ASGIApp, path: str, content: bytes, **headers: str) -> Answer:
-    return await Call(app, "POST", path, content, headers).run()
-
-
-async def get(app: ASGIApp, path: str, **headers: str) -> Answer:
-    return await Call(app, "GET", path, b"", headers).run()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(DEADLINE):
-        while not condition():  # noqa: ASYNC110 - what is waited for lives in other threads
-            await asyncio.sleep(0.005)
+from workbench.local.http_server import MOST_BODY
 
 
 def choices(answer: Answer) -> list[dict[str, Any]]:
@@ -256,22 +226,32 @@ class BrokenEngine(FakeEngine):
 
     def generate(self, body: Mapping[str, JsonValue], on_chunk: Callable[[Chunk], bool]) -> None:
         on_chunk(chunk("a", 1))
-        raise ZeroDivisionError
+        raise ZeroDivisionError(f"while reading {body['prompt']}")
 
 
-@pytest.mark.parametrize("stream", [False, True])
-async def test_an_engine_that_raises_ends_the_request(stream: bool) -> None:
+@pytest.mark.parametrize("n", [1, 3])
+async def test_an_engine_that_raises_is_an_error_of_the_server(
+    n: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     async with asyncio.timeout(DEADLINE), serving(BrokenEngine()) as app:
-        with pytest.raises(ZeroDivisionError):
-            await complete(app, stream=stream)
+        whole = await complete(app, n=n)
+        streamed = await complete(app, n=n, stream=True)
         assert (await get(app, "/health")).status == 200
+    assert whole.status == 500
+    for error in (json.loads(whole.content)["error"], json.loads(streamed.events[-1])["error"]):
+        assert error["type"] == "server_error"
+        assert error["code"] == "INTERNAL_ERROR"
+    assert streamed.events[0].startswith("{")
+    logged = capsys.readouterr().err
+    assert logged.count("ZeroDivisionError") == 2
+    assert "while reading" not in logged
 
 
 async def test_while_loading_everything_says_so() -> None:
-    app = LocalServer("fake", 1, 1).app(None)
-    for answer in (await get(app, "/health"), await get(app, "/v1/models"), await complete(app)):
-        assert answer.status == 503
-        assert answer.headers["retry-after"] == "1"
+    async with listening(LocalServer("fake", 1, 1, Access())) as app:
+        for answer in (await get(app, "/health"), await get(app, "/v1/models"), await complete(app)):
+            assert answer.status == 503
+            assert answer.headers["retry-after"] == "1"
 
 
 async def test_a_key_is_asked_for_everywhere_but_at_the_door() -> None:
@@ -322,7 +302,7 @@ async def test_texts_are_tokenised_and_back() -> None:
         back = await post(app, "/detokenize", b'{"tokens": [5, 6]}')
     assert plain.json == {"tokens": [97, 98]}
     assert pieces.json == {"tokens": [{"id": 97, "piece": "a"}]}
-    assert back.json == {"content": "<5><6>"}
+    assert back.json == {"content": "<5><6>", "prompt": "<5><6>"}
 
 
 @pytest.mark.parametrize(
@@ -359,15 +339,17 @@ async def test_the_description_names_every_field() -> None:
 
 async def test_stopping_the_server_ends_what_runs_with_a_word() -> None:
     engine = FakeEngine(endless=True)
-    server = LocalServer("fake", 1, 4)
+    server = LocalServer("fake", 1, 4, Access())
     server.attach(engine)
-    app = server.app(None)
-    streamed, waiting = (asyncio.create_task(complete(app, stream=True)), asyncio.create_task(complete(app)))
-    await until(lambda: engine.running == 1)
-    server.stop()
-    async with asyncio.timeout(DEADLINE):
-        answers = await asyncio.gather(streamed, waiting)
-    await server.aclose()
+    async with listening(server) as app:
+        streamed, waiting = (
+            asyncio.create_task(complete(app, stream=stream, prompt="x")) for stream in (True, False)
+        )
+        await until(lambda: engine.running == 1)
+        server.stop()
+        async with asyncio.timeout(DEADLINE):
+            answers = await asyncio.gather(streamed, waiting)
+        await server.aclose()
     assert engine.running == 0
     assert "error" in json.loads(answers[0].events[-1])
     assert answers[1].status == 503

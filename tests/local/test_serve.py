@@ -89,12 +89,21 @@ def test_other_machines_need_a_key(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--api-key-env" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("value", [None, "", " ", "\t\n"])
 def test_a_variable_without_a_key_is_refused(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    value: str | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    if value is not None:
+        monkeypatch.setenv("NO_SUCH_KEY", value)
     assert run_server(ServeOptions(api_key_env="NO_SUCH_KEY")) == 1
     assert "NO_SUCH_KEY" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("origin", ["*", "localhost:3000", "http://localhost:3000/", "null", ""])
+def test_what_is_not_an_origin_is_refused(origin: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_server(ServeOptions(cors=("http://localhost:3000", origin))) == 1
+    assert f"--cors {origin!r}" in capsys.readouterr().err
 
 
 def test_a_port_in_use_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,10 +113,12 @@ def test_a_port_in_use_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_options_become_what_they_say() -> None:
-    given = parse_options(
-        ["--port", "1", "--model", "m", "--watch-parent", "--slots", "2", "--context", "64"]
+    numbers = ["--port", "1", "--slots", "2", "--context", "64"]
+    origins = ["--cors", "http://a", "--cors", "http://b"]
+    given = parse_options(["--model", "m", "--watch-parent", *numbers, *origins])
+    assert given == ServeOptions(
+        port=1, model="m", parent_watch=True, slots=2, context=64, cors=("http://a", "http://b")
     )
-    assert given == ServeOptions(port=1, model="m", parent_watch=True, slots=2, context=64)
     with pytest.raises(SystemExit):
         parse_options(["--slots", "0"])
 
@@ -149,6 +160,19 @@ def test_it_ends_cleanly_when_told_also_while_it_generates() -> None:
         assert server.process.wait(DEADLINE) == 0
         assert "broke off" in rest
         assert server.process.communicate() == ("", "")
+    finally:
+        end(server.process)
+
+
+@pytest.mark.slow
+def test_nothing_of_a_request_reaches_standard_error() -> None:
+    server = serve(["--context", "256"])
+    try:
+        for grammar in ("root ::= \x1b]0;private\x07 (", "private", 'root ::= "\x1b[31m" private'):
+            body = {"model": MODEL, "prompt": "private", "grammar": grammar}
+            assert server.send("/v1/completions", body)[0] == http.client.BAD_REQUEST
+        server.process.terminate()
+        assert server.process.communicate(timeout=DEADLINE) == ("", "")
     finally:
         end(server.process)
 

@@ -18,6 +18,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--api-key-env", metavar="NAME", help="environment variable that holds the key to ask for"
     )
+    parser.add_argument(
+        "--cors",
+        metavar="ORIGIN",
+        action="append",
+        default=[],
+        help="let web pages of this origin read answers, such as http://localhost:3000; may be repeated",
+    )
 
 
 def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
@@ -29,5 +36,6 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             port=arguments.port,
             model=arguments.model,
             api_key_env=arguments.api_key_env,
+            cors=tuple(arguments.cors),
         )
     )

@@ -26,6 +26,9 @@ def parse_options(argv: list[str]) -> ServeOptions:
     parser.add_argument("--watch-parent", action="store_true", help="end with the process that started this")
     parser.add_argument("--slots", type=_positive, default=default.slots, help="choices generated at once")
     parser.add_argument("--context", type=_positive, default=default.context, help="tokens for each choice")
+    parser.add_argument(
+        "--cors", metavar="ORIGIN", action="append", default=[], help="a page's origin to let in"
+    )
     given = parser.parse_args(argv)
     return ServeOptions(
         given.host,
@@ -35,6 +38,7 @@ def parse_options(argv: list[str]) -> ServeOptions:
         given.watch_parent,
         given.slots,
         given.context,
+        tuple(given.cors),
     )
 
 

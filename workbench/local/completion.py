@@ -81,25 +81,28 @@ class Completion:
                 choices.append(self._choice(len(choices), builder.pieces, builder.finish_reason, 0))
         return {**self._head(), "choices": choices, "usage": self._usage()}
 
-    async def streamed(self) -> AsyncGenerator[dict[str, JsonValue], None]:
-        """The answer as chunks; an empty one says that the engine took the request up.
+    async def streamed(self) -> AsyncGenerator[list[dict[str, JsonValue]], None]:
+        """The answer as chunks, as many at a time as there are; none says that the engine took it up.
 
         Raises Refusal where the engine refuses.
         """
         usage: dict[str, JsonValue] = {"usage": None} if self.order.include_usage else {}
         offsets = [0] * len(self.builders)
-        async with aclosing(self._steps()) as steps:
-            async for step in steps:
-                if not step.pieces and step.finish_reason is None:
-                    yield {}
-                    continue
-                choice = self._choice(step.place, step.pieces, step.finish_reason, offsets[step.place])
-                offsets[step.place] += sum(len(piece.text) for piece in step.pieces)
-                yield {**self._head(), "choices": [choice], **usage}
+        async with aclosing(self._steps()) as batches:
+            async for steps in batches:
+                chunks: list[dict[str, JsonValue]] = []
+                for step in steps:
+                    if step.pieces or step.finish_reason is not None:
+                        choice = self._choice(
+                            step.place, step.pieces, step.finish_reason, offsets[step.place]
+                        )
+                        offsets[step.place] += sum(len(piece.text) for piece in step.pieces)
+                        chunks.append({**self._head(), "choices": [choice], **usage})
+                yield chunks
         if self.order.include_usage:
-            yield {**self._head(), "choices": [], "usage": self._usage()}
+            yield [{**self._head(), "choices": [], "usage": self._usage()}]
 
-    async def _steps(self) -> AsyncGenerator[Step, None]:
+    async def _steps(self) -> AsyncGenerator[list[Step], None]:
         """Every choice's steps as they come; whatever ends a choice in place of a finish reason is raised."""
         queue: asyncio.Queue[Step | asyncio.Task[None]] = asyncio.Queue()
         tasks = [asyncio.create_task(self._run(place, queue)) for place in range(len(self.builders))]
@@ -108,12 +111,17 @@ class Completion:
         try:
             running = len(tasks)
             while running:
-                step = await queue.get()
-                if isinstance(step, Step):
-                    yield step
-                else:
-                    step.result()
-                    running -= 1
+                events = [await queue.get()]
+                while not queue.empty():
+                    events.append(queue.get_nowait())
+                if steps := [event for event in events if isinstance(event, Step)]:
+                    yield steps
+                for event in events:
+                    if not isinstance(event, Step):
+                        event.result()
+                        running -= 1
+                # An engine that is faster than its reader must not keep the loop from everyone else.
+                await asyncio.sleep(0)
         finally:
             for task in tasks:
                 task.cancel()

@@ -7,12 +7,12 @@ from http import HTTPStatus
 
 from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.parameters import PARAMETERS, Field, Kind
-from workbench.local.validate import PASSED_THROUGH, UNSUPPORTED, PassedField
+from workbench.local.validate import MOST_IDS, PASSED_THROUGH, UNSUPPORTED, PassedField
 
 _TEXT: JsonObject = {"type": "string"}
 _COUNT: JsonObject = {"type": "integer", "minimum": 0}
 _SWITCH: JsonObject = {"type": ["boolean", "null"]}
-_REFUSED = (400, 401, 413, 415, 429, 503)
+_REFUSED = (400, 401, 403, 413, 415, 429, 500, 503)
 
 
 def openapi_document(model: str, context: int, vocabulary: int) -> JsonObject:
@@ -22,11 +22,18 @@ def openapi_document(model: str, context: int, vocabulary: int) -> JsonObject:
         "items": {"type": "integer", "minimum": 0, "maximum": vocabulary - 1},
         "minItems": 1,
     }
-    tokenize = _object(
-        {"content": _TEXT, "add_special": _SWITCH, "parse_special": _SWITCH, "with_pieces": _SWITCH},
-        ["content"],
-    )
-    detokenize = _object({"tokens": {**ids, "minItems": 0}}, ["tokens"])
+    content: JsonObject = {
+        "content": _TEXT,
+        "add_special": _SWITCH,
+        "parse_special": _SWITCH,
+        "with_pieces": _SWITCH,
+    }
+    prompt: JsonObject = {"prompt": _TEXT, "add_special_tokens": _SWITCH, "model": {}}
+    tokenize: JsonObject = {"anyOf": [_object(content, ["content"]), _object(prompt, ["prompt"])]}
+    tokenized = _object({"tokens": _array({}), "count": _COUNT, "max_model_len": _COUNT}, ["tokens"])
+    detokenize = _object({"tokens": {**ids, "minItems": 0, "maxItems": MOST_IDS}, "model": {}}, ["tokens"])
+    listed: JsonObject = {"type": "object", "required": ["id", "object", "created", "owned_by"]}
+    named: JsonObject = {"name": "model", "in": "path", "required": True, "schema": {"enum": [model]}}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Completion Workbench: local server", "version": "1"},
@@ -41,15 +48,27 @@ def openapi_document(model: str, context: int, vocabulary: int) -> JsonObject:
                 )
             },
             "/v1/models": {
-                "get": _operation("List the model", _object({"object": _TEXT, "data": _array({})}))
+                "get": _operation("List the model", _object({"object": _TEXT, "data": _array(listed)}))
+            },
+            "/v1/models/{model}": {
+                "get": {
+                    **_operation("Describe the model", listed, refused=(401, 403, 404, 503)),
+                    "parameters": [named],
+                }
             },
             "/health": {"get": _operation("Say whether requests are answered", _object({"status": _TEXT}))},
             "/props": {"get": _operation("Describe the model", {"type": "object"})},
-            "/tokenize": {
-                "post": _operation("Tokens of a text", _object({"tokens": _array({})}), tokenize, _REFUSED)
-            },
+            "/tokenize": {"post": _operation("Tokens of a text", tokenized, tokenize, _REFUSED)},
             "/detokenize": {
-                "post": _operation("Text of tokens", _object({"content": _TEXT}), detokenize, _REFUSED)
+                "post": _operation(
+                    "Text of tokens", _object({"content": _TEXT, "prompt": _TEXT}), detokenize, _REFUSED
+                )
+            },
+            "/tokenizer_info": {
+                "get": _operation(
+                    "Describe the tokenizer",
+                    _object({"bos_token": _TEXT, "eos_token": _TEXT, "chat_template": _TEXT}),
+                )
             },
             "/openapi.json": {"get": _operation("This document", {"type": "object"})},
         },
@@ -158,7 +177,7 @@ def _operation(
     summary: str,
     answer: JsonObject,
     body: JsonObject | None = None,
-    refused: tuple[int, ...] = (401, 503),
+    refused: tuple[int, ...] = (401, 403, 503),
     streams: bool = False,
 ) -> JsonObject:
     content: dict[str, JsonValue] = {"application/json": {"schema": answer}}

@@ -23,5 +23,7 @@ class ServeOptions:
     """How many choices are generated at once."""
     context: int = 4096
     """The most tokens that prompt and answer may have together, for each choice."""
+    cors: tuple[str, ...] = ()
+    """The origins of web pages that may read answers."""
     queue: int = 28
     """How many requests may wait for a slot before others are turned away."""

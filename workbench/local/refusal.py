@@ -11,11 +11,13 @@ from workbench.domain.json_values import JsonValue
 _TYPES: Mapping[int, tuple[str, str]] = {
     400: ("invalid_request_error", "INVALID_REQUEST_BODY"),
     401: ("authentication_error", "FAILED_TO_AUTH"),
+    403: ("permission_error", "ACCESS_DENY"),
     404: ("not_found_error", "NOT_FOUND"),
     405: ("invalid_request_error", "METHOD_NOT_ALLOWED"),
     413: ("invalid_request_error", "REQUEST_TOO_LARGE"),
     415: ("invalid_request_error", "UNSUPPORTED_MEDIA_TYPE"),
     429: ("rate_limit_error", "RATE_LIMIT_EXCEEDED"),
+    500: ("server_error", "INTERNAL_ERROR"),
     503: ("unavailable_error", "SERVICE_NOT_AVAILABLE"),
 }
 _MOST_WORDS = 500
@@ -39,7 +41,7 @@ class Refusal(Exception):
 
     def body(self) -> dict[str, JsonValue]:
         """The JSON body of the answer."""
-        kind, code = _TYPES.get(self.status, ("server_error", "INTERNAL_ERROR"))
+        kind, code = _TYPES.get(self.status, ("invalid_request_error", "INVALID_REQUEST"))
         return {
             "error": {
                 "message": self.message[:_MOST_WORDS] or HTTPStatus(self.status).phrase,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import os
 import signal
@@ -12,11 +11,14 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from workbench.domain.errors import EngineError, WorkbenchError
+from workbench.domain.errors import WorkbenchError
+from workbench.local.access import Access, is_loopback
+from workbench.local.app import LocalServer
+from workbench.local.engine import LlamaEngine
+from workbench.local.http_server import HttpServer
 from workbench.local.model import find_model, model_name
 from workbench.local.options import ServeOptions
 
@@ -33,68 +35,57 @@ def run_server(options: ServeOptions) -> int:
     if options.parent_watch:
         _watch_parent()
     try:
-        key = _read_key(options)
+        access = Access(_read_key(options), frozenset(map(_read_origin, options.cors)))
         path = find_model(options.model)
         with _listen(options) as listener:
-            asyncio.run(_serve(options, path, key, listener))
+            asyncio.run(_serve(options, path, access, listener))
     except WorkbenchError as error:
         print(error, file=sys.stderr)  # noqa: T201
         return 1
     return 0
 
 
-async def _serve(options: ServeOptions, path: Path, key: str | None, listener: socket.socket) -> None:
-    # Imported late: a missing model or key is told of at once, also in a lean install.
-    try:
-        import uvicorn
-
-        from workbench.local.app import LocalServer
-        from workbench.local.engine import LlamaEngine
-    except ModuleNotFoundError:
-        raise EngineError(
-            "The local server is not installed", hint="Run `pip install 'completion-workbench[local]'`."
-        ) from None
-
-    class Listener(uvicorn.Server):
-        """Leaves signals alone: its own way ends the process by the signal it got."""
-
-        @contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            yield
-
-    local = LocalServer(model_name(path), options.slots, options.queue)
-    config = uvicorn.Config(
-        local.app(key),
-        log_level="warning",
-        access_log=False,
-        lifespan="off",
-        server_header=False,
-    )
-    server = Listener(config)
+async def _serve(options: ServeOptions, path: Path, access: Access, listener: socket.socket) -> None:
+    local = LocalServer(model_name(path), options.slots, options.queue, access)
+    server = HttpServer(local)
 
     # A client that does not read on, or an engine deep in its work, must not hold up the end.
     backstop = threading.Timer(_GRACE_SECONDS, os._exit, (0,))
     backstop.daemon = True
 
+    loop = asyncio.get_running_loop()
+
     def end(*_: object) -> None:
-        server.should_exit = True
-        local.stop()
+        loop.call_soon_threadsafe(server.stop)
+        loop.call_soon_threadsafe(local.stop)
         if not backstop.is_alive():
             backstop.start()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    serving = asyncio.create_task(server.serve(listener))
     try:
         engine = await asyncio.to_thread(LlamaEngine, path, options.slots, options.context)
+        _silence_library()
         local.attach(engine)
         _announce(options.host, listener, model_name(path))
         await serving
         await local.aclose()
         engine.close()
     finally:
-        server.should_exit = True
+        server.stop()
         await serving
+
+
+def _silence_library() -> None:
+    """Keep standard error for our own messages: what the engine's library prints there may quote a request.
+
+    A grammar that it cannot read, for one, comes with its control codes.
+    """
+    own = os.dup(sys.stderr.fileno())
+    sys.stderr = os.fdopen(own, "w", buffering=1, errors="backslashreplace")
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
 
 
 def _announce(host: str, listener: socket.socket, model: str) -> None:
@@ -105,13 +96,14 @@ def _announce(host: str, listener: socket.socket, model: str) -> None:
 
 def _read_key(options: ServeOptions) -> str | None:
     if options.api_key_env is None:
-        if not _is_loopback(options.host):
+        if not is_loopback(options.host):
             raise WorkbenchError(
                 f"{options.host} can be reached from other machines, so a key is needed",
                 hint="Name the variable that holds it with --api-key-env NAME.",
             )
         return None
-    key = os.environ.get(options.api_key_env, "")
+    # Blanks around a key never reach a server: they are no part of a header's value.
+    key = os.environ.get(options.api_key_env, "").strip()
     if not key:
         raise WorkbenchError(
             f"The variable {options.api_key_env} holds no key", hint="Set it, or leave --api-key-env out."
@@ -119,11 +111,14 @@ def _read_key(options: ServeOptions) -> str | None:
     return key
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def _read_origin(text: str) -> str:
+    address = urlsplit(text.lower())
+    if address.scheme in ("http", "https") and text.lower() == f"{address.scheme}://{address.netloc}":
+        return text.lower()
+    raise WorkbenchError(
+        f"--cors {text!r} is not the origin of a web page",
+        hint="Write scheme, host and port, such as http://localhost:3000.",
+    )
 
 
 def _listen(options: ServeOptions) -> socket.socket:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -16,6 +17,7 @@ from workbench.domain.parameters import FIELDS, PARAMETERS, Kind, ParameterValue
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, count_prompts, prompt_from_json
 from workbench.domain.request import Parameters
 from workbench.domain.values import check_value, value_from_json
+from workbench.local.http_server import MOST_BODY
 from workbench.local.refusal import Refusal, bad_request
 
 MOST_CHOICES = 1024
@@ -98,6 +100,26 @@ def parse_json(content: bytes) -> JsonObject:
     if not isinstance(body, dict):
         raise bad_request(None, "the body must be a JSON object")
     return body
+
+
+def unzip(content: bytes) -> bytes:
+    """A body that was sent with `Content-Encoding: gzip`.
+
+    Raises Refusal where it is not gzip, or longer than a body may be.
+    """
+    unzipped = bytearray()
+    while content:
+        member = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+        try:
+            unzipped += member.decompress(content, MOST_BODY + 1 - len(unzipped))
+        except zlib.error as error:
+            raise bad_request(None, f"the body is not gzip: {error}") from None
+        if len(unzipped) > MOST_BODY:
+            raise Refusal(413, f"the body is longer than {MOST_BODY} bytes")
+        if not member.eof:
+            raise bad_request(None, "the body is not gzip: it is cut off")
+        content = member.unused_data
+    return bytes(unzipped)
 
 
 def parse_order(body: JsonObject) -> Order:

@@ -1,0 +1,315 @@
+"""HTTP/1.1 for the local server: requests read, answers written, and whoever hangs up or stalls noticed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+import traceback
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from typing import Protocol, TypeAlias
+from urllib.parse import unquote
+
+import h11
+
+from workbench.domain.errors import EngineError
+from workbench.domain.json_values import JsonValue
+from workbench.local.refusal import Refusal
+
+MOST_BODY = 8 * 1024 * 1024
+"""The most bytes that a request's body may have."""
+_MOST_DROPPED = 128 * 1024 * 1024
+"""Bytes of a refused body that are read and dropped at most."""
+_DROP_SECONDS = 10.0
+_READ = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds that a client may take."""
+
+    read: float = 60.0
+    """To send the next bytes of a request, or a next request."""
+    write: float = 30.0
+    """To read on where an answer waits for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request, at first without its body."""
+
+    method: str
+    host: str
+    """The host that it is meant for, in small letters, with its port where one is named."""
+    path: str
+    headers: Mapping[str, str]
+    """By name in small letters; several of one name are joined by commas."""
+    content: bytes = b""
+
+
+Handler: TypeAlias = "Callable[[Request, Reply], Coroutine[None, None, None]]"
+
+
+class App(Protocol):
+    """What answers requests."""
+
+    def route(self, request: Request) -> Handler:
+        """Who answers a request. Raises Refusal; decided before the body is read."""
+        ...
+
+    def headers(self, request: Request) -> Mapping[str, str]:
+        """The headers that every answer to a request has."""
+        ...
+
+
+class HttpServer:
+    """Serves an application on a socket until it is stopped."""
+
+    def __init__(self, app: App, patience: Patience | None = None) -> None:
+        self._app = app
+        self._patience = patience or Patience()
+        self._connections: dict[asyncio.Task[None], _Connection] = {}
+        self._is_stopped = asyncio.Event()
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Answer requests until `stop` is called and those under way have been answered."""
+        server = await asyncio.start_server(self._accept, sock=listener)
+        await self._is_stopped.wait()
+        server.close()
+        for task, connection in self._connections.items():
+            connection.is_ending = True
+            if connection.is_idle:
+                task.cancel()
+        if self._connections:
+            await asyncio.wait(self._connections)
+
+    def stop(self) -> None:
+        """Take no more requests."""
+        self._is_stopped.set()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = _Connection(self._app, self._patience, reader, writer)
+        task = asyncio.create_task(connection.serve())
+        self._connections[task] = connection
+        task.add_done_callback(self._connections.pop)
+
+
+class _Connection:
+    """A client's connection, which carries one request after the other."""
+
+    def __init__(
+        self, app: App, patience: Patience, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._app = app
+        self._patience = patience
+        self._reader = reader
+        self._writer = writer
+        self._http = h11.Connection(h11.SERVER)
+        self.is_idle = True
+        self.is_ending = False
+        """Whether the request under way is the last."""
+
+    @property
+    def is_last_request(self) -> bool:
+        """Whether the connection ends with the request under way."""
+        return self.is_ending or self._http.their_state is not h11.DONE
+
+    async def serve(self) -> None:
+        """Answer requests until the connection ends."""
+        try:
+            while await self._exchange():
+                self.is_idle = True
+                self._http.start_next_cycle()
+            if self._http.their_state in (h11.SEND_BODY, h11.ERROR):
+                await self._drop_rest()
+        except (ConnectionError, TimeoutError):
+            self._writer.transport.abort()
+        finally:
+            self._writer.close()
+
+    async def write(self, *events: h11.Event) -> None:
+        """Send parts of an answer. Raises ConnectionError where the client is gone or reads no more."""
+        self._writer.write(b"".join(filter(None, map(self._http.send, events))))
+        if self._writer.transport.get_write_buffer_size():
+            try:
+                async with asyncio.timeout(self._patience.write):
+                    await self._writer.drain()
+            except TimeoutError:
+                raise ConnectionAbortedError("the client stopped reading") from None
+
+    async def _exchange(self) -> bool:
+        """Answer one request; returns whether the connection may carry another."""
+        reply = Reply(self)
+        try:
+            head = await self._next_event()
+            if not isinstance(head, h11.Request):
+                return False
+            self.is_idle = False
+            request = _read_head(head)
+            reply = Reply(self, request.method == "HEAD", dict(self._app.headers(request)))
+            handler = self._app.route(request)
+            request = replace(request, content=await self._read_body(request))
+        except h11.RemoteProtocolError as error:
+            await reply.refuse(Refusal(error.error_status_hint, f"the request is not valid HTTP: {error}"))
+        except Refusal as refusal:
+            self._skip_received_body()
+            await reply.refuse(refusal)
+        else:
+            await self._answer(handler(request, reply), reply)
+        return self._http.our_state is h11.DONE and not self.is_last_request
+
+    async def _answer(self, handling: Coroutine[None, None, None], reply: Reply) -> None:
+        """Let a request be answered, for as long as its client is there."""
+        task, hang_up = asyncio.create_task(handling), asyncio.create_task(self._hang_up())
+        try:
+            await asyncio.wait({task, hang_up}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            hang_up.cancel()
+            task.cancel()
+            await asyncio.gather(task, hang_up, return_exceptions=True)
+        if task.cancelled():
+            raise ConnectionAbortedError("the client hung up")
+        error = task.exception()
+        if isinstance(error, ConnectionError):
+            raise error
+        if error is not None:
+            await reply.refuse(_refusal_of(error))
+
+    async def _next_event(self) -> object:
+        """What the client sends next. Raises h11.RemoteProtocolError, ConnectionError and TimeoutError."""
+        while (event := self._http.next_event()) is h11.NEED_DATA:
+            async with asyncio.timeout(self._patience.read):
+                self._http.receive_data(await self._reader.read(_READ))
+        return event
+
+    async def _read_body(self, request: Request) -> bytes:
+        too_long = Refusal(413, f"the body is longer than {MOST_BODY} bytes")
+        if int(request.headers.get("content-length", 0)) > MOST_BODY:
+            raise too_long
+        if self._http.they_are_waiting_for_100_continue:
+            await self.write(h11.InformationalResponse(status_code=100, headers=[]))
+        content = bytearray()
+        while isinstance(event := await self._next_event(), h11.Data):
+            content += event.data
+            if len(content) > MOST_BODY:
+                raise too_long
+        return bytes(content)
+
+    def _skip_received_body(self) -> None:
+        with suppress(h11.RemoteProtocolError):
+            while isinstance(self._http.next_event(), h11.Data):
+                pass
+
+    async def _hang_up(self) -> None:
+        """Wait until the client hangs up; what it sends meanwhile belongs to its next request."""
+        ahead = 0
+        while data := await self._reader.read(_READ):
+            self._http.receive_data(data)
+            ahead += len(data)
+            if ahead > _READ:
+                await asyncio.Event().wait()
+
+    async def _drop_rest(self) -> None:
+        """Read what a refused client still sends: closed on while it sends, it never reads its answer."""
+        dropped = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DROP_SECONDS):
+                await self._writer.drain()
+                self._writer.write_eof()
+                while dropped <= _MOST_DROPPED and (data := await self._reader.read(_READ)):
+                    dropped += len(data)
+
+
+@dataclass(slots=True)
+class Reply:
+    """The answer to one request: sent whole, or begun and then sent event by event."""
+
+    _connection: _Connection
+    _is_bare: bool = False
+    """Whether only the head of the answer is wanted."""
+    _headers: dict[str, str] = field(default_factory=dict)
+    _has_begun: bool = False
+
+    async def send(
+        self, content: Mapping[str, JsonValue], status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Answer with a JSON object."""
+        data = dump(content)
+        head = self._head(
+            status, {**(headers or {}), "Content-Type": "application/json", "Content-Length": str(len(data))}
+        )
+        body = () if self._is_bare else (h11.Data(data=data),)
+        await self._connection.write(head, *body, h11.EndOfMessage())
+
+    async def send_nothing(self, headers: Mapping[str, str]) -> None:
+        """Answer with headers alone."""
+        await self._connection.write(self._head(204, headers), h11.EndOfMessage())
+
+    async def begin_events(self) -> None:
+        """Begin a stream of server-sent events, if it has not begun."""
+        if not self._has_begun:
+            kind = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
+            await self._connection.write(self._head(200, kind))
+
+    async def send_events(self, *events: bytes) -> None:
+        """Send events with these data."""
+        await self._connection.write(h11.Data(data=b"".join(b"data: %b\n\n" % data for data in events)))
+
+    async def end_events(self) -> None:
+        """End a stream of events."""
+        await self._connection.write(h11.EndOfMessage())
+
+    async def refuse(self, refusal: Refusal) -> None:
+        """Answer with an error, which ends a stream that has begun."""
+        if self._has_begun:
+            await self.send_events(dump(refusal.body()))
+            await self.end_events()
+        else:
+            await self.send(refusal.body(), refusal.status, refusal.headers)
+
+    def _head(self, status: int, headers: Mapping[str, str]) -> h11.Response:
+        self._has_begun = True
+        close = {"Connection": "close"} if self._connection.is_last_request else {}
+        return h11.Response(
+            status_code=status,
+            reason=HTTPStatus(status).phrase,
+            headers=list({**self._headers, **headers, **close}.items()),
+        )
+
+
+def dump(content: Mapping[str, JsonValue]) -> bytes:
+    """A JSON object in ASCII: some clients end lines at more than line feeds."""
+    return _ENCODER.encode(content).encode()
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
+
+
+def _read_head(head: h11.Request) -> Request:
+    headers: dict[str, str] = {}
+    for name, value in head.headers:
+        key, text = name.decode(), value.decode("latin-1")
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    host, path = headers.get("host", ""), head.target.decode()
+    if path[:7].lower() == "http://":
+        host, slash, path = path[7:].partition("/")
+        path = slash + path
+    return Request(head.method.decode(), host.lower(), unquote(path.partition("?")[0]), headers)
+
+
+def _refusal_of(error: BaseException) -> Refusal:
+    """How an error is answered. An unforeseen one is logged, but no message: it may quote the request."""
+    match error:
+        case Refusal():
+            return error
+        case EngineError():
+            return Refusal(503, str(error))
+        case _:
+            *_, frame = traceback.extract_tb(error.__traceback__)
+            place = f"{frame.filename}:{frame.lineno} in {frame.name}"
+            sys.stderr.write(f"A request failed: {type(error).__name__} at {place}\n")
+            return Refusal(500, "the server failed; its log says where")
