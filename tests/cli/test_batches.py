@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import cast
+
+import pytest
 
 from tests.cli.test_run import start, workbench
 from tests.client.loopback import DONE, Handler, Received, event, head, serving
 from workbench.domain.json_values import JsonObject
 from workbench.domain.run import Outcome
+from workbench.storage.folders import Folders
+from workbench.storage.presets import presets_folder
 from workbench.storage.session_store import SessionStore
 
 
@@ -77,6 +82,17 @@ async def test_an_unknown_preset_is_named_with_the_known_ones() -> None:
     assert done.status == 2
     assert "no preset named 'warm'" in done.err
     assert "balanced" in done.err
+
+
+@pytest.mark.parametrize("name", ["greedy", "my hot one"])
+async def test_a_preset_with_a_mistake_in_its_file_is_told_with_its_line(name: str) -> None:
+    path = presets_folder(Folders.default(os.environ)) / "greedy.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text('name = "my hot one"\n[parameters]\ntemprature = 1\n')
+    done = await workbench("compare", "--prompt", "x", "--preset", name, "--preset", "creative")
+    assert done.status == 2
+    assert "greedy.toml, line 3: parameters.temprature is not a known key" in done.err
+    assert "Did you mean temperature?" in done.err
 
 
 async def test_a_sweep_sends_every_combination_and_shows_a_grid() -> None:

@@ -52,12 +52,13 @@ def prompt_frame(app: WorkbenchApp) -> str:
     return str(app.main.prompt.border_subtitle)
 
 
-def configure(text: str) -> None:
+def configure(text: str) -> Path:
     """Write the person's configuration."""
     path = Path(os.environ["WORKBENCH_HOME"]) / "config" / "config.toml"
     assert path == Folders.default(os.environ).config / "config.toml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
+    return path
 
 
 def toasts(app: WorkbenchApp) -> list[str]:
@@ -177,7 +178,34 @@ async def test_a_preset_that_is_not_there_is_told_with_the_nearest_one() -> None
     configure('preset = "creativ"\n')
     async with workbench(tokenizing) as (app, _, _):
         assert app.main.draft.preset == ""
-        assert toasts(app) == ["config.toml: there is no preset creativ.\nKnown: creative"]
+        assert toasts(app) == ["There is no preset named 'creativ'\nDid you mean creative?"]
+
+
+@pytest.mark.parametrize("name", ["greedy", "my hot one"])
+async def test_a_configured_preset_with_a_mistake_is_told_with_its_line_and_never_replaced(name: str) -> None:
+    path = configure(f'preset = "{name}"\n').parent / "presets" / "greedy.toml"
+    path.parent.mkdir()
+    path.write_text('name = "my hot one"\n[parameters]\ntemperature = "hot"\n')
+    async with workbench(tokenizing) as (app, _, _):
+        assert app.main.draft.preset == ""
+        (told,) = toasts(app)
+        assert told.startswith("greedy.toml, line 3: parameters.temperature")
+        assert "finite number" in told
+
+
+async def test_a_configured_theme_that_is_not_there_is_told_with_the_nearest_one() -> None:
+    configure('theme = "drak"\n')
+    async with workbench(tokenizing) as (app, _, _):
+        assert toasts(app) == ["There is no theme named 'drak'\nKnown: dark"]
+
+
+async def test_a_configured_theme_with_a_mistake_is_told_once_with_its_line() -> None:
+    path = configure('theme = "mine"\n').parent / "themes" / "mine.toml"
+    path.parent.mkdir()
+    path.write_text('primary = "#333"\nbackground = "#000"\nforeground = "loud"\n')
+    async with workbench(tokenizing) as (app, _, _):
+        (told,) = toasts(app)
+        assert told.startswith("mine.toml, line 3: foreground is not a colour")
 
 
 @pytest.mark.parametrize("has_session", [False, True])

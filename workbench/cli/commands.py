@@ -28,6 +28,9 @@ COMMANDS: Mapping[str, CliCommand] = {
     "import": CliCommand("workbench.cli.import_", "Take exported runs or a curl command into a session."),
     "endpoints": CliCommand("workbench.cli.endpoints", "List endpoints; set one up, test or delete it."),
     "probe": CliCommand("workbench.cli.probe", "Find out what an endpoint honours, ignores and refuses."),
+    "schema": CliCommand(
+        "workbench.cli.schema", "Print JSON schemas of the files you write, for editors to complete them."
+    ),
     "serve": CliCommand(
         "workbench.cli.serve", "Serve the embedded model as POST /v1/completions on loopback."
     ),

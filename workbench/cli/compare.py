@@ -24,7 +24,7 @@ from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.sessions import open_for_writing
 from workbench.domain.endpoint import LOCAL, Endpoint
-from workbench.domain.errors import BadValueError
+from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.preset import Preset
 from workbench.domain.prompt import Prompt, TextPrompt, prompt_to_editor, single_prompts
@@ -123,11 +123,11 @@ def _prompts(arguments: argparse.Namespace) -> tuple[Prompt, ...]:
 
 
 def _presets(names: Sequence[str], folders: Folders) -> list[Preset]:
-    known = load_presets(folders).presets
-    for name in names:
-        if name not in known:
-            raise BadValueError(f"there is no preset named {name!r}", hint=f"Known: {', '.join(known)}.")
-    return [known[name] for name in names]
+    loaded = load_presets(folders)
+    try:
+        return [loaded.named(name) for name in names]
+    except StorageError as problem:
+        raise BadValueError(problem.title, problem.message, problem.hint) from None
 
 
 def _column(

@@ -7,12 +7,12 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import tomli_w
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from workbench.domain.errors import StorageError
 from workbench.storage.atomic import write_atomically
 from workbench.storage.folders import Folders
-from workbench.storage.toml_files import read_toml, typed
+from workbench.storage.toml_files import about, read_toml, typed
 
 ColourBy: TypeAlias = Literal["probability", "surprisal", "entropy", "rank", "off"]
 """What tokens are coloured by."""
@@ -24,31 +24,19 @@ DEFAULT_THEME = "dark"
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """What the person set; every key is optional."""
 
-    endpoint: Annotated[
-        str, Meta(description="Endpoint a new session starts with; empty: the one in use, at first local.")
-    ] = ""
-    preset: Annotated[
-        str, Meta(description="Preset a new session starts with; empty keeps the current settings.")
-    ] = ""
-    theme: Annotated[str, Meta(description="Name of a theme; empty: the one last picked.")] = ""
-    colour_by: Annotated[
-        ColourBy | None, Meta(description="What tokens are coloured by; unset: the mode last picked.")
-    ] = None
+    endpoint: Annotated[str, about("Endpoint of a new session; empty: the one in use, at first local.")] = ""
+    preset: Annotated[str, about("Preset of a new session; empty keeps the current settings.")] = ""
+    theme: Annotated[str, about("Name of a theme; empty: the one last picked.")] = ""
+    colour_by: Annotated[ColourBy | None, about("What colours tokens; unset: as last picked.")] = None
     confirm_above: Annotated[
-        int, Meta(ge=0, description="Billed tokens above which a run asks before it is sent; 0 never asks.")
+        int, about("Billed tokens above which a run asks before it is sent; 0 never asks.", ge=0)
     ] = 4096
-    autosave: Annotated[bool, Meta(description="Whether a session without a name is saved as well.")] = True
-    editor: Annotated[str, Meta(description="Command that edits the prompt; empty: $VISUAL or $EDITOR.")] = ""
-    keys: Annotated[dict[str, str], Meta(description="Keys by command, several separated by commas.")] = {}
-    surprising: Annotated[
-        float, Meta(gt=0, lt=1, description="Probability below which [ and ] stop at a token.")
-    ] = 0.1
-    low_coverage: Annotated[
-        float, Meta(gt=0, lt=1, description="Top-k probability mass below which < and > stop at a token.")
-    ] = 0.5
-    branch_ids: Annotated[
-        bool, Meta(description="Whether branches are sent as token ids, so that nothing is retokenised.")
-    ] = False
+    autosave: Annotated[bool, about("Whether a session without a name is saved as well.")] = True
+    editor: Annotated[str, about("Command that edits texts; empty: $VISUAL or $EDITOR.")] = ""
+    keys: Annotated[dict[str, str], about("Keys by command, several separated by commas.")] = {}
+    surprising: Annotated[float, about("Probability below which [ ] stop at a token.", gt=0, lt=1)] = 0.1
+    low_coverage: Annotated[float, about("Top-k mass below which < > stop at a token.", gt=0, lt=1)] = 0.5
+    branch_ids: Annotated[bool, about("Send branches as token ids, so that nothing is retokenised.")] = False
 
 
 class LoadedConfig(NamedTuple):

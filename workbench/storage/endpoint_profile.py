@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from workbench.domain.endpoint import CommandKey, Endpoint, EnvironmentKey, Prices, Timeouts
 from workbench.domain.parameters import PARAMETERS, Range
 from workbench.storage.toml_editing import changed
-from workbench.storage.toml_files import Fault, typed, unknown_key
+from workbench.storage.toml_files import Fault, about, typed, unknown_key
 
 KEY_HINT = (
     "Files never hold keys. Put it where only you can read it, and name that place under [key]: an "
@@ -35,143 +35,80 @@ _NOT_LIKE = ("base_url", "key", "proxy", "prices", "requests_per_minute")
 
 _PARAMETERS = {one.name: one for one in PARAMETERS}
 _Seconds: TypeAlias = Annotated[float, Meta(ge=0.1, le=86_400)]
+_Count: TypeAlias = Annotated[int, Meta(ge=1)]
 _Price: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]
 _TWO_NUMBERS = "two numbers, [lowest, highest]"
-
-
-def _by_parameter(schema: dict[str, Any]) -> dict[str, Any]:
-    """What the JSON schema says of a table of parameters."""
-    return {"properties": dict.fromkeys(_PARAMETERS, schema), "propertyNames": {"enum": list(_PARAMETERS)}}
+_Limit: TypeAlias = Annotated[list[int | float], Meta(title=_TWO_NUMBERS, min_length=2, max_length=2)]
+_BY_PARAMETER = {"propertyNames": {"enum": list(_PARAMETERS)}}
 
 
 class KeyTable(Struct, frozen=True, forbid_unknown_fields=True):
     """Where the API key is found; never the key itself."""
 
-    environment: Annotated[
-        str,
-        Meta(description="The NAME of the environment variable that holds the key; never the key itself."),
-    ] = ""
-    command: Annotated[
-        str | list[str], Meta(description="Or a command that prints the key, such as: pass show jiekou")
-    ] = ""
-    header: Annotated[
-        str, Meta(description="Authorization sends “Bearer KEY”, any other header the key alone.")
-    ] = "Authorization"
+    environment: Annotated[str, about("NAME of the environment variable with the key; never a key.")] = ""
+    command: Annotated[str | list[str], about("Or a command that prints it: pass show jiekou")] = ""
+    header: Annotated[str, about("Any header but Authorization sends the key alone, without “Bearer”.")] = (
+        "Authorization"
+    )
 
 
 class TimeoutsTable(Struct, frozen=True, forbid_unknown_fields=True):
     """Seconds an exchange may take."""
 
-    connect: Annotated[_Seconds, Meta(description="Seconds until a connection stands.")] = 10
-    read: Annotated[
-        _Seconds, Meta(description="Seconds between two chunks of an answer; long prompts take minutes.")
-    ] = 600
-    write: Annotated[_Seconds, Meta(description="Seconds that sending may take.")] = 60
+    connect: Annotated[_Seconds, about("Seconds to wait for a connection.")] = 10
+    read: Annotated[_Seconds, about("Seconds between two chunks; a long prompt may take minutes.")] = 600
+    write: Annotated[_Seconds, about("Seconds that sending may take.")] = 60
 
 
 class PricesTable(Struct, frozen=True, forbid_unknown_fields=True):
     """What a million tokens cost."""
 
-    prompt: Annotated[
-        _Price | None, Meta(description="Price of a million prompt tokens; empty: unknown.")
-    ] = None
-    completion: Annotated[
-        _Price | None, Meta(description="Price of a million completion tokens; empty: unknown.")
-    ] = None
-    currency: Annotated[str, Meta(description="Currency of the prices.")] = "USD"
+    prompt: Annotated[_Price | None, about("Price of a million prompt tokens, where known.")] = None
+    completion: Annotated[_Price | None, about("Price of a million completion tokens, where known.")] = None
+    currency: Annotated[str, about("Currency of the prices.")] = "USD"
 
 
 class EndpointFile(Struct, frozen=True, forbid_unknown_fields=True):
     """A profile; its name is the file's."""
 
-    base_url: Annotated[
-        str,
-        Meta(description="Such as https://host/v1, with or without /v1.", examples=["https://host/v1"]),
-    ]
-    like: Annotated[
-        str, Meta(description="A built-in profile whose settings are used where this one has none.")
-    ] = ""
-    model: Annotated[str, Meta(description="The model to ask for where the draft names none.")] = ""
-    title: Annotated[str, Meta(description="What lists call it.")] = ""
-    note: Annotated[str, Meta(description="What a person should know of it.")] = ""
+    base_url: Annotated[str, about("With or without /v1 at its end.", examples=["https://host/v1"])]
+    like: Annotated[str, about("Built-in profile whose settings are used where this one has none.")] = ""
+    model: Annotated[str, about("The model to ask for where the draft names none.")] = ""
+    title: Annotated[str, about("What lists call it.")] = ""
+    note: Annotated[str, about("What a person should know of it.")] = ""
     key: KeyTable = KeyTable()
     aliases: Annotated[
         dict[str, str],
-        Meta(
-            description="The endpoint's own names: repetition_penalty = repeat_penalty; top_k = topk",
-            extra_json_schema=_by_parameter({"type": "string"}),
-        ),
+        about("The endpoint's own names: top_k = topk; n = count", extra_json_schema=_BY_PARAMETER),
     ] = {}
     drop: Annotated[
         list[Annotated[str, Meta(extra_json_schema={"enum": list(_PARAMETERS)})]],
-        Meta(description="Parameters that are never sent, separated by commas: best_of, top_k"),
+        about("Parameters that are never sent, separated by commas: best_of, top_k"),
     ] = []
     limits: Annotated[
-        dict[str, Annotated[list[int | float], Meta(title=_TWO_NUMBERS, min_length=2, max_length=2)]],
-        Meta(
-            description="Ranges in place of the API's: temperature = 0 … 5; logprobs = 0 … 20",
-            extra_json_schema=_by_parameter(
-                {
-                    "title": _TWO_NUMBERS,
-                    "type": "array",
-                    "items": {"type": "number"},
-                    "minItems": 2,
-                    "maxItems": 2,
-                }
-            ),
-        ),
+        dict[str, _Limit],
+        about("Ranges other than the API's: top_k = 0 … 1000; n = 1 … 8", extra_json_schema=_BY_PARAMETER),
     ] = {}
-    lenient: Annotated[bool, Meta(description="true: a value out of range is a warning only.")] = False
-    headers: Annotated[
-        dict[str, str], Meta(description="Sent with every request: HTTP-Referer: https://me; X-Title: my app")
-    ] = {}
-    concurrency: Annotated[int, Meta(ge=1, description="Maximum concurrent requests.")] = 4
-    requests_per_minute: Annotated[
-        Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Maximum requests per minute; empty: no limit."),
-    ] = None
-    retries: Annotated[
-        int,
-        Meta(ge=0, description="How often a refused request is sent again (429, 503, no connection)."),
-    ] = 2
+    lenient: Annotated[bool, about("true: a value out of range is a warning only.")] = False
+    headers: Annotated[dict[str, str], about("Sent with each request: HTTP-Referer: https://me; X: y")] = {}
+    concurrency: Annotated[int, about("Maximum concurrent requests.", ge=1)] = 4
+    requests_per_minute: Annotated[_Count | None, about("Maximum requests per minute, if any.")] = None
+    retries: Annotated[int, about("How often a refused request (429, 503) is sent again.", ge=0)] = 2
     timeouts: TimeoutsTable = TimeoutsTable()
-    proxy: Annotated[str, Meta(description="Such as http://127.0.0.1:3128; empty: no proxy.")] = ""
-    trust_environment: Annotated[
-        bool, Meta(description="true: use the proxies of HTTP_PROXY and the like.")
-    ] = False
-    ca_file: Annotated[
-        str, Meta(description="A file with the authority's certificate, for a server of your own.")
-    ] = ""
-    client_certificate: Annotated[
-        str, Meta(description="A file with your own certificate, where one is asked for.")
-    ] = ""
-    client_key: Annotated[
-        str, Meta(description="The file with the certificate's key, if it is another one.")
-    ] = ""
-    verify: Annotated[
-        bool, Meta(description="false: accept any certificate. Only for tests: anyone may listen in then.")
-    ] = True
+    proxy: Annotated[str, about("Such as http://127.0.0.1:3128; empty: no proxy.")] = ""
+    trust_environment: Annotated[bool, about("true: use the proxies of HTTP_PROXY and the like.")] = False
+    ca_file: Annotated[str, about("File with the authority's certificate, for a server of your own.")] = ""
+    client_certificate: Annotated[str, about("File with your certificate, where one is asked for.")] = ""
+    client_key: Annotated[str, about("File with the certificate's key, if it is another one.")] = ""
+    verify: Annotated[bool, about("false: accept any certificate; anyone may listen in.")] = True
     prices: PricesTable = PricesTable()
-    single_prompt: Annotated[bool, Meta(description="true: several prompts in a request are refused.")] = (
-        False
-    )
-    single_choice: Annotated[bool, Meta(description="true: n is ignored or refused.")] = False
-    sends_ids: Annotated[bool, Meta(description="false: prompts of token ids are refused.")] = True
-    tokenizer: Annotated[
-        bool, Meta(description="true: the server answers /tokenize, as llama.cpp's does.")
-    ] = False
-    context: Annotated[
-        Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Tokens that prompt and answer may take together; empty asks the endpoint."),
-    ] = None
-    raw_logprobs: Annotated[
-        bool | None,
-        Meta(description="true: raw model probabilities; false: post-sampling; empty: unknown."),
-    ] = None
-    samplers: Annotated[
-        list[str],
-        Meta(description="The order in which samplers are applied, separated by commas; empty: unknown."),
-    ] = []
+    single_prompt: Annotated[bool, about("true: several prompts in a request are refused.")] = False
+    single_choice: Annotated[bool, about("true: n is ignored or refused.")] = False
+    sends_ids: Annotated[bool, about("false: prompts of token ids are refused.")] = True
+    tokenizer: Annotated[bool, about("true: the server answers /tokenize, as llama.cpp's does.")] = False
+    context: Annotated[_Count | None, about("Tokens of prompt and answer together; empty asks.")] = None
+    raw_logprobs: Annotated[bool | None, about("true: before sampling; false: after; empty: unknown.")] = None
+    samplers: Annotated[list[str], about("Order of the samplers, separated by commas, where known.")] = []
 
 
 def is_endpoint_name(name: str) -> bool:

@@ -7,14 +7,15 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import msgspec
 import tomli_w
-from msgspec import Meta, Struct
+from msgspec import Struct
 
+from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.json_values import JsonValue, holds_null
 from workbench.domain.parameters import PARAMETERS, Kind
@@ -22,7 +23,7 @@ from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters
 from workbench.storage.atomic import write_atomically
 from workbench.storage.folders import Folders
-from workbench.storage.toml_files import Fault, read_toml, typed, unknown_key
+from workbench.storage.toml_files import Fault, TomlFile, about, read_toml, typed, unknown_key
 
 _SHIPPED = Path(__file__).parent / "shipped" / "presets"
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
@@ -34,29 +35,26 @@ _KINDS: dict[Kind, dict[str, Any]] = {
     Kind.TEXTS: {"type": "array", "items": {"type": "string"}},
     Kind.BIASES: {"type": "object", "additionalProperties": {"type": "number"}},
 }
-_PARAMETERS = {one.name: {**_KINDS[one.kind], "description": one.help} for one in PARAMETERS}
+_PARAMETERS: dict[str, dict[str, Any]] = {
+    one.name: {**_KINDS[one.kind], "description": one.help} for one in PARAMETERS
+}
+_PARAMETER_SCHEMA = {"properties": _PARAMETERS, "propertyNames": {"enum": list(_PARAMETERS)}}
 
 
 class PresetFile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A preset as its file holds it."""
 
-    name: Annotated[str, Meta(description="What lists call it; empty: the file's name.")] = ""
-    note: Annotated[str, Meta(description="What it is good for.")] = ""
-    endpoint: Annotated[str, Meta(description="Endpoint it is meant for; empty: the one in use.")] = ""
-    model: Annotated[str, Meta(description="Model it is meant for; empty: the one in use.")] = ""
+    name: Annotated[str, about("What lists call it; empty: the file's name.")] = ""
+    note: Annotated[str, about("What it is good for.")] = ""
+    endpoint: Annotated[str, about("Endpoint it is meant for; empty: the one in use.")] = ""
+    model: Annotated[str, about("Model it is meant for; empty: the one in use.")] = ""
     extra: Annotated[
         dict[str, Any] | str,
-        Meta(
-            title="a table, or a JSON object as text",
-            description="Further fields of the request, under the endpoint's own names.",
-        ),
+        about("Further fields of the request, as they are sent.", title="a table, or a JSON object as text"),
     ] = {}
     parameters: Annotated[
         dict[str, Any],
-        Meta(
-            description="Parameters of the request; those left out are not sent.",
-            extra_json_schema={"properties": _PARAMETERS, "propertyNames": {"enum": list(_PARAMETERS)}},
-        ),
+        about("Parameters of the request; those left out are not sent.", extra_json_schema=_PARAMETER_SCHEMA),
     ] = {}
 
 
@@ -68,6 +66,22 @@ class PresetList(Struct, frozen=True):
     """Everything wrong with the person's files; such a file is left out and left alone."""
     files: Mapping[str, Path]
     """The files of the person's presets, by name; a preset without one is the program's own."""
+    broken: Mapping[str, StorageError]
+    """The problem of each preset that is left out, by the name it has and by its file's."""
+
+    def named(self, name: str) -> Preset:
+        """The preset of a name.
+
+        Raises StorageError where there is none, or for what is wrong in the person's file of that name: a
+        built-in one never takes its place.
+        """
+        if name in self.broken and name not in self.files:
+            raise self.broken[name]
+        if name not in self.presets:
+            near = get_close_matches(name, self.presets, 1)
+            hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(self.presets)}."
+            raise StorageError(f"There is no preset named {one_line(name, 40)!r}", "", hint)
+        return self.presets[name]
 
 
 def presets_folder(folders: Folders) -> Path:
@@ -77,28 +91,27 @@ def presets_folder(folders: Folders) -> Path:
 
 def load_presets(folders: Folders) -> PresetList:
     """Every preset there is; a person's stands in the place of the program's of that name."""
+    presets = {one.name: one for one in map(read_preset, sorted(_SHIPPED.glob("*.toml")))}
     problems: list[StorageError] = []
-    presets: dict[str, Preset] = {}
-    files: dict[str, Path] = {}
-    for path in sorted(_SHIPPED.glob("*.toml")):
-        preset = read_preset(path)
-        presets[preset.name] = preset
+    broken: dict[str, StorageError] = {}
     own: dict[str, Preset] = {}
+    files: dict[str, Path] = {}
     for path in sorted(presets_folder(folders).glob("*.toml")):
+        names = {path.stem}
         try:
-            preset = read_preset(path)
+            file = read_toml(path)
+            names.add(str(file.table.get("name", path.stem)).strip())
+            preset = _preset(file)
+            if preset.name in files:
+                raise _twice(path, preset.name, files[preset.name].name)
         except StorageError as problem:
             problems.append(problem)
-            continue
-        if preset.name in files:
-            first = files[preset.name].name
-            problems.append(_twice(path, preset.name, first))
-            continue
-        own[preset.name] = preset
-        files[preset.name] = path
-    for name in sorted(own, key=str.lower):
-        presets[name] = own[name]
-    return PresetList(MappingProxyType(presets), problems, MappingProxyType(files))
+            broken |= dict.fromkeys(names, problem)
+        else:
+            own[preset.name] = preset
+            files[preset.name] = path
+    presets |= {name: own[name] for name in sorted(own, key=str.lower)}
+    return PresetList(presets, problems, files, broken)
 
 
 def read_preset(path: Path) -> Preset:
@@ -106,7 +119,10 @@ def read_preset(path: Path) -> Preset:
 
     Raises StorageError, with the line, for the first thing that is wrong.
     """
-    file = read_toml(path)
+    return _preset(read_toml(path))
+
+
+def _preset(file: TomlFile) -> Preset:
     found, faults = typed(file.table, PresetFile)
     if found is None or faults:
         raise file.error(faults[0])
@@ -129,7 +145,7 @@ def read_preset(path: Path) -> Preset:
             why = problem.title.removeprefix(f"{name}: ")
             raise file.error(Fault(("parameters", name), why, problem.hint)) from None
     return Preset(
-        name=found.name.strip() or path.stem,
+        name=found.name.strip() or file.path.stem,
         parameters=Parameters.from_json(values, msgspec.to_builtins(extra)),
         endpoint=found.endpoint,
         model=found.model,
@@ -189,12 +205,11 @@ def duplicate_preset(folders: Folders, name: str, new: str = "") -> Preset:
     of the new name already.
     """
     loaded = load_presets(folders)
-    if name not in loaded.presets:
-        raise _unknown(name)
+    preset = loaded.named(name)
     new = _checked(new) if new else _free_name(loaded, name)
     if new in loaded.presets:
         raise _taken(new)
-    preset = replace(loaded.presets[name], name=new)
+    preset = replace(preset, name=new)
     save_preset(folders, preset)
     return preset
 
@@ -241,17 +256,11 @@ def _checked(name: str) -> str:
 
 
 def _own_file(loaded: PresetList, name: str) -> Path:
-    if name in loaded.files:
-        return loaded.files[name]
-    if name in loaded.presets:
+    if loaded.named(name).name not in loaded.files:
         raise StorageError(
             f"The preset {name!r} is the program's own", "", "Duplicate it, and change the copy."
         )
-    raise _unknown(name)
-
-
-def _unknown(name: str) -> StorageError:
-    return StorageError(f"There is no preset named {name!r}")
+    return loaded.files[name]
 
 
 def _taken(name: str) -> StorageError:

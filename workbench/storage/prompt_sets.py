@@ -8,11 +8,23 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec import Struct
+
 from workbench.domain.display import plural
 from workbench.domain.errors import StorageError
 from workbench.domain.prompt import PromptKind, TextsPrompt, prompt_from_editor
 
-_USUAL_COLUMNS = ("prompt", "text", "input", "question")
+
+class PromptRow(Struct, frozen=True):
+    """A row of a file, which holds its prompt under the first of these names that it has."""
+
+    prompt: str = ""
+    text: str = ""
+    input: str = ""
+    question: str = ""
+
+
+_USUAL_COLUMNS = PromptRow.__struct_fields__
 
 
 def read_prompts(path: Path, column: str = "") -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
@@ -136,6 +136,11 @@ def typed(table: Mapping[str, Any], kind: type[_T]) -> tuple[_T | None, list[Fau
         table = changed(table, fault.key, None)
 
 
+def about(description: str, **constraints: Any) -> Meta:
+    """What a key is for and what its value must be, as errors, the form and editors show it."""
+    return Meta(description=description, **constraints)
+
+
 def unknown_key(key: tuple[str, ...], known: Iterable[str]) -> Fault:
     """The fault of a key that does not exist, with the nearest that does."""
     known = list(known)
@@ -158,6 +163,10 @@ def schema_of(kind: Any) -> dict[str, Any]:
             # A title says what a value must be, which the name of a class does not.
             schema = {**components[name], **schema}
             del schema["$ref"], schema["title"]
+        if names := schema.get("propertyNames"):
+            # Editors complete properties.
+            by_name = dict.fromkeys(names["enum"], schema.get("additionalProperties", {}))
+            schema = {**schema, "properties": {**by_name, **schema.get("properties", {})}}
         return {key: resolved(one) for key, one in schema.items()}
 
     schema: dict[str, Any] = resolved(found)

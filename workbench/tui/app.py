@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from difflib import get_close_matches
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,6 +14,7 @@ from textual.app import App
 from textual.binding import BindingType
 from textual.driver import Driver
 
+from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.reading import Mode
 from workbench.domain.run import Run
@@ -103,6 +105,7 @@ class WorkbenchApp(App[int]):
         self.theme_changed_signal.subscribe(self, lambda _: self.main.use_token_styles(self._styles()))
         self.set_interval(_LOOK_FOR_THEMES, self._reload_themes)
         self._tell_theme_problems()
+        self._tell_unknown_theme()
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGHUP, self._hang_up)
         loop.add_signal_handler(signal.SIGTERM, self._end)
@@ -145,6 +148,14 @@ class WorkbenchApp(App[int]):
     def _tell_theme_problems(self) -> None:
         for problem in self.themes.problems:
             self.notify(str(problem), title="Theme", severity="warning", markup=False, timeout=10)
+
+    def _tell_unknown_theme(self) -> None:
+        name = self.services.config.theme
+        broken = (Path(problem.path).stem for problem in self.themes.problems)
+        if name and name not in {*self.available_themes, *broken}:
+            near = get_close_matches(name, self.available_themes, 1) or sorted(self.themes.themes)
+            words = f"There is no theme named {one_line(name, 40)!r}\nKnown: {', '.join(near)}"
+            self.notify(words, title="config.toml", severity="warning", markup=False, timeout=10)
 
     @on(MainScreen.ThemeChosen)
     def _remember_theme(self, event: MainScreen.ThemeChosen) -> None:

@@ -16,8 +16,9 @@ from rich.style import Style
 from textual.color import Color, Lab, lab_to_rgb, rgb_to_lab
 from textual.theme import BUILTIN_THEMES
 
+from workbench.storage.theme_file import LEVELS
 from workbench.tui.contrast import READABLE, contrast
-from workbench.tui.themes import LEVELS, Themes, WorkbenchTheme, adopt
+from workbench.tui.themes import Themes, WorkbenchTheme, adopt
 from workbench.tui.token_styles import TokenStyles
 
 SIXTEEN_THEME = "sixteen"

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, TypeAlias
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct
 from rich.errors import StyleSyntaxError
 from rich.style import Style
 from textual.color import Color, ColorParseError
@@ -17,10 +16,9 @@ from textual.theme import Theme
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
+from workbench.storage.theme_file import ThemeFile
 from workbench.storage.toml_files import Fault, read_toml, typed
 from workbench.tui.contrast import READABLE, contrast
-
-LEVELS = 5
 
 _PACKAGED = Path(__file__).parent.parent / "themes"
 _CHECKOUT = Path(__file__).parent.parent.parent / "themes"
@@ -33,47 +31,6 @@ _MUTED_SHARES = (0.3, 0.25, 0.2, 0.15, 0.1)
 """How far muted text is mixed towards the background, the most that can be read."""
 _MUTED_CONTRAST = READABLE + 1
 """With the background, as panels lie a little nearer to the text."""
-
-
-class TokenColours(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a theme colours tokens, as its file holds it."""
-
-    hue: Annotated[str, Meta(description="What surprise is mixed towards; empty: the accent.")] = ""
-    levels: Annotated[
-        list[str],
-        Meta(
-            title=f"{LEVELS} colours, from sure to surprising",
-            description="The backgrounds of the five levels, in place of those mixed from the hue.",
-            min_length=LEVELS,
-            max_length=LEVELS,
-        ),
-    ] = []
-
-
-_Required: TypeAlias = Annotated[str, Meta(examples=["#1b1e24"])]
-
-
-class ThemeFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """A theme as its file holds it; colours as Textual reads them."""
-
-    primary: _Required
-    background: _Required
-    foreground: _Required
-    secondary: str = ""
-    warning: str = ""
-    error: str = ""
-    success: str = ""
-    accent: str = ""
-    surface: str = ""
-    panel: str = ""
-    boost: str = ""
-    dark: bool = True
-    ansi: Annotated[bool, Meta(description="Whether it uses the terminal's own 16 colours.")] = False
-    luminosity_spread: Annotated[float, Meta(ge=0, le=1)] = 0.15
-    tokens: TokenColours = TokenColours()
-    variables: Annotated[
-        dict[str, str], Meta(description="Textual's CSS variables: colours and styles.")
-    ] = {}
 
 
 _COLOURS = ThemeFile.__struct_fields__[:11]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from workbench.domain.display import one_line
-from workbench.domain.errors import BadValueError
+from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.preset import Preset
 from workbench.domain.prompt import count_prompts
 from workbench.domain.request import Parameters, Request
@@ -52,11 +51,10 @@ class PresetScreen(DraftScreen):
     def _as_configured(self, draft: Draft) -> Draft:
         if not (name := self.services.config.preset):
             return draft
-        presets = load_presets(self.services.folders).presets
-        if (preset := presets.get(name)) is None:
-            near = get_close_matches(name, presets, 1) or sorted(presets)
-            words = f"config.toml: there is no preset {one_line(name, 40)}.\nKnown: {', '.join(near)}"
-            self.notify(words, title="Preset", severity="warning", markup=False, timeout=10)
+        try:
+            preset = load_presets(self.services.folders).named(name)
+        except StorageError as problem:
+            self.notify(str(problem), title="config.toml", severity="warning", markup=False, timeout=10)
             return draft
         return replace(draft, preset=name, parameters=preset.applied_to(draft.parameters))
 
