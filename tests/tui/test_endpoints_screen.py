@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
@@ -204,6 +206,47 @@ async def test_a_broken_profile_is_listed_with_its_line_and_can_only_be_deleted(
         assert app.main.endpoint.base_url == loopback.base_url
         await pilot.press("ctrl+x", "y")
         await until(pilot, lambda: not path.exists())
+
+
+@pytest.mark.parametrize("name", ["bad", "vllm"])
+async def test_the_file_is_edited_in_the_person_s_editor(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write("bad", 'base_url = "http://h/v1"\nmodle = "x" # mine\n')
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nsed -i "s/modle/model/; s/lenient = true/concurrency = 7/" "$1"\n')
+    editor.chmod(0o700)
+    monkeypatch.setenv("EDITOR", str(editor))
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setattr(WorkbenchApp, "suspend", lambda _: nullcontext())
+    async with workbench(models_and_answers) as (app, pilot, _):
+        screen = await opened(app, pilot)
+        await pilot.press(*name, "ctrl+o")
+        await until(pilot, lambda: name in app.services.endpoints.own and screen.looked_at == name)
+        assert toasts(app) == [] or "bad.toml" in toasts(app)[0]
+    endpoint = load_endpoints(Folders.default(os.environ)).endpoints[name]
+    if name == "bad":
+        assert endpoint.model == "x"
+        assert path.read_text() == 'base_url = "http://h/v1"\nmodel = "x" # mine\n'
+    else:
+        assert (endpoint.concurrency, endpoint.lenient) == (7, False)
+
+
+async def test_what_the_editor_wrote_is_kept_with_its_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write("box", 'base_url = "http://h/v1"\n')
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\necho "retries = -1" >> "$1"\n')
+    editor.chmod(0o700)
+    monkeypatch.setenv("VISUAL", str(editor))
+    monkeypatch.setattr(WorkbenchApp, "suspend", lambda _: nullcontext())
+    async with workbench(models_and_answers) as (app, pilot, _):
+        screen = await opened(app, pilot)
+        await pilot.press(*"box", "ctrl+o")
+        await until(pilot, lambda: "must be a whole number, at least 0 (got -1)" in details(screen))
+        assert "box.toml, line 2: retries" in details(screen)
+    assert path.read_text() == 'base_url = "http://h/v1"\nretries = -1\n'
 
 
 async def test_a_test_that_fails_says_why_in_place_and_a_typed_address_goes_without_a_key() -> None:

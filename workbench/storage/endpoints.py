@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from workbench.domain.endpoint import LOCAL, Endpoint, EnvironmentKey
 from workbench.domain.errors import BadValueError, StorageError
+from workbench.storage.atomic import write_atomically
 from workbench.storage.endpoint_profile import (
     NAME_HINT,
     is_endpoint_name,
@@ -156,6 +157,24 @@ def offered(loaded: EndpointList, environment: Mapping[str, str]) -> tuple[Endpo
         for one in loaded.endpoints.values()
         if isinstance(one.key, EnvironmentKey) and environment.get(one.key.variable, "").strip()
     )
+
+
+def profile_text(folders: Folders, name: str) -> str:
+    """The text of a profile's file: the person's, however wrong it is, else the built-in one.
+
+    Raises StorageError where there is none or it cannot be read.
+    """
+    path = endpoints_folder(folders) / f"{name}.toml"
+    try:
+        return (path if path.exists() else _SHIPPED / path.name).read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror or "" if isinstance(error, OSError) else "It is not UTF-8."
+        raise StorageError(f"{path.name} cannot be read", why, path=str(path)) from None
+
+
+def save_profile_text(folders: Folders, name: str, text: str) -> None:
+    """Write a person's profile as they wrote it. Raises StorageError where it cannot be written."""
+    write_atomically(endpoints_folder(folders) / f"{name}.toml", text.encode())
 
 
 def delete_endpoint(folders: Folders, name: str) -> None:

@@ -477,12 +477,20 @@ COMMANDS: tuple[Command, ...] = (
     Command("-add_endpoint", ("ctrl+n",), "Add", "Set up another one.", Where.ENDPOINTS, footer=2),
     Command("-edit_endpoint", ("ctrl+e",), "Edit", "Change how it is set up.", Where.ENDPOINTS, footer=3),
     Command(
+        "-open_endpoint",
+        ("ctrl+o",),
+        "File",
+        "Edit its file in $EDITOR.",
+        Where.ENDPOINTS,
+        footer=4,
+    ),
+    Command(
         "-test_endpoint",
         ("ctrl+t",),
         "Test",
         "List its models and ask for one token.",
         Where.ENDPOINTS,
-        footer=4,
+        footer=5,
     ),
     Command(
         "-delete_endpoint",
@@ -490,9 +498,9 @@ COMMANDS: tuple[Command, ...] = (
         "Delete",
         "Delete your own profile, after asking.",
         Where.ENDPOINTS,
-        footer=5,
+        footer=6,
     ),
-    Command("-endpoints_help", ("f1",), "Help", "The keys of this screen.", Where.ENDPOINTS, footer=6),
+    Command("-endpoints_help", ("f1",), "Help", "The keys of this screen.", Where.ENDPOINTS, footer=7),
     Command("-drop_endpoint", ("escape",), "Back", "Leave it as it was.", Where.ENDPOINT_FORM, footer=0),
     Command(
         "-save_endpoint", ("ctrl+s", "ctrl+j"), "Save", "Write the profile.", Where.ENDPOINT_FORM, footer=1

@@ -21,17 +21,18 @@ _AT_ONCE = 1.0
 """Seconds in which nobody edits a text: an editor that is back by then opened a window elsewhere."""
 
 
-def edit_text(app: App[int], text: str, environment: Mapping[str, str]) -> str:
+def edit_text(app: App[int], text: str, environment: Mapping[str, str], file: str = "prompt.txt") -> str:
     """Let a person edit a text in their editor; returns the text as it was saved.
 
-    Raises WorkbenchError where no editor is set, it cannot be started, ends with an error, or returns before
-    anyone could have edited: the file then stays for the window that it opened.
+    `file` names the temporary file, by whose ending editors choose colours. Raises WorkbenchError where no
+    editor is set, it cannot be started, ends with an error, or returns before anyone could have edited: the
+    file then stays for the window that it opened.
     """
     argv = _command(environment)
     name = one_line(argv[0], 60)
     raw = text.encode("utf-8", "surrogatepass")
     folder = Path(tempfile.mkdtemp(prefix="workbench-"))
-    path = folder / "prompt.txt"
+    path = folder / file
     path.write_bytes(raw)
     began = monotonic()
     code = _run(app, [*argv, os.fspath(path)], name)
@@ -41,13 +42,13 @@ def edit_text(app: App[int], text: str, environment: Mapping[str, str]) -> str:
         raise WorkbenchError(f"What {name} wrote cannot be read: {error.strerror}") from None
     if code == 0 and edited == raw and monotonic() - began < _AT_ONCE:
         raise WorkbenchError(
-            f"{name} returned at once and the prompt is unchanged.",
+            f"{name} returned at once and the text is unchanged.",
             f"If it opened a window, what you save there goes to {path}.",
             "Set $EDITOR to a command that waits until the file is closed, such as code --wait.",
         )
     shutil.rmtree(folder, ignore_errors=True)
     if code:
-        raise WorkbenchError(f"{name} ended with code {code}; the prompt is unchanged.")
+        raise WorkbenchError(f"{name} ended with code {code}; the text is unchanged.")
     if edited == raw:
         return text
     if not raw.startswith(BOM_UTF8):

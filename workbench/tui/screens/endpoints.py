@@ -16,11 +16,11 @@ from textual.widgets.option_list import Option
 
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import LOCAL, CommandKey, Endpoint, EnvironmentKey
-from workbench.domain.errors import BadValueError, StorageError
+from workbench.domain.errors import BadValueError, StorageError, WorkbenchError
 from workbench.runner.checking import ANNOUNCEMENT, Checked, check
 from workbench.storage.endpoint_editing import save_endpoint
 from workbench.storage.endpoint_fields import texts_of
-from workbench.storage.endpoints import delete_endpoint, endpoint_for
+from workbench.storage.endpoints import delete_endpoint, endpoint_for, profile_text, save_profile_text
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
 from workbench.tui.screens.endpoint_form import EndpointForm
@@ -66,6 +66,7 @@ class EndpointsScreen(Screen[Endpoint]):
         Binding("pageup", "move(-10)", "Back", show=False, priority=True),
         Binding("ctrl+n", "add", "Add", show=False, priority=True),
         Binding("ctrl+e", "edit", "Edit", show=False, priority=True),
+        Binding("ctrl+o", "open", "File", show=False, priority=True),
         Binding("ctrl+x", "delete", "Delete", show=False, priority=True),
         Binding("ctrl+t", "test", "Test", show=False, priority=True),
         Binding("f1", "help", "Help", show=False, priority=True),
@@ -261,7 +262,8 @@ class EndpointsScreen(Screen[Endpoint]):
         endpoint = self._endpoint(name)
         if endpoint is None:
             problem = self._services.endpoints.broken[name]
-            self.notify(f"{problem}\nEdit the file by hand, or delete it.", title="Endpoint", markup=False)
+            words = f"{problem}\nEdit the file by hand (Ctrl+O), or delete it."
+            self.notify(words, title="Endpoint", markup=False)
         elif "://" in endpoint.name:
             begun = Endpoint("", endpoint.base_url, key=endpoint.key)
             self._edit("Keep this address as an endpoint", begun, needs="name")
@@ -281,6 +283,29 @@ class EndpointsScreen(Screen[Endpoint]):
                 self._reload(changed.name)
 
         self.app.push_screen(EndpointForm(title, endpoint, save, needs=needs), saved)
+
+    def action_open(self) -> None:
+        """Edit the endpoint's file in the person's editor; a built-in one is copied by it."""
+        from workbench.tui.external_editor import edit_text
+
+        name, services = self.looked_at, self._services
+        if name is None or "://" in name:
+            self.action_edit()
+            return
+        environment = {**services.environment}
+        if services.config.editor:
+            environment["VISUAL"] = services.config.editor
+        try:
+            text = profile_text(services.folders, name)
+            edited = edit_text(self.app, text, environment, f"{name}.toml")
+            if edited != text:
+                save_profile_text(services.folders, name, edited)
+        except WorkbenchError as problem:
+            self.notify(str(problem), title="Endpoint", severity="error", markup=False)
+            return
+        self._reload(name)
+        if name == self._current.name:
+            self._current = self._services.endpoints.endpoints.get(name, self._current)
 
     def action_delete(self) -> None:
         """Delete a person's own profile, after a question."""
