@@ -34,6 +34,7 @@ from workbench.tui.terminal import is_suspendable, let_go_of_terminal, safe_driv
 from workbench.tui.themes import Themes, load_themes, theme_stamp
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.output_pane import OutputPane
+from workbench.tui.widgets.transcript_view import TranscriptView
 
 _LOOK_FOR_THEMES = 1.0
 """Seconds between looks at the theme files."""
@@ -76,6 +77,14 @@ class WorkbenchApp(App[int]):
     def _styles(self) -> TokenStyles:
         return token_styles(theme_for(self.theme, self._depth, self.themes, DEFAULT_THEME), self._depth)
 
+    def _use_styles(self) -> None:
+        """Draw the tokens of every screen that is open with the colours of the theme."""
+        styles = self._styles()
+        self.main.use_token_styles(styles)
+        for screen in self.screen_stack:
+            for view in screen.query(TranscriptView):
+                view.token_styles = styles
+
     def _fatal_error(self) -> None:
         """Tell where the workbench failed; values, among which may be a key, are left out."""
         # Textual shows all local variables, the environment among them.
@@ -102,7 +111,7 @@ class WorkbenchApp(App[int]):
             from workbench.tui.screens.replay import ReplayScreen
 
             self.push_screen(ReplayScreen(self._demo, self._styles()))
-        self.theme_changed_signal.subscribe(self, lambda _: self.main.use_token_styles(self._styles()))
+        self.theme_changed_signal.subscribe(self, lambda _: self._use_styles())
         self.set_interval(_LOOK_FOR_THEMES, self._reload_themes)
         self._tell_theme_problems()
         self._tell_unknown_theme()
@@ -142,7 +151,7 @@ class WorkbenchApp(App[int]):
         self._stamp = stamp
         self._load_themes()
         self._tell_theme_problems()
-        self.main.use_token_styles(self._styles())
+        self._use_styles()
         self.refresh_css(animate=False)
 
     def _tell_theme_problems(self) -> None:

@@ -105,7 +105,8 @@ def token_styles(theme: WorkbenchTheme, depth: ColourDepth) -> TokenStyles:
         cursor=_on(cursor_ground, background, foreground) + Style(bold=True, underline=True),
         found=_on(found_ground, foreground, background) + Style(underline=True),
         selected=_on(selected_ground, foreground, background),
-        dimmed=Style(dim=True),
+        # The terminal's own way to dim a text leaves too little contrast on the levels.
+        dimmed=Style(color=_rich(muted), bgcolor=_rich(background)),
     )
 
 

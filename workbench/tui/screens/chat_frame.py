@@ -209,10 +209,6 @@ class ChatFrame(Screen[None]):
         """Show blanks, tabs and line ends, or not."""
         self.view.whitespace = not self.view.whitespace
 
-    def use_token_styles(self, styles: TokenStyles) -> None:
-        """Draw tokens with the styles of another theme."""
-        self.view.token_styles = self.preview.token_styles = styles
-
     # --- commands by name --------------------------------------------------------------------------------
 
     def action_help(self) -> None:

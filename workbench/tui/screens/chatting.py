@@ -12,7 +12,6 @@ from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.session import Session
 from workbench.tui.screens.reviewing import ReviewScreen
-from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.output_pane import OutputPane
 
 if TYPE_CHECKING:
@@ -42,12 +41,6 @@ class ChattingScreen(ReviewScreen):
         if self._talking is not None:
             await self._talking.settle()
         await super().aclose()
-
-    def use_token_styles(self, styles: TokenStyles) -> None:
-        """Draw tokens with the styles of another theme."""
-        super().use_token_styles(styles)
-        if self._talking is not None and self._talking.is_mounted:
-            self._talking.use_token_styles(styles)
 
     def action_chat(self) -> None:
         """Talk in turns, with the panel's parameters; every answer is a run of the session."""

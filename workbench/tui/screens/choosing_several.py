@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 
 from workbench.domain.display import one_line
 from workbench.tui.screens.popup import Item, Popup
+from workbench.tui.widgets.row_list import RowList
 
 
 class SeveralPicker(Popup[Sequence[str]]):
@@ -23,16 +24,11 @@ class SeveralPicker(Popup[Sequence[str]]):
     DEFAULT_CSS = """
     SeveralPicker { align: center top; background: $background 40%; }
     SeveralPicker > Vertical {
-        width: 90%; max-width: 100; height: auto; max-height: 80%; margin-top: 2;
+        width: 90%; max-width: 100; height: auto; margin-top: 2;
         border: round $accent; background: $surface; padding: 0 1;
         border-title-color: $foreground; border-subtitle-color: $text-muted;
     }
-    SeveralPicker OptionList { border: none; height: auto; max-height: 30; padding: 0; background: $surface; }
-    SeveralPicker OptionList:focus { border: none; }
-    SeveralPicker OptionList { text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size-vertical: 1; }
-    SeveralPicker OptionList > .option-list--option-highlighted {
-        background: $accent; color: $background; text-style: bold;
-    }
+    SeveralPicker RowList { height: auto; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "choose", "Choose", show=False, priority=True),
@@ -68,7 +64,7 @@ class SeveralPicker(Popup[Sequence[str]]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(one_line(self._title))
-            yield OptionList(*(Option(self._line(item)) for item in self._items), markup=False)
+            yield RowList(*(Option(self._line(item)) for item in self._items), markup=False)
 
     def on_mount(self) -> None:
         """Begin at the first one chosen."""

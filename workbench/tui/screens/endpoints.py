@@ -29,6 +29,7 @@ from workbench.tui.screens.popup import Item, Picker
 from workbench.tui.screens.question import Question
 from workbench.tui.services import Services
 from workbench.tui.widgets.key_row import KeyRow
+from workbench.tui.widgets.row_list import RowList
 
 _PLAIN = "openai-compatible"
 """The program's profile that is like no other server's."""
@@ -43,19 +44,15 @@ class EndpointsScreen(Screen[Endpoint]):
     EndpointsScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     EndpointsScreen Input, EndpointsScreen Input:focus { border: none; height: 1; padding: 0 1; }
     EndpointsScreen #both { layout: horizontal; height: 1fr; }
-    EndpointsScreen OptionList, EndpointsScreen OptionList:focus {
-        border: round $border-blurred; width: 2fr; height: 1fr; padding: 0; background: $background;
-        text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size-vertical: 1;
-    }
-    EndpointsScreen OptionList > .option-list--option-highlighted {
-        background: $accent; color: $background; text-style: bold;
+    EndpointsScreen RowList, EndpointsScreen RowList:focus {
+        border: round $border-blurred; width: 2fr; height: 1fr;
     }
     EndpointsScreen VerticalScroll {
         border: round $border-blurred; width: 3fr; height: 1fr; padding: 0 1; background: $background;
         scrollbar-size-vertical: 1;
     }
     EndpointsScreen #details { width: 1fr; height: auto; }
-    EndpointsScreen.-narrow OptionList { width: 2fr; }
+    EndpointsScreen.-narrow RowList { width: 2fr; }
     EndpointsScreen.-narrow VerticalScroll { width: 3fr; }
     """
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium")]  # noqa: RUF012
@@ -95,7 +92,7 @@ class EndpointsScreen(Screen[Endpoint]):
         yield Static(Content.styled("Endpoints", "bold"), id="about")
         yield Input(placeholder="type to find, or a base URL: https://host/v1", select_on_focus=False)
         with Container(id="both"):
-            yield OptionList(markup=False)
+            yield RowList(markup=False)
             with VerticalScroll(can_focus=False):
                 yield Static(id="details")
         yield KeyRow(Where.ENDPOINTS)

@@ -19,6 +19,7 @@ from workbench.tui.commands import Where
 from workbench.tui.passages import figure_heads
 from workbench.tui.screens.help import help_screen
 from workbench.tui.widgets.key_row import KeyRow
+from workbench.tui.widgets.row_list import RowList
 
 _MARK, _NO_MARK = "▸", " "
 """At the beginning of the row under the cursor, which colours alone may not show, and of all others."""
@@ -33,14 +34,10 @@ class ListingScreen(Screen[ScreenResultType]):
     ListingScreen { layout: vertical; background: $background; }
     ListingScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     ListingScreen #heads { height: 1; color: $text-muted; padding: 0 3 0 1; text-align: right; }
-    ListingScreen OptionList, ListingScreen OptionList:focus {
-        border: round $border-blurred; height: 3fr; padding: 0; background: $background;
-        text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size-vertical: 1;
+    ListingScreen RowList, ListingScreen RowList:focus {
+        border: round $border-blurred; height: 3fr;
     }
-    ListingScreen OptionList > .option-list--option { padding: 0; }
-    ListingScreen OptionList > .option-list--option-highlighted {
-        background: $accent; color: $background; text-style: bold;
-    }
+    ListingScreen RowList > .option-list--option { padding: 0; }
     ListingScreen VerticalScroll {
         border: round $border-blurred; height: 2fr; padding: 0 1; background: $background;
         scrollbar-size-vertical: 1;
@@ -70,7 +67,7 @@ class ListingScreen(Screen[ScreenResultType]):
         begin_at_size(self, self.app.size)
         yield Static(id="about")
         yield Static(id="heads")
-        yield OptionList(markup=False)
+        yield RowList(markup=False)
         with VerticalScroll(can_focus=False):
             yield Static(id="passage")
         yield KeyRow(self.where)

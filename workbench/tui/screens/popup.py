@@ -16,6 +16,11 @@ from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from workbench.domain.display import one_line
+from workbench.tui.widgets.row_list import RowList
+
+_AROUND = 10
+"""Rows of a popup beside those of its list: margins, frame, filter, and what is said below."""
+_MOST_ROWS = 30
 
 
 class Popup(ModalScreen[ScreenResultType]):
@@ -30,6 +35,12 @@ class Popup(ModalScreen[ScreenResultType]):
     def action_close(self) -> None:
         """Close without choosing."""
         self.dismiss(None)
+
+    @on(events.Resize)
+    def _fit_rows(self, event: events.Resize) -> None:
+        # A list that is higher than its frame would scroll where it is not seen.
+        for rows in self.query(RowList):
+            rows.styles.max_height = min(max(event.size.height - _AROUND, 2), _MOST_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +65,13 @@ class Picker(Popup[str]):
     DEFAULT_CSS = """
     Picker { align: center top; background: $background 40%; }
     Picker > Vertical {
-        width: 96%; max-width: 100; height: auto; max-height: 80%; margin-top: 2;
+        width: 96%; max-width: 100; height: auto; margin-top: 2;
         border: round $accent; background: $surface; padding: 0 1;
         border-title-color: $foreground; border-subtitle-color: $text-muted;
     }
     Picker Input { border: none; height: 1; padding: 0; background: $surface; }
     Picker Input:focus { border: none; }
-    Picker OptionList { border: none; height: auto; max-height: 30; padding: 0; background: $surface; }
-    Picker OptionList:focus { border: none; }
-    Picker OptionList { text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size-vertical: 1; }
-    Picker OptionList > .option-list--option-highlighted {
-        background: $accent; color: $background; text-style: bold;
-    }
+    Picker RowList { height: auto; }
     Picker #none { color: $text-muted; display: none; }
     Picker.-empty #none { display: block; }
     Picker #more { height: auto; max-height: 3; color: $text-muted; display: none; }
@@ -115,7 +121,7 @@ class Picker(Popup[str]):
             yield Input(
                 placeholder="filter, or type a name" if self._free_text else "filter", select_on_focus=False
             )
-            yield OptionList(markup=False)
+            yield RowList(markup=False)
             yield Label("Enter takes what you typed." if self._free_text else "Nothing matches.", id="none")
             yield Static(id="more", markup=False)
 

@@ -27,6 +27,7 @@ from workbench.tui.screens.help import help_screen
 from workbench.tui.screens.naming import Naming
 from workbench.tui.session_search import Entry, ranked
 from workbench.tui.widgets.key_row import KeyRow
+from workbench.tui.widgets.row_list import RowList
 
 _TITLE_CELLS = 60
 
@@ -39,19 +40,15 @@ class SessionsScreen(Screen[Path]):
     SessionsScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     SessionsScreen Input, SessionsScreen Input:focus { border: none; height: 1; padding: 0 1; }
     SessionsScreen #both { layout: horizontal; height: 1fr; }
-    SessionsScreen OptionList, SessionsScreen OptionList:focus {
-        border: round $border-blurred; width: 3fr; height: 1fr; padding: 0; background: $background;
-        text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size-vertical: 1;
-    }
-    SessionsScreen OptionList > .option-list--option-highlighted {
-        background: $accent; color: $background; text-style: bold;
+    SessionsScreen RowList, SessionsScreen RowList:focus {
+        border: round $border-blurred; width: 3fr; height: 1fr;
     }
     SessionsScreen VerticalScroll {
         border: round $border-blurred; width: 2fr; height: 1fr; padding: 0 1; background: $background;
     }
     SessionsScreen #preview { width: 1fr; height: auto; }
     SessionsScreen.-narrow #both { layout: vertical; }
-    SessionsScreen.-narrow OptionList, SessionsScreen.-narrow VerticalScroll { width: 1fr; }
+    SessionsScreen.-narrow RowList, SessionsScreen.-narrow VerticalScroll { width: 1fr; }
     """
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
         (0, "-narrow"),
@@ -102,7 +99,7 @@ class SessionsScreen(Screen[Path]):
         yield Static(Content("Sessions"), id="about")
         yield Input(placeholder="type to find by title, tag, prompt or answer", select_on_focus=False)
         with Container(id="both"):
-            yield OptionList(markup=False)
+            yield RowList(markup=False)
             with VerticalScroll(can_focus=False):
                 yield Static(id="preview")
         yield KeyRow(Where.SESSIONS)
