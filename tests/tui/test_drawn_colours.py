@@ -137,6 +137,7 @@ async def test_the_row_under_the_cursor_is_seen(name: str, size: tuple[int, int]
     async with workbench(answering(ANSWER + DONE), size) as (app, pilot, _):
         await pilot.press("ctrl+j")
         await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        await until(pilot, lambda: not app.main.header.unsaved)
         for key in SCREENS[name]:
             await pilot.press(key)
             await pilot.pause()
