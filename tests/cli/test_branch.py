@@ -10,11 +10,13 @@ import pytest
 
 from tests.cli.in_process import serving_beside
 from tests.cli.test_sessions import session_file, upon
+from tests.client.cases import CASES
 from tests.client.loopback import answering
 from tests.tui.scripted import answer
 from workbench.cli import main
 from workbench.domain.run import Parent
 
+BYTE_TOKENS = CASES / "reports" / "byte_tokens"
 THREE = answering(answer(" upon", " a", " time"))
 
 
@@ -29,6 +31,11 @@ def recorded(url: str, file: Path) -> str:
     asked = ("--prompt", "Once", "--logprobs", "2", "--endpoint", url)
     assert main(["run", *asked, "--session", str(file)]) == 0
     return str(stored(file)[-1]["id"])
+
+
+def first_id(file: Path) -> str:
+    """The id of the first run of a session."""
+    return str(stored(file)[0]["id"])
 
 
 def branch(file: Path, url: str, *more: str) -> int:
@@ -111,3 +118,54 @@ def test_the_tree_is_shown_named_and_pruned(tmp_path: Path, capsys: pytest.Captu
     ]
     assert main(["tree", str(file), "--prune", "calm"]) == 0
     assert [run["id"] for run in stored(file)] == [first]
+
+
+def record_byte_tokens(file: Path, url: str) -> None:
+    """Record a reported answer whose tokens share a character."""
+    asked = ("--prompt", "Write ", "--logprobs", "2", "--endpoint", url)
+    assert main(["run", *asked, "--session", str(file)]) == 0
+
+
+@pytest.mark.parametrize(("name", "last"), [("escaped", "2"), ("byte_fallback", "3"), ("byte_level", "2")])
+def test_a_branch_within_a_character_is_refused_and_one_behind_it_is_sent_whole(
+    name: str, last: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "s.toml"
+    with serving_beside(answering((BYTE_TOKENS / f"{name}.response").read_bytes())) as server:
+        record_byte_tokens(file, server.base_url)
+        with pytest.raises(SystemExit):
+            branch(file, server.base_url, "--token", "1", "--rank", "1")
+        assert len(server.requests) == 1
+        assert branch(file, server.base_url, "--token", "1", "--rank", "2", "--run", first_id(file)) == 0
+        assert server.requests[-1].json["prompt"] == "Write  ink"
+        assert branch(file, server.base_url, "--token", last, "--rank", "1", "--run", first_id(file)) == 0
+        assert server.requests[-1].json["prompt"] == "Write 漢"
+
+
+def test_bytes_that_a_server_replaced_are_never_sent_as_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "s.toml"
+    with serving_beside(answering((BYTE_TOKENS / "replaced.response").read_bytes())) as server:
+        record_byte_tokens(file, server.base_url)
+        for token, rank in (("1", "1"), ("2", "1"), ("2", "2")):
+            with pytest.raises(SystemExit):
+                branch(file, server.base_url, "--token", token, "--rank", rank)
+            assert "The bytes of a token are unknown" in capsys.readouterr().err
+        assert len(server.requests) == 1
+        assert branch(file, server.base_url, "--token", "1", "--rank", "2") == 0
+        assert server.requests[-1].json["prompt"] == "Write A"
+
+
+def test_the_bytes_of_tokens_that_are_no_text_are_in_the_json(
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    with serving_beside(answering((BYTE_TOKENS / "escaped.response").read_bytes())) as server:
+        main(["run", "--prompt", "x", "--logprobs", "2", "--endpoint", server.base_url, "--json"])
+    first, last = json.loads(capfdbinary.readouterr().out)["choices"][0]["tokens"]
+    assert first["bytes"] == [0xE6, 0xBC]
+    assert [(one["text"], one.get("bytes")) for one in first["alternatives"]] == [
+        ("", [0xE6, 0xBC]),
+        (" ink", None),
+    ]
+    assert [one["bytes"] for one in last["alternatives"]] == [[0xA2], [0x95]]

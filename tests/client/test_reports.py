@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from math import exp
+
 import pytest
 
-from tests.client.cases import CASES, answer_events, cut, run_of, shape, texts
+from tests.client.cases import CASES, answer_events, cut, reasons, run_of, shape, texts
 from tests.client.loopback import DONE, event
 from workbench.client import assembly
 from workbench.client.assembly import Assembly
 from workbench.domain.errors import EndpointError
+from workbench.domain.figures import perplexity
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
-from workbench.domain.run import Outcome, Run
+from workbench.domain.run import Outcome, Run, Usage
 
 REPORTS = CASES / "reports"
 
@@ -22,6 +26,11 @@ def reported(name: str, request: Request | None = None) -> Run:
     run = run_of(answer_events([body]), request)
     assert shape(run_of(answer_events(cut(body, 1)), request)) == shape(run)
     return run
+
+
+def of_choice(text: str, **fields: object) -> bytes:
+    """An event of one choice with more fields than usual."""
+    return b"data: " + json.dumps({"choices": [{"text": text, **fields}]}).encode() + b"\n\n"
 
 
 def asking(**parameters: int) -> Request:
@@ -116,3 +125,73 @@ def test_blank_lines_before_a_body_are_not_kept() -> None:
         answer.feed(b"\n" * assembly.MOST_BYTES)
     answer.feed(b'{"choices":[{"text":"a","finish_reason":"stop"}]}')
     assert answer.finish()
+
+
+@pytest.mark.parametrize(("name", "text", "outcome"), [("streamed", " 7", "stop"), ("whole", "", "length")])
+def test_reasoning_beside_the_text_is_noted_once(name: str, text: str, outcome: str) -> None:
+    run = reported(f"reasoning/{name}")
+    assert texts(run) == [text]
+    assert reasons(run) == [outcome]
+    assert run.outcome is Outcome.COMPLETE
+    (note,) = run.notes
+    assert note.startswith("the endpoint sent reasoning apart from the text")
+    if name == "whole":
+        assert run.usage == Usage(3, 9, 12)
+
+
+@pytest.mark.parametrize("key", ["reasoning", "reasoning_content", "reasoning_text", "thinking"])
+@pytest.mark.parametrize("place", [None, "delta", "message"])
+def test_reasoning_is_seen_under_every_name_but_not_where_it_is_blank(key: str, place: str | None) -> None:
+    for words, count in (("Hm", 1), ("", 0), (None, 0)):
+        more = {key: words} if place is None else {place: {key: words}}
+        run = run_of(answer_events([of_choice("a", finish_reason="stop", **more) + DONE]))
+        assert texts(run) == ["a"]
+        assert len(run.notes) == count, words
+
+
+def raws(run: Run) -> list[bytes]:
+    return [token.text.encode() if token.raw is None else token.raw for token in run.ordered[0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("escaped", [b"\xe6\xbc", b"\xa2"]),
+        ("byte_fallback", [b"\xe6", b"\xbc", b"\xa2"]),
+        ("byte_level", [b"\xe6\xbc", b"\xa2"]),
+    ],
+)
+def test_bytes_of_a_character_stay_bytes(name: str, right: list[bytes]) -> None:
+    run = reported(f"byte_tokens/{name}")
+    assert texts(run) == ["漢"]
+    assert raws(run) == right
+    first, *_, last = run.ordered[0]
+    assert [(one.text, one.raw) for one in first.alternatives] == [("", right[0]), (" ink", None)]
+    assert [one.raw for one in last.alternatives] == [b"\xa2", b"\x95"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("repeated_first", [("Salt", -0.5), (" in", None), (" it", None)]),
+        ("one_behind", [("Salt", -0.5), (" in", None), (" it", None)]),
+    ],
+)
+def test_a_logprob_of_another_token_is_left_out_and_noted(
+    name: str, kept: list[tuple[str, float | None]]
+) -> None:
+    run = reported(f"logprobs_of_another_token/{name}", asking(logprobs=2))
+    (choice,) = run.ordered
+    assert [(token.text, token.logprob) for token in choice] == kept
+    assert all(not token.alternatives for token in list(choice)[1:])
+    assert run.notes == ["logprobs that name another token than the text has are left out"]
+    assert perplexity(choice.logprobs) == pytest.approx(exp(0.5))
+
+
+def test_the_last_logprob_of_a_stream_that_is_one_behind_is_left_out_too() -> None:
+    def part(text: str, name: str, logprob: float) -> bytes:
+        return of_choice(text, logprobs={"tokens": [name], "token_logprobs": [logprob]})
+
+    body = part("Salt", "x", -0.5) + part(" in", "Salt", -0.6) + part("", " in", -0.7) + DONE
+    (choice,) = run_of(answer_events([body])).ordered
+    assert [(token.text, token.logprob) for token in choice] == [("Salt", None), (" in", None)]

@@ -120,11 +120,16 @@ def print_failure(failure: Failure) -> None:
 
 def _token_to_json(token: Token) -> JsonValue:
     return {
-        "text": token.text,
-        "logprob": _finite(token.logprob),
+        **_named(token.text, token.logprob, token.raw),
         "at": _rounded(token.at),
-        "alternatives": [{"text": one.text, "logprob": _finite(one.logprob)} for one in token.alternatives],
+        "alternatives": [_named(one.text, one.logprob, one.raw) for one in token.alternatives],
     }
+
+
+def _named(text: str, logprob: float | None, raw: bytes | None) -> dict[str, JsonValue]:
+    """A token; its bytes, listed as the API does, where they are not the UTF-8 of its text."""
+    found: dict[str, JsonValue] = {"text": text, "logprob": _finite(logprob)}
+    return found if raw is None else {**found, "bytes": list(raw)}
 
 
 def _failure_to_json(failure: Failure) -> JsonValue:

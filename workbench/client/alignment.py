@@ -1,106 +1,170 @@
-"""Text and tokens told beside it, brought together as pieces that always join to the text."""
+"""Text and the tokens listed for it, brought together as pieces that always join to the text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from workbench.client.spelling import is_placeholder, respell, respelled
-from workbench.domain.choice import Alternative, Piece
+from workbench.client.byte_encoding import Encoding, decode, decode_alternatives, is_placeholder
+from workbench.domain.choice import Piece
+
+_REPLACED = "\ufffd"
+"""Stands in a token's name for bytes that a server could not decode."""
+_MOST_UNNAMED = 64
+"""Bytes of text that such a token may have."""
 
 
-def align(text: str, entries: Sequence[Piece], begun: bytes = b"") -> tuple[list[Piece], bytes]:
-    """The pieces of a text by the tokens told for it, and the bytes of a character that they leave begun.
+class Aligned(NamedTuple):
+    """The pieces of a text, and what the next part of the same choice needs to know."""
 
-    `begun` is what the call before left. A token that is not where the text goes on adds no text and keeps
-    its own bytes; text that no token accounts for becomes a piece without a logprob. Tokens that share a
-    character: the last of them carries it.
+    pieces: list[Piece]
+    begun: bytes = b""
+    """The bytes of a character that the tokens began and did not end."""
+    encoding: Encoding | None = None
+    """How the tokens' names are encoded, as far as one of them has shown it."""
+    is_off: bool = False
+    """Whether a token was left out that is another one than the text has in its place."""
+
+
+class _Match(NamedTuple):
+    size: int
+    """How many bytes of the text are the token's."""
+    data: bytes
+    """The token's own bytes."""
+    encoding: Encoding | None
+
+
+def align(
+    text: str, entries: Sequence[Piece], begun: bytes = b"", encoding: Encoding | None = None
+) -> Aligned:
+    """Bring a text and the tokens listed for it together.
+
+    `begun` and `encoding` are what the call before found. A token that adds no text keeps its own bytes; text
+    that no token accounts for becomes a piece without a logprob. Tokens that share a character: the last of
+    them carries it. Where text stays unaccounted for, tokens that name something else are left out.
     """
-    if begun and text and not text.encode().startswith(begun):
-        begun = b""
-    if len(entries) == 1 and not begun:
+    if len(entries) == 1 and not begun and encoding is None:
         only = entries[0]
         if only.raw is None and only.text == text:
-            return [only], b""
-        if text and only.raw is None and only.text and text.endswith(only.text):
-            return [Piece(text[: -len(only.text)]), only], b""
-        if text:
-            return [_lone(text, only)], b""
-    return _walk(text, entries, begun)
+            return Aligned([only])
+    if len(entries) == 1 and text and is_placeholder(entries[0].text):
+        return Aligned([entries[0]._replace(text=text)], b"", encoding)
+    return _walk(text, entries, begun, encoding)
 
 
-def _lone(text: str, only: Piece) -> Piece:
-    """A single token beside a text is what made it, however it is spelled."""
-    if only.raw is not None or is_placeholder(only.text):
-        return only._replace(text=text)
-    for spelled in respelled(only.text):
-        if spelled == text.encode():
-            return _marked(only)._replace(text=text, raw=None)
-    return only._replace(text=text, raw=only.text.encode() or None)
-
-
-def _walk(text: str, entries: Sequence[Piece], begun: bytes) -> tuple[list[Piece], bytes]:
+def _walk(text: str, entries: Sequence[Piece], begun: bytes, encoding: Encoding | None) -> Aligned:
     data = text.encode()
+    if text and not data.startswith(begun):
+        begun = b""
     cursor, done = len(begun) if text else 0, 0
     left = begun if not text else b""
     pieces: list[Piece] = []
+    elsewhere: set[int] = set()
     if before := _held_back(data, entries, cursor):
         pieces.append(Piece(data[:before].decode()))
         cursor = done = before
-    last = len(entries) - 1
-    for place, told in enumerate(entries):
-        entry, spelled, size = _match(data, cursor, told, is_last=place == last)
-        if not size:
-            raw = entry.raw if is_placeholder(entry.text) else (spelled or None)
-            pieces.append(entry._replace(text="", raw=raw))
-            left = _begun(left + spelled) if cursor == len(data) else b""
-            continue
+    for place, entry in enumerate(entries):
+        size, raw, found = _match(data, cursor, entries, place, encoding)
+        if not size and cursor == len(data):
+            raw, found = _begins(left, entry, encoding)
+            left = _incomplete(left + raw)
+        elif not size and raw:
+            elsewhere.add(len(pieces))
+        encoding = found or encoding
         cursor += size
         end = _boundary(data, done, cursor)
         added = data[done:end]
         done = end
-        raw = None if added == spelled else spelled
-        pieces.append(entry._replace(text=added.decode(), raw=raw))
-        left = b""
+        if size:
+            left = b""
+        alternatives = entry.alternatives
+        if encoding is not None:
+            alternatives = decode_alternatives(alternatives, encoding)
+        own = entry.raw if is_placeholder(entry.text) else (raw or None)
+        if own == added:
+            own = None
+        pieces.append(entry._replace(text=added.decode(), alternatives=alternatives, raw=own))
     if done < len(data):
+        pieces = [one for place, one in enumerate(pieces) if place not in elsewhere]
         pieces.append(Piece(data[done:].decode()))
-    return pieces, left
+    return Aligned(pieces, left, encoding, done < len(data) and bool(elsewhere))
 
 
 def _held_back(data: bytes, entries: Sequence[Piece], cursor: int) -> int:
     """Bytes of text before that of the tokens: what a server held back as it might have been a stop text."""
-    spelled = [one.text.encode() if one.raw is None else one.raw for one in entries]
-    told = b"".join(spelled)
-    before = len(data) - len(told)
-    if cursor or before <= 0 or not told or told[0] & 0xC0 == 0x80:
+    plain = [one.text.encode() if one.raw is None else one.raw for one in entries]
+    joined = b"".join(plain)
+    before = len(data) - len(joined)
+    if cursor or before <= 0 or not joined or joined[0] & 0xC0 == 0x80:
         return 0
-    is_aligned = bool(spelled[0]) and data.startswith(spelled[0])
-    return before if data.endswith(told) and not is_aligned else 0
+    is_aligned = bool(plain[0]) and data.startswith(plain[0])
+    return before if data.endswith(joined) and not is_aligned else 0
 
 
-def _match(data: bytes, cursor: int, entry: Piece, *, is_last: bool) -> tuple[Piece, bytes, int]:
-    """A token, its bytes as the text spells it, and how many of them stand at the cursor."""
-    plain = entry.raw if entry.raw is not None else entry.text.encode()
+def _match(
+    data: bytes, cursor: int, entries: Sequence[Piece], place: int, encoding: Encoding | None
+) -> _Match:
+    """How much of the text at the cursor is a token's."""
+    entry, following = entries[place], entries[place + 1 : place + 2]
+    plain = entry.text.encode() if entry.raw is None else entry.raw
     if not plain or is_placeholder(entry.text):
-        return entry, b"", 0
+        return _Match(0, b"", None)
     if data.startswith(plain, cursor):
-        return entry, plain, len(plain)
+        return _Match(len(plain), plain, None)
     if entry.raw is None:
-        for spelled in respelled(entry.text):
-            for form in (spelled, spelled.removeprefix(b" ")) if cursor == 0 else (spelled,):
-                if form and data.startswith(form, cursor):
-                    return _marked(entry), spelled, len(form)
-    if cursor == 0 and plain[:1] == b" " and len(plain) > 1 and data.startswith(plain[1:]):
-        return entry, plain, len(plain) - 1
-    rest = data[cursor:]
-    if is_last and rest and plain.startswith(rest):
+        for one in Encoding if encoding is None else (encoding,):
+            decoded = decode(entry.text, one)
+            for form in () if decoded is None else (decoded, decoded.removeprefix(b" ")):
+                if form and data.startswith(form, cursor) and (form == decoded or not cursor):
+                    return _Match(len(form), decoded or b"", one)
+    if not cursor and plain[:1] == b" " and len(plain) > 1 and data.startswith(plain[1:]):
+        return _Match(len(plain) - 1, plain, None)
+    if not following and cursor < len(data) and plain.startswith(data[cursor:]):
         # A stop text cut the token.
-        return entry, plain, len(rest)
-    return entry, plain, 0
+        return _Match(len(data) - cursor, plain, None)
+    if _REPLACED in entry.text:
+        return _Match(_unnamed(data, cursor, following), plain, None)
+    if entry.raw is not None:
+        return _Match(_fragment(data, cursor, plain, is_only=len(entries) == 1), plain, None)
+    return _Match(0, plain, None)
 
 
-def _marked(entry: Piece) -> Piece:
-    alternatives: list[Alternative] = respell(list(entry.alternatives))
-    return entry._replace(alternatives=alternatives)
+def _unnamed(data: bytes, cursor: int, following: Sequence[Piece]) -> int:
+    """How much of the text is a token's whose name does not tell its bytes: all up to the next token."""
+    if not following:
+        return len(data) - cursor
+    if _REPLACED in following[0].text:
+        return 0
+    plain = following[0].text.encode() if following[0].raw is None else following[0].raw
+    return max(data.find(plain, cursor, cursor + len(plain) + _MOST_UNNAMED) - cursor, 0)
+
+
+def _fragment(data: bytes, cursor: int, raw: bytes, *, is_only: bool) -> int:
+    """How much of the text is a token's that is part of a character whose other parts are not listed."""
+    if is_only and not cursor and data.endswith(raw):
+        return len(data)
+    if data.startswith(_REPLACED.encode(), cursor):
+        # The text has U+FFFD where the token has its bytes.
+        return len(_REPLACED.encode())
+    end = cursor + 1
+    while end < len(data) and data[end] & 0xC0 == 0x80:
+        end += 1
+    return end - cursor if data[cursor:end].endswith(raw) else 0
+
+
+def _begins(left: bytes, entry: Piece, encoding: Encoding | None) -> tuple[bytes, Encoding | None]:
+    """The bytes of a token that adds no text, and their encoding where they go on with a character."""
+    if entry.raw is not None:
+        return entry.raw, None
+    if is_placeholder(entry.text):
+        return b"", None
+    if encoding is not None:
+        return decode(entry.text, encoding) or entry.text.encode(), None
+    for one in Encoding:
+        decoded = decode(entry.text, one)
+        if decoded is not None and _incomplete(left + decoded):
+            return decoded, one
+    return entry.text.encode(), None
 
 
 def _boundary(data: bytes, low: int, at: int) -> int:
@@ -110,7 +174,7 @@ def _boundary(data: bytes, low: int, at: int) -> int:
     return at
 
 
-def _begun(data: bytes) -> bytes:
+def _incomplete(data: bytes) -> bytes:
     """The bytes where they begin one character and do not end it; else none."""
     try:
         data.decode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from workbench.client.alignment import align
+from workbench.client.byte_encoding import Encoding, whole
 from workbench.client.dialect import ChoicePart, Reading, read_fast
 from workbench.client.errors import error_within, no_completion, stray_error
 from workbench.client.events import (
@@ -19,7 +20,6 @@ from workbench.client.events import (
     UsageTold,
 )
 from workbench.client.exact import Json, parse, read_exact
-from workbench.client.spelling import whole
 from workbench.client.sse import Comment, ErrorField, SseParser, Stray
 from workbench.domain.choice import Piece
 from workbench.domain.display import one_line
@@ -35,11 +35,15 @@ MOST_BYTES = 128 * 1024 * 1024
 class _Lane:
     """What must be remembered of one choice between two events."""
 
-    __slots__ = ("begun", "finished", "half", "has_logprobs", "texts")
+    __slots__ = ("begun", "encoding", "finished", "half", "has_logprobs", "is_off", "texts")
 
     def __init__(self) -> None:
         self.begun = b""
         """Bytes of a character that tokens began and have not ended."""
+        self.encoding: Encoding | None = None
+        """How the tokens' names are encoded, as far as one has shown it."""
+        self.is_off = False
+        """Whether tokens were listed beside a text that is not theirs."""
         self.half = ""
         """The first half of a surrogate pair, whose other half is still to come."""
         self.texts: list[str] = []
@@ -188,6 +192,8 @@ class Assembly:
             events.append(UsageTold(reading.usage))
         if reading.odd_numbers:
             self._say("some logprobs were no numbers and are left out", events)
+        if reading.has_reasoning:
+            self._say("the endpoint sent reasoning apart from the text; only the raw traffic has it", events)
         if reading.sampled:
             self._say("the probabilities are those after sampling", events)
         if reading.error is not None:
@@ -219,7 +225,7 @@ class Assembly:
             return
         if not text and lane.texts and not lane.has_logprobs:
             before = "".join(lane.texts)
-            pieces, _ = align(before, entries)
+            pieces = align(before, entries).pieces
             if sum(bool(one.text) and one.logprob is not None for one in pieces) * 2 >= len(entries) > 1:
                 # All logprobs of the text, told after it.
                 lane.has_logprobs, lane.texts = True, []
@@ -227,8 +233,13 @@ class Assembly:
                 return
         if not lane.has_logprobs:
             lane.has_logprobs, lane.texts = True, []
-        pieces, lane.begun = align(text, entries, lane.begun)
+        if lane.is_off and not text:
+            return
+        pieces, lane.begun, lane.encoding, is_off = align(text, entries, lane.begun, lane.encoding)
         events.append(Delta(index, pieces))
+        if is_off:
+            lane.is_off = True
+            self._say("logprobs that name another token than the text has are left out", events)
 
     def _say(self, remark: str, events: list[Event]) -> None:
         if remark not in self._said:

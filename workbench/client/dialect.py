@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import repeat
 from math import isfinite
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -50,6 +50,8 @@ class Reading(Struct, gc=False):
     """Tokens of prompts that are told outside the choices' text."""
     sampled: bool = False
     """Whether probabilities are told that hold after sampling."""
+    has_reasoning: bool = False
+    """Whether text came that the endpoint keeps apart from the answer's."""
 
 
 _Int: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -85,6 +87,13 @@ class _Choice(Struct, gc=False):
     logprobs: _Logprobs | None = None
     token_ids: None = None
     prompt_logprobs: None = None
+    delta: None = None
+    message: None = None
+    reasoning: Literal[""] | None = None
+    reasoning_content: Literal[""] | None = None
+    reasoning_details: None = None
+    reasoning_text: Literal[""] | None = None
+    thinking: Literal[""] | None = None
 
 
 class _Usage(Struct, gc=False):

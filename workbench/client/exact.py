@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from math import log
 from typing import TypeAlias, cast
 
+from workbench.client.byte_encoding import Name, of_bytes, read_name
 from workbench.client.dialect import ChoicePart, Reading, finite
 from workbench.client.events import PromptTold
-from workbench.client.spelling import Name, of_bytes, read_name
 from workbench.domain.choice import Alternative, Piece
 from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Usage
@@ -27,6 +27,7 @@ class Pairs(dict[str, "Json"]):
 
 Json: TypeAlias = "Pairs | list[Json] | str | int | float | bool | None"
 
+_REASONING = ("reasoning", "reasoning_content", "reasoning_details", "reasoning_text", "thinking")
 _LONGEST_NUMBER = 400
 _LONGEST_ID = 19
 
@@ -79,6 +80,9 @@ def read_value(value: Json) -> Reading:
 
 def _part(choice: Pairs, token: Json, reading: Reading) -> ChoicePart:
     index = _whole_number(choice.get("index"))
+    tables = (choice, choice.get("delta"), choice.get("message"))
+    if any(one.get(name) for one in tables if isinstance(one, Pairs) for name in _REASONING):
+        reading.has_reasoning = True
     return ChoicePart(
         max(index or 0, 0),
         _choice_text(choice),

@@ -16,6 +16,8 @@ JOINT = "the joint tokenises differently: "
 """How a run's note of a changed joint begins."""
 AS_IDS = "sent as token ids: every token stays the one that was generated"
 """The note of a run that has no joint to change."""
+REPLACED = "\ufffd".encode()
+"""What endpoints report in the place of bytes that they cannot decode."""
 _MOST_TOKENS, _MOST_CHARACTERS = 6, 24
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.display import show_bytes
 from workbench.domain.errors import BadValueError
-from workbench.domain.joints import Known
+from workbench.domain.joints import REPLACED, Known
 from workbench.domain.prompt import TextPrompt, TokensPrompt, single_prompts
 from workbench.domain.run import Parent, Run
 
@@ -26,6 +26,11 @@ class Origin(NamedTuple):
     """What stands after that, of a character that they began and did not end."""
     taken: bytes
     """The alternative's bytes; none where there is none."""
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the endpoint told U+FFFD in the place of bytes that would have to be sent."""
+        return REPLACED in self.shared.encode("utf-8", "surrogatepass") + self.begun + self.taken
 
     @property
     def text(self) -> tuple[str, bytes]:
@@ -106,6 +111,13 @@ def branch_from(origin: Origin) -> Branch:
     match origin.prompt:
         case TextPrompt(before):
             text, left = origin.text
+            if origin.is_replaced and origin.parent.kind != "continue":
+                raise BadValueError(
+                    "The bytes of a token are unknown",
+                    "The endpoint reported U+FFFD in their place, which is not what the model generated.",
+                    "Choose another token, or send branches as token ids.",
+                    field="prompt",
+                )
             if left and origin.parent.kind != "continue":
                 raise BadValueError(
                     "The prompt would end within a character",

@@ -87,7 +87,7 @@ class Connections:
 
         Raises EndpointError, also where the endpoint has no tokenizer, or EngineError.
         """
-        from workbench.client.spelling import read_name
+        from workbench.client.byte_encoding import read_name
 
         if not endpoint.tokenizer:
             raise EndpointError(

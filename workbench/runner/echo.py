@@ -71,7 +71,7 @@ def _aligned(text: str, pieces: Sequence[Piece]) -> list[Piece]:
     """The prompt's tokens by what was told of them; of the first one often only its id is known."""
     first, *rest = pieces
     is_unknown = not first.text and first.raw is None
-    aligned, _ = align(text, rest if is_unknown else pieces)
+    aligned = align(text, rest if is_unknown else pieces).pieces
     if is_unknown and aligned and aligned[0].logprob is None:
         aligned[0] = aligned[0]._replace(id=first.id)
     return aligned

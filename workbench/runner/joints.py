@@ -11,7 +11,7 @@ from typing import TypeAlias
 from workbench.domain.display import show_bytes, visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, EndpointError, EngineError
-from workbench.domain.joints import AS_IDS, Joint, Known, changed_joint
+from workbench.domain.joints import AS_IDS, REPLACED, Joint, Known, changed_joint
 from workbench.domain.prompt import TextPrompt, TokensPrompt
 from workbench.domain.run import Run
 from workbench.runner.branching import Branch, Origin
@@ -67,6 +67,8 @@ async def with_token_ids(origin: Origin, tokenize: Tokenize) -> Branch:
 async def _ids_of(generated: Sequence[Known], tokenize: Tokenize) -> list[int]:
     if all(one.id is not None for one in generated):
         return [one.id for one in generated if one.id is not None]
+    if unknown := next((one for one in generated if one.id is None and REPLACED in one.raw), None):
+        raise _unknown_id(unknown, "The endpoint told neither its id nor its bytes.")
     tokens = await _tokens(b"".join(one.raw for one in generated), tokenize)
     ends = list(accumulate((len(data) for _, data in tokens), initial=0))
     # By where they begin: the token's number.
@@ -90,12 +92,12 @@ async def _id_alone(one: Known, tokenize: Tokenize) -> int:
     match await _tokens(one.raw, tokenize):
         case [(id, data)] if data == one.raw:
             return id
-    raise BadValueError(
-        f"The id of the token {_shown(one.raw)} is not known",
-        "The endpoint did not tell it, and its tokenizer makes other tokens of the text.",
-        "Send the branch as text.",
-        field="prompt",
-    )
+    raise _unknown_id(one, "The endpoint did not tell it, and its tokenizer makes other tokens of the text.")
+
+
+def _unknown_id(one: Known, why: str) -> BadValueError:
+    title = f"The id of the token {_shown(one.raw)} is not known"
+    return BadValueError(title, why, "Send the branch as text.", field="prompt")
 
 
 async def _tokens(data: bytes, tokenize: Tokenize) -> Sequence[tuple[int, bytes]]:

@@ -1,14 +1,16 @@
-"""What a token's name says of its bytes: servers spell tokens that are no text in many ways."""
+"""The bytes behind a token's name: servers write tokens that are not text in several encodings."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from enum import Enum, auto
 from functools import lru_cache
 from typing import NamedTuple
 
 from workbench.domain.choice import Alternative
 
-_ESCAPES = re.compile(r"(?:\\x[0-9a-fA-F]{2})+")
+_ESCAPE = re.compile(r"\\x[0-9a-fA-F]{2}")
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _TOKEN_ID = re.compile(r"token_id:(\d{1,18})")
 _ESCAPE_PAIR = re.compile(r"\\x([0-9a-fA-F]{2})|(.)", re.DOTALL)
@@ -55,32 +57,41 @@ def whole(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def respelled(name: str) -> tuple[bytes, ...]:
-    """What else a token's name may mean in bytes, likeliest first, where the name itself is not in the text.
+class Encoding(Enum):
+    """How a server writes tokens whose bytes are not plain text into their names."""
 
-    Byte-level BPE (`Ġfoo`), SentencePiece (`▁foo`, `<0x0A>`), and bytes as literal escapes.
-    """
-    found: list[bytes] = []
-    if _ESCAPES.fullmatch(name):
-        found.append(_unescape(name))
-    if match := _BYTE.fullmatch(name):
-        found.append(bytes.fromhex(match[1]))
-    if "▁" in name:
-        found.append(name.replace("▁", " ").encode("utf-8", "replace"))
-    if not name.isascii():
-        table = _byte_level()
-        if all(character in table for character in name):
-            found.append(bytes(table[character] for character in name))
-    return tuple(found)
+    ESCAPES = auto()
+    r"""Bytes as literal escapes: `\xe6\xbc`."""
+    BYTE_FALLBACK = auto()
+    """SentencePiece's: `▁foo` for a blank, `<0x0A>` for a byte."""
+    BYTE_LEVEL = auto()
+    """Byte-level BPE's (GPT-2): a printable character for each byte, `Ġfoo` for a blank."""
 
 
-def respell(alternatives: list[Alternative]) -> list[Alternative]:
-    """Alternatives with their names read as `respelled` does."""
-    return [
-        one._replace(text=name.text, raw=name.raw)
-        for one in alternatives
-        for name in [of_bytes(next(iter(respelled(one.text)), one.text.encode("utf-8", "replace")))]
-    ]
+def decode(name: str, encoding: Encoding) -> bytes | None:
+    """The bytes of a token whose name is in an encoding; None where the name is plain in it."""
+    match encoding:
+        case Encoding.ESCAPES:
+            return _unescape(name) if _ESCAPE.search(name) else None
+        case Encoding.BYTE_FALLBACK:
+            if match := _BYTE.fullmatch(name):
+                return bytes.fromhex(match[1])
+            return name.replace("▁", " ").encode("utf-8", "replace") if "▁" in name else None
+        case Encoding.BYTE_LEVEL:
+            table = _byte_level()
+            if name.isascii() or not all(character in table for character in name):
+                return None
+            return bytes(table[character] for character in name)
+
+
+def decode_alternatives(alternatives: Sequence[Alternative], encoding: Encoding) -> list[Alternative]:
+    """Alternatives with the names that an encoding has in place of plain text decoded."""
+    found = []
+    for one in alternatives:
+        raw = decode(one.text, encoding) if one.raw is None else None
+        name = Name(one.text, None, one.raw) if raw is None else of_bytes(raw)
+        found.append(one._replace(text=name.text, raw=name.raw))
+    return found
 
 
 def _unescape(text: str) -> bytes:
