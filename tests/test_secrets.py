@@ -164,6 +164,7 @@ async def test_nothing_on_the_screen_or_behind_it_holds_the_key(caplog: pytest.L
             await pilot.press("f5")
             await until(pilot, lambda: app.main.output.runs[-1].tokens > 0)
             app.main.save_now()
+            await app.main.keeper.settle()
             assert holders() == []
             pictures.append(app.export_screenshot().replace("&#160;", " "))
             await pilot.press("escape")

@@ -52,7 +52,6 @@ class DenseStream:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="the columns of a run are copied while they grow")
 async def test_every_token_that_was_stored_before_a_kill_is_recovered(tmp_path: Path) -> None:
     path = tmp_path / "killed.toml"
     stream = DenseStream(tmp_path)

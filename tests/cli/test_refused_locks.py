@@ -76,7 +76,7 @@ def test_two_windows_share_a_session(tmp_path: Path) -> None:
     second = SessionStore.open(path).store
     assert (first.owns_draft, second.owns_draft) == (True, False)
     second.finish(run_of(choice_of([" theirs"])))
-    assert [run.ordered[0].text for run in first.poll()] == [" theirs"]
+    assert [run.ordered[0].text for run in first.poll().runs] == [" theirs"]
     second.close()
     first.close()
     assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.client.loopback import DONE, JSON, Loopback, Received, answering, event, head, serving
+from tests.storage.session_cases import received
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.parameters import Range
 from workbench.domain.probe import Finding, Probe, Verdict
@@ -23,6 +24,7 @@ from workbench.runner.connections import Connections
 from workbench.runner.replay import Replay
 from workbench.runner.splitting import Habits, left_out, offer_split
 from workbench.storage.export import to_json_lines
+from workbench.storage.journal import Increments
 from workbench.storage.session_store import SessionStore
 
 APART = Split(choices=True)
@@ -125,7 +127,7 @@ async def test_it_is_kept_in_its_session_and_replayed_and_sent_again_as_it_was(t
     async with serving(echoing) as loopback:
         run = await sent(loopback, Run(ASKED, "e", split=APART), aliases={"seed": "random_seed"})
         store = SessionStore.create(tmp_path / "s.toml")
-        store.begin(run)
+        store.progress(received(Increments(run)))
         store.finish(run)
         store.close()
         opened = SessionStore.open(tmp_path / "s.toml")

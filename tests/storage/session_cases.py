@@ -15,6 +15,7 @@ from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Failure, Outcome, Parent, Run, Usage
 from workbench.domain.session import Draft, Session
 from workbench.domain.turns import Chat, Turn, Turns
+from workbench.storage.journal import Increment, Increments
 
 _NASTY = [
     "\x00",
@@ -137,3 +138,10 @@ def essence(run: Run) -> tuple[object, ...]:
     names = ("request", "endpoint", "id", "started", "sent", "model", "response_id", "created", "outcome")
     more = ("usage", "total", "error", "notes", "preset", "parent", "group", "name", "tags", "turn")
     return (told, *(getattr(run, name) for name in (*names, *more, "raw_logprobs", "other")))
+
+
+def received(increments: Increments) -> Increment:
+    """What a run received, which is something."""
+    found = increments.take()
+    assert found is not None
+    return found

@@ -6,23 +6,26 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from tests.storage.session_cases import received
 from workbench.domain.choice import Alternative, Piece
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
 from workbench.domain.session import Draft
+from workbench.storage.journal import Increments
 from workbench.storage.session_store import SessionStore
 
 
 def _stream(store: SessionStore, number: int, told: Connection) -> None:
     """One run of 120 tokens, stored every 10, and then finished."""
     run = Run(Request(TextPrompt(f"prompt {number}\n[[runs]]\n")), "test")
-    store.begin(run)
+    coming = Increments(run)
+    store.progress(received(coming))
     for place in range(120):
         alternatives = [Alternative(f" {place}.{other}", -1.0 - other) for other in range(5)]
         run.choice(0).append(Piece(f" {place}", -0.1, alternatives), place / 100)
         if place % 10 == 9:
-            store.progress(run)
+            store.progress(received(coming))
             told.send((run.id, place + 1))
             # A stream has pauses; without them every kill would hit a write.
             time.sleep(0.002)

@@ -121,7 +121,7 @@ def test_runs_that_others_append_to_a_file_with_crlf_are_seen(tmp_path: Path) ->
     first, second = SessionStore.open(path).store, SessionStore.open(path).store
     added = upon(" added")
     second.finish(added)
-    assert [run.id for run in first.poll()] == [added.id]
+    assert [run.id for run in first.poll().runs] == [added.id]
     second.close()
     first.close()
 

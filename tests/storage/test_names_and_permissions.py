@@ -76,7 +76,7 @@ def test_a_window_that_closes_takes_no_lock_from_another(tmp_path: Path) -> None
     third = SessionStore.open(path).store
     assert (first.owns_draft, third.owns_draft) == (True, False)
     third.finish(run_of(choice_of([" two"])))
-    assert len(first.poll()) == 1
+    assert len(first.poll().runs) == 1
     third.close()
     first.close()
 

@@ -74,7 +74,7 @@ def test_a_removed_run_stays_removed_while_another_window_goes_on(path: Path) ->
     second.rename("named")
     second.close()
     assert _ids(path) == [made[1].id, made[2].id, theirs.id]
-    assert [run.id for run in store.poll()] == [theirs.id]
+    assert [run.id for run in store.poll().runs] == [theirs.id]
     store.close()
 
 
@@ -121,13 +121,13 @@ def test_any_run_is_cut_out_of_any_runs_and_put_back(one: Run, other: Run, is_fi
 
 def test_a_name_is_written_and_all_other_bytes_stay(path: Path) -> None:
     store, made = _session(path)
-    made[1].other = {"x-note": "kept"}
+    store.session.runs[1].other = {"x-note": "kept"}
     before = path.read_bytes()
-    store.name_run(made[0], "", "the calm one")
+    store.name_run(made[0], "the calm one")
     assert tomllib.loads(path.read_text())["runs"][0]["name"] == "the calm one"
-    store.name_run(made[0], "the calm one", "")
+    store.name_run(made[0], "")
     assert path.read_bytes() == before
-    store.name_run(made[1], "", "with what is unknown")
+    store.name_run(made[1], "with what is unknown")
     stored = tomllib.loads(path.read_text())["runs"][1]
     assert (stored["name"], stored["x-note"]) == ("with what is unknown", "kept")
     store.close()
@@ -137,9 +137,9 @@ def test_a_name_outlives_what_another_window_wrote_meanwhile(path: Path) -> None
     store, made = _session(path)
     other = SessionStore.open(path).store
     other.rename("renamed there")
-    store.name_run(made[2], "", "mine")
-    assert made[2].name == "mine"
-    assert [run.name for run in other.poll()] == []
+    store.name_run(made[2], "mine")
+    assert [run.name for run in store.session.runs] == ["", "", "mine"]
+    assert [run.name for run in other.poll().runs] == []
     other.close()
     store.close()
     assert [run.get("name", "") for run in tomllib.loads(path.read_text())["runs"]] == ["", "", "mine"]

@@ -74,7 +74,7 @@ def test_processes_appending_at_once_lose_nothing(tmp_path: Path) -> None:
         process.join()
         told.close()
         assert process.exitcode == 0
-    assert len(window.poll()) == 15
+    assert len(window.poll().runs) == 15
     window.close()
     runs = tomllib.loads(path.read_text())["runs"]
     assert len({run["id"] for run in runs}) == len(runs) == 15

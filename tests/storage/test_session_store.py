@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.domain.builders import choice_of, piece, run_of
-from tests.storage.session_cases import essence
+from tests.storage.session_cases import essence, received
 from workbench.domain.choice import Choice
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Outcome, Run
 from workbench.domain.session import Draft
+from workbench.storage.journal import Increments
 from workbench.storage.run_format import run_to_toml
 from workbench.storage.session_store import SessionStore
 
@@ -111,10 +112,12 @@ def test_the_draft_of_a_window_that_died_is_recovered_and_named(path: Path) -> N
 def test_the_tokens_of_a_run_that_was_streaming_are_recovered(path: Path) -> None:
     store = _started(path)
     run = Run(_run().request, "test")
+    coming = Increments(run)
     run.choice(0).append(piece(" a", 0.5), 0.1)
-    store.begin(run)
+    store.progress(received(coming))
     run.choice(0).append(piece(" b", 0.5), 0.2)
-    store.progress(run)
+    store.progress(received(coming))
+    assert coming.take() is None
     _abandon(store)
     opened = SessionStore.open(path)
     (again,) = opened.session.runs
@@ -127,10 +130,11 @@ def test_the_tokens_of_a_run_that_was_streaming_are_recovered(path: Path) -> Non
 def test_tokens_replaced_after_they_were_stored_are_recovered_as_replaced(path: Path) -> None:
     store = _started(path)
     run = Run(_run().request, "test")
+    coming = Increments(run)
     run.choice(0).append(piece(" a", 0.5), 0.1)
-    store.begin(run)
+    store.progress(received(coming))
     run.choice(0).replace([piece(" b", 0.5), piece("c", 0.5)], [0.1, 0.2])
-    store.progress(run)
+    store.progress(received(coming))
     _abandon(store)
     (again,) = SessionStore.open(path).session.runs
     assert again.choices[0].texts() == [" b", "c"]
@@ -230,9 +234,9 @@ def test_each_window_sees_the_runs_of_the_other(path: Path) -> None:
     mine, yours = _run(), _run()
     first.finish(mine)
     second.finish(yours)
-    assert [run.id for run in first.poll()] == [yours.id]
-    assert [run.id for run in second.poll()] == [mine.id]
-    assert first.poll() == []
+    assert [run.id for run in first.poll().runs] == [yours.id]
+    assert [run.id for run in second.poll().runs] == [mine.id]
+    assert first.poll().runs == ()
     first.close()
     second.close()
     assert len(SessionStore.open(path).session.runs) == 2
@@ -258,7 +262,7 @@ def test_a_live_window_s_stream_is_not_taken_for_a_dead_one_s(path: Path) -> Non
     first = _started(path)
     run = Run(_run().request)
     run.choice(0).append(piece(" a", 0.5), 0.1)
-    first.begin(run)
+    first.progress(received(Increments(run)))
     assert SessionStore.open(path).session.runs == []
 
 
@@ -310,7 +314,7 @@ def test_a_full_disk_leaves_the_file_whole_and_the_run_in_memory_until_there_is_
         with pytest.raises(StorageError, match="cannot be written"):
             store.finish(run)
         with pytest.raises(StorageError, match="cannot be written"):
-            store.progress(run)
+            store.progress(received(Increments(run)))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, old)

@@ -59,6 +59,7 @@ async def test_a_command_is_pasted_where_the_palette_asks_for_it_and_stays_until
         await pilot.press("ctrl+j")
         await until(pilot, lambda: app.screen is app.main and app.main.prompt.text == "It's!")
         app.main.save_now()
+        await app.main.keeper.settle()
         assert b"davinci-002" in everything_written()
         assert KEY.encode() not in everything_written()
 

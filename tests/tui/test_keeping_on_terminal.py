@@ -57,7 +57,6 @@ def stored_runs() -> int:
     return sum(path.read_text("utf-8").count("\n[[runs]]\n") for path in sessions())
 
 
-@pytest.mark.xfail(strict=True, reason="progress is written on the event loop, behind who waits for the lock")
 async def test_keys_are_shown_while_another_program_holds_the_lock_of_the_session() -> None:
     handler = in_turn(
         answering(answer(" first")), answering(answer(" second")), hanging(head() + logprob_event(" third"))
@@ -89,7 +88,6 @@ async def test_keys_are_shown_while_another_program_holds_the_lock_of_the_sessio
         await until(lambda: stored_runs() == 2)
 
 
-@pytest.mark.xfail(strict=True, reason="a fault in the thread that writes is not seen and holds up the rest")
 async def test_a_fault_in_writing_is_shown_and_everything_else_is_kept(tmp_path: Path) -> None:
     (tmp_path / "path").mkdir()
     (tmp_path / "path" / "sitecustomize.py").write_text(FAULTY)

@@ -23,6 +23,7 @@ from workbench.domain.session import Draft, Session
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.naming import Naming
+from workbench.tui.screens.question import Question
 from workbench.tui.screens.sessions import SessionsScreen
 
 BROKEN = 'format = 1\nid = "x\n'
@@ -69,6 +70,7 @@ async def test_looking_around_writes_nothing() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         await pilot.press("f4", "c", "f2")
         app.main.save_now()
+        await app.main.keeper.settle()
         assert not sessions()
 
 
@@ -96,6 +98,7 @@ async def test_what_streamed_is_kept_when_the_process_ends_in_the_middle() -> No
         await pilot.press("ctrl+j")
         await until(pilot, lambda: bool(app.main.output.runs) and app.main.output.runs[0].tokens == 1)
         app.main.save_now()
+        await app.main.keeper.settle()
         (path,) = sessions()
         beside = [one for one in path.parent.rglob("*") if one.is_file() and one != path]
         assert any(b" went" in one.read_bytes() for one in beside)
@@ -134,10 +137,12 @@ async def test_a_broken_session_is_shown_with_its_error_and_not_overwritten() ->
         await until(pilot, lambda: app.main.output.error.has_class("-shown"))
         assert app.main.output.view.sections[0].prompt == '    1  format = 1\n    2  id = "x\n    3  '
         app.main.save_now()
+        await app.main.keeper.settle()
         await app.main.open_session(broken)
         assert beside(broken) == [broken]
         await pilot.press("f2", "z")
         app.main.save_now()
+        await app.main.keeper.settle()
         assert len(sessions()) == 2
     assert broken.read_text() == BROKEN
 
@@ -191,6 +196,38 @@ async def test_runs_wait_in_memory_while_no_session_can_be_made(monkeypatch: pyt
         await until(pilot, lambda: not app.main.keeper.is_unsaved)
         (path,) = sessions()
     assert len(SessionStore.open(path).session.runs) == 1
+
+
+async def test_leaving_asks_while_something_cannot_be_saved() -> None:
+    free = block(Path(os.environ["WORKBENCH_HOME"], "data", "sessions"))
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, partial(run_ended, app))
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        free()
+        await until(pilot, lambda: not app.main.keeper.is_unsaved)
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: app.return_code == 0)
+    assert len(sessions()) == 1
+
+
+async def test_opening_the_open_session_changes_nothing() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await run_once(app, pilot)
+        keeper, (path,) = app.main.keeper, sessions()
+        await pilot.press(*" newer", "ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and len(app.screen.shown) == 1)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.main and not app.main.keeper.is_unsaved)
+        assert app.main.prompt.text.endswith(" newer")
+        assert app.main.keeper is keeper
+        await app.main.open_session(path.parent / "." / ".." / path.parent.name / path.name)
+        assert app.main.keeper is keeper
+    assert sessions() == [path]
+    assert SessionStore.open(path).session.draft.prompt.endswith(" newer")
 
 
 def add_run(path: Path) -> str:

@@ -10,8 +10,8 @@ from tests.tui.scripted import answer, until, workbench
 from workbench.domain.prompt import PromptKind
 from workbench.domain.request import Parameters
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.changes import Change
 from workbench.tui.screens.popup import Picker
+from workbench.workspace.history import Change
 
 ONE = answering(answer(" went", " in"))
 
@@ -62,9 +62,9 @@ async def test_what_the_editor_took_back_is_not_taken_back_twice() -> None:
         main = app.main
         prompt = main.prompt.text
         await pilot.press("f4")
-        main.keeper.changes.record(Change("the first", lambda: None, lambda: None))
+        main.changes.record(Change("the first", lambda: None, lambda: None))
         await pilot.press("f2", "end", "x", "f4")
-        await until(pilot, lambda: len(main.keeper.changes.done) == 2)
+        await until(pilot, lambda: len(main.changes.done) == 2)
         await pilot.press("f2", "ctrl+z", "f4", "u")
         await until(pilot, lambda: "Taken back: the first" in toasts(app))
         assert main.prompt.text == prompt
@@ -84,7 +84,7 @@ async def test_a_kind_and_a_model_chosen_in_popups_are_taken_back() -> None:
         await until(pilot, lambda: isinstance(app.screen, Picker))
         await pilot.press(*"texts", "enter")
         await until(pilot, lambda: main.prompt.kind is PromptKind.TEXTS)
-        await until(pilot, lambda: len(main.keeper.changes.done) == 1)
+        await until(pilot, lambda: len(main.changes.done) == 1)
         main.use_model("another")
         main.do("undo")
         await until(pilot, lambda: main.model == "")
@@ -113,7 +113,7 @@ async def test_another_session_has_nothing_to_take_back() -> None:
     async with workbench(ONE) as (app, pilot, _):
         main = app.main
         await pilot.press("end", "x", "f4")
-        await until(pilot, lambda: bool(main.keeper.changes.done))
+        await until(pilot, lambda: bool(main.changes.done))
         await pilot.press("ctrl+n")
         await until(pilot, lambda: main.prompt.text == "")
         main.do("undo")

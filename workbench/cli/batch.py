@@ -18,9 +18,8 @@ from workbench.domain.display import visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Outcome, Run
 from workbench.runner.connections import Connections
-from workbench.runner.keeping import KeptRuns
 from workbench.runner.many import Job, ManyRuns
-from workbench.storage.session_store import SessionStore
+from workbench.workspace.keeper import Keeper
 
 
 def add_batch_options(parser: argparse.ArgumentParser) -> None:
@@ -38,15 +37,15 @@ def execute_batch(
     jobs: Sequence[Job],
     environment: MutableMapping[str, str],
     arguments: argparse.Namespace,
-    store: SessionStore | None = None,
+    keeper: Keeper | None = None,
 ) -> bool:
     """Send all requests with a progress bar on standard error; True where Ctrl+C stopped them.
 
-    A run that has its outcome already is not sent. `store` keeps every run that was sent, while it streams
+    A run that has its outcome already is not sent. `keeper` keeps every run that was sent, while it streams
     and when it has ended, also where it was stopped midway.
     """
     waiting = [job for job in jobs if job.run.is_running]
-    return bool(waiting) and asyncio.run(_execute(waiting, environment, arguments, store))
+    return bool(waiting) and asyncio.run(_execute(waiting, environment, arguments, keeper))
 
 
 def unanswered(jobs: Sequence[Job], session: str | None) -> list[Job]:
@@ -76,9 +75,9 @@ async def _execute(
     jobs: Sequence[Job],
     environment: MutableMapping[str, str],
     arguments: argparse.Namespace,
-    store: SessionStore | None,
+    keeper: Keeper | None,
 ) -> bool:
-    kept = KeptRuns(store) if store is not None else None
+    sent: set[str] = set()
     console = Console(file=sys.stderr, markup=False, emoji=False, highlight=False)
     columns = (TextColumn("requests"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     async with aclosing(Connections(environment)) as connections:
@@ -86,20 +85,26 @@ async def _execute(
         with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as progress:
             bar = progress.add_task("requests", total=len(ready))
 
+            def began(run: Run) -> None:
+                sent.add(run.id)
+                if keeper is not None:
+                    keeper.began(run)
+
             def ended(run: Run) -> None:
                 progress.advance(bar)
-                if kept is not None:
-                    kept.ended(run)
+                # A run whose turn never came is none worth keeping.
+                if keeper is not None and run.id in sent:
+                    keeper.ended(run)
 
             many = ManyRuns(
                 connections,
                 ready,
                 concurrency=arguments.concurrency,
-                on_begin=kept.began if kept is not None else None,
+                on_begin=began,
                 on_end=ended,
             )
             task = asyncio.create_task(many.execute())
-            watching = asyncio.create_task(kept.watch()) if kept is not None else None
+            watching = asyncio.create_task(keeper.watch()) if keeper is not None else None
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, task.cancel)
             try:

@@ -21,7 +21,7 @@ from workbench.runner.connections import Connections
 from workbench.runner.joints import beside, note_joint, tokenizer_of, with_token_ids
 from workbench.storage.endpoints import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
-from workbench.storage.session_store import SessionStore
+from workbench.workspace.keeper import Keeper
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,10 +45,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Run the branch; returns the exit status."""
-    with open_for_writing(arguments.file) as store:
-        assert store is not None
+    with open_for_writing(arguments.file) as keeper:
+        assert keeper is not None
         try:
-            (left,) = choose_runs(store.session, arguments.run or _newest(store))
+            (left,) = choose_runs(keeper.session, arguments.run or _newest(keeper))
             endpoint = endpoint_for(
                 arguments.endpoint or left.endpoint,
                 arguments.api_key_env,
@@ -60,14 +60,14 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             origin = _origin(left, arguments)
             parameters = _joined(left.request.parameters, given)
             asked = Request(left.request.prompt, arguments.model or left.request.model, parameters)
-            one = asyncio.run(_branch(origin, asked, endpoint, store, arguments))
+            one = asyncio.run(_branch(origin, asked, endpoint, keeper, arguments))
         except BadValueError as problem:
             parser.error(f"{problem.title}. {problem.message} {problem.hint}".strip())
-    return report(one, as_json=arguments.json)
+        return report(one, as_json=arguments.json)
 
 
-def _newest(store: SessionStore) -> str | None:
-    return store.session.runs[-1].id if store.session.runs else None
+def _newest(keeper: Keeper) -> str | None:
+    return keeper.session.runs[-1].id if keeper.session.runs else None
 
 
 def _joined(recorded: Parameters, given: Parameters) -> Parameters:
@@ -103,7 +103,7 @@ def _alternative(choice: Choice, position: int, arguments: argparse.Namespace) -
 
 
 async def _branch(
-    origin: Origin, asked: Request, endpoint: Endpoint, store: SessionStore, arguments: argparse.Namespace
+    origin: Origin, asked: Request, endpoint: Endpoint, keeper: Keeper, arguments: argparse.Namespace
 ) -> Run:
     """Send the branch under what is `asked` for but for the prompt, and print what comes."""
     async with aclosing(Connections(dict(os.environ))) as connections:
@@ -115,5 +115,5 @@ async def _branch(
         launching = connections.send(endpoint, one, on_status=tell_status)
         if branch.joint is not None and endpoint.tokenizer:
             launching = beside(launching, note_joint(one, branch.joint, tokenize))
-        await follow(one, launching, store, quiet=arguments.json)
+        await follow(one, launching, keeper, quiet=arguments.json)
     return one

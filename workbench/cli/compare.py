@@ -100,13 +100,13 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         for told in dict.fromkeys(explain(wrong, endpoint.limits) for wrong in problems):
             print(f"{parser.prog}: error: {told}", file=sys.stderr)
         return ExitStatus.BAD_ARGUMENTS
-    with open_for_writing(arguments.session) as store:
-        done = store.session.runs if store is not None else ()
+    with open_for_writing(arguments.session) as keeper:
+        done = keeper.session.runs if keeper is not None else ()
         jobs = compare_again(prompts, columns, done, any_seed=arguments.any_seed)
         runs = [job.run for job in jobs]
         unanswered(jobs, arguments.session)
         tell(ignored(columns, probes_of(folders, columns)))
-        interrupted = execute_batch(jobs, dict(os.environ), arguments, store)
+        interrupted = execute_batch(jobs, dict(os.environ), arguments, keeper)
     if arguments.json:
         print_json([_to_json(run) for run in runs])
     else:

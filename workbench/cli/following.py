@@ -12,20 +12,22 @@ from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import Printer, print_failure, print_json, run_to_json
 from workbench.domain.display import visible
 from workbench.domain.run import Outcome, Run
-from workbench.runner.keeping import keep
 from workbench.runner.status import Status
-from workbench.storage.session_store import SessionStore
+from workbench.workspace.keeper import Keeper
 
 
 async def follow(
-    one: Run, launching: Coroutine[None, None, None], store: SessionStore | None, *, quiet: bool
+    one: Run, launching: Coroutine[None, None, None], keeper: Keeper | None, *, quiet: bool
 ) -> None:
     """Print what comes of a run and keep it, until it is over; a signal to end stops it."""
     task = asyncio.create_task(launching)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, task.cancel)
-    keeping = None if store is None else asyncio.create_task(keep(store, one))
+    keeping = None
+    if keeper is not None:
+        keeper.began(one)
+        keeping = asyncio.create_task(keeper.watch())
     printer = None if quiet else Printer(one)
     try:
         if printer is not None:
@@ -42,8 +44,10 @@ async def follow(
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-        if keeping is not None:
-            await keeping
+        if keeper is not None and keeping is not None:
+            keeping.cancel()
+            keeper.ended(one)
+            await keeper.settle()
     if printer is not None:
         printer.finish()
 

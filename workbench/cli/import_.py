@@ -16,7 +16,7 @@ from workbench.runner.curl import draft_from_curl
 from workbench.storage.endpoints import load_endpoints
 from workbench.storage.folders import Folders
 from workbench.storage.imports import is_curl, runs_from_json_lines
-from workbench.storage.session_store import SessionStore
+from workbench.workspace.keeper import Keeper
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,20 +35,20 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     # Everything is understood before a session is made or changed.
     if is_curl(text):
         taken = draft_from_curl(text, load_endpoints(Folders.default(os.environ)))
-        with open_for_writing(arguments.session) as store:
-            assert store is not None
-            _take_draft(store, taken.draft)
+        with open_for_writing(arguments.session) as keeper:
+            assert keeper is not None
+            _take_draft(keeper, arguments.session, taken.draft)
         told = " ".join(("the request is the session's draft now.", *taken.notes))
     else:
         runs = runs_from_json_lines(text)
         if not runs:
             raise StorageError(f"{arguments.file} holds no runs", path=arguments.file)
-        with open_for_writing(arguments.session) as store:
-            assert store is not None
-            before = len(store.session.runs)
+        with open_for_writing(arguments.session) as keeper:
+            assert keeper is not None
+            before = len(keeper.session.runs)
             for one in runs:
-                store.finish(one)
-            added = len(store.session.runs) - before
+                keeper.ended(one)
+            added = len(keeper.session.runs) - before
         told = f"{added} of {len(runs)} runs imported"
         if added < len(runs):
             told += "; the others were there already"
@@ -56,16 +56,15 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     return ExitStatus.OK
 
 
-def _take_draft(store: SessionStore, draft: Draft) -> None:
-    if store.session.draft.prompt not in ("", draft.prompt):
+def _take_draft(keeper: Keeper, name: str, draft: Draft) -> None:
+    if keeper.session.draft.prompt not in ("", draft.prompt):
         raise StorageError(
-            f"{store.path.name} has a draft already",
+            f"{Path(name).name} has a draft already",
             "The request in the command would take its place.",
             "Choose another session; one that is missing is created.",
-            path=str(store.path),
+            path=name,
         )
-    store.save_draft(draft)
-    store.save()
+    keeper.edited(draft)
 
 
 def _read(name: str) -> str:

@@ -41,7 +41,7 @@ from workbench.runner.conversing import Asked, answered, begin_answer
 from workbench.runner.prompting import Prompter
 from workbench.storage.endpoints import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
-from workbench.storage.session_store import SessionStore
+from workbench.workspace.keeper import Keeper
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -79,30 +79,31 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         split = split_of(request, endpoint, split=arguments.split)
     except BadValueError as problem:
         parser.error(problem.title)
-    with open_for_writing(arguments.session) as store:
+    with open_for_writing(arguments.session) as keeper:
         if is_chat(arguments):
-            session = store.session if store is not None else Session()
+            session = keeper.session if keeper is not None else Session()
             session.variables = {**session.variables, **variables}
             try:
                 session.chat = read_chat(arguments, session.chat)
             except BadValueError as problem:
                 parser.error(f"{problem.title}. {problem.hint}".strip())
             talk = _Talk(session, what_is_asked(session.chat, arguments, session.runs), request)
-            one = asyncio.run(_converse(talk, endpoint, environment, store, quiet=arguments.json))
+            one = asyncio.run(_converse(talk, endpoint, environment, keeper, quiet=arguments.json))
         else:
             one = Run(request, endpoint.name, split=split)
-            if store is not None:
-                _begin_draft(store, request, endpoint)
-            asyncio.run(_complete(one, endpoint, environment, store, quiet=arguments.json))
-    return report(one, as_json=arguments.json)
+            if keeper is not None:
+                _begin_draft(keeper, request, endpoint)
+            asyncio.run(_complete(one, endpoint, environment, keeper, quiet=arguments.json))
+        # Before the session is closed: a disk that is full takes no answer away.
+        return report(one, as_json=arguments.json)
 
 
-def _begin_draft(store: SessionStore, request: Request, endpoint: Endpoint) -> None:
+def _begin_draft(keeper: Keeper, request: Request, endpoint: Endpoint) -> None:
     """Let a new session begin with the request as its draft, to go on with on the screen."""
-    if not store.session.runs and store.session.draft == Draft():
+    if not keeper.session.runs and keeper.session.draft == Draft():
         prompt = request.prompt
         text, kind = prompt_to_editor(prompt), kind_of(prompt)
-        store.save_draft(Draft(endpoint.name, request.model, "", text, kind, request.parameters))
+        keeper.edited(Draft(endpoint.name, request.model, "", text, kind, request.parameters))
 
 
 def _refuse_mixed_prompts(arguments: argparse.Namespace) -> None:
@@ -136,21 +137,21 @@ async def _complete(
     one: Run,
     endpoint: Endpoint,
     environment: MutableMapping[str, str],
-    store: SessionStore | None,
+    keeper: Keeper | None,
     *,
     quiet: bool,
 ) -> None:
     """Send the request and print what comes, until its end or Ctrl+C."""
     async with aclosing(Connections(environment)) as connections:
         sending = connections.send(endpoint, one, on_status=tell_status)
-        await follow(one, sending, store, quiet=quiet)
+        await follow(one, sending, keeper, quiet=quiet)
 
 
 async def _converse(
     talk: _Talk,
     endpoint: Endpoint,
     environment: MutableMapping[str, str],
-    store: SessionStore | None,
+    keeper: Keeper | None,
     *,
     quiet: bool,
 ) -> Run:
@@ -163,11 +164,12 @@ async def _converse(
             tell(note)
         turns = session.chat.turns.ending_with(begun.turn.parent).with_turn(begun.turn)
         session.chat = replace(session.chat, turns=turns)
-        if store is not None:
-            store.save_head()
+        if keeper is not None:
+            keeper.keep_variables(session.variables)
+            keeper.keep_chat(session.chat)
         sending = connections.send(endpoint, begun.run, on_status=tell_status)
-        await follow(begun.run, sending, store, quiet=quiet)
+        await follow(begun.run, sending, keeper, quiet=quiet)
         session.chat = answered(session.chat, begun.run)
-        if store is not None:
-            store.save_head()
+        if keeper is not None:
+            keeper.keep_chat(session.chat)
         return begun.run

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,18 +13,21 @@ from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Session
 from workbench.storage.session_store import SessionStore
+from workbench.workspace.keeper import Keeper
 
 
 @contextmanager
-def open_for_writing(name: str | None) -> Iterator[SessionStore | None]:
-    """The store of a session file, created where there is none; None where no file was named.
+def open_for_writing(name: str | None) -> Iterator[Keeper | None]:
+    """The keeper of a session file, created where there is none; None where no file was named.
 
-    Raises StorageError for a file that is broken or cannot be written.
+    Raises StorageError for a file that is broken, and at the end for what could not be written.
     """
     if not name:
         yield None
         return
-    opened = SessionStore.open(Path(name), create=True)
+    path = Path(name)
+    keeper = Keeper(path.parent)
+    opened = asyncio.run(keeper.open(path, create=True))
     _tell(opened.notes)
     if opened.error is not None:
         raise opened.error
@@ -32,9 +36,13 @@ def open_for_writing(name: str | None) -> Iterator[SessionStore | None]:
             f"{name} cannot be written", "It was opened read-only.", "Choose another file.", path=name
         )
     try:
-        yield opened.store
+        yield keeper
     finally:
-        opened.store.close()
+        is_written = keeper.begin_closing().result()
+        problems, notes = keeper.take_told()
+        _tell(notes)
+    if not is_written:
+        raise problems[-1]
 
 
 def read_session(name: str) -> Session:
@@ -64,6 +72,6 @@ def choose_runs(session: Session, wanted: str | None) -> list[Run]:
     return found
 
 
-def _tell(notes: tuple[str, ...]) -> None:
+def _tell(notes: Iterable[str]) -> None:
     for note in notes:
         print(f"workbench: {visible(note)}", file=sys.stderr)

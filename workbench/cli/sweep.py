@@ -78,13 +78,13 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             print(f"{parser.prog}: error: {explain(wrong, endpoint.limits)}", file=sys.stderr)
         return ExitStatus.BAD_ARGUMENTS
     sweep = Sweep(Request(prompt, arguments.model or endpoint.model, parameters), axes, arguments.repeats)
-    with open_for_writing(arguments.session) as store:
-        jobs = sweep_again(sweep, endpoint, store.session.runs if store is not None else ())
+    with open_for_writing(arguments.session) as keeper:
+        jobs = sweep_again(sweep, endpoint, keeper.session.runs if keeper is not None else ())
         columns = [Column("", endpoint, "", job.run.request.parameters) for job in jobs]
         tell(ignored(columns, probes_of(Folders.default(os.environ), columns)))
         if not _confirmed(unanswered(jobs, arguments.session), endpoint, arguments.yes):
             return ExitStatus.BAD_ARGUMENTS
-        interrupted = execute_batch(jobs, dict(os.environ), arguments, store)
+        interrupted = execute_batch(jobs, dict(os.environ), arguments, keeper)
     runs = [job.run for job in jobs]
     if arguments.json:
         print_json(

@@ -32,15 +32,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Show the tree, after a change to it where one is asked for; returns the exit status."""
     if arguments.name or arguments.prune:
-        with open_for_writing(arguments.file) as store:
-            assert store is not None
+        with open_for_writing(arguments.file) as keeper:
+            assert keeper is not None
             if arguments.name:
-                (one,) = choose_runs(store.session, arguments.name[0])
-                store.name_run(one, one.name, arguments.name[1])
+                (one,) = choose_runs(keeper.session, arguments.name[0])
+                keeper.name_run(one, arguments.name[1])
             if arguments.prune:
-                (root,) = choose_runs(store.session, arguments.prune)
-                for pruned in subtree(store.session.runs, root):
-                    store.remove(pruned)
+                (root,) = choose_runs(keeper.session, arguments.prune)
+                for pruned in subtree(keeper.session.runs, root):
+                    keeper.remove(pruned)
     session = read_session(arguments.file)
     if arguments.json:
         print_json([_to_json(depth, one) for depth, one in branches(session.runs)])

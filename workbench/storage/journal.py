@@ -5,15 +5,67 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
+from workbench.domain.choice import Columns
 from workbench.domain.run import Outcome, Run
 from workbench.storage.fields import BadField, Fields
 from workbench.storage.run_format import add_columns, header_to_table, run_from_table
 from workbench.storage.token_columns import columns_to_table
 from workbench.storage.toml_text import sound, toml_table
+
+
+class Grown(NamedTuple):
+    """Tokens that a choice received."""
+
+    choice: int
+    revision: int
+    start: int
+    """Its first token among them; from 0 they take the place of all before."""
+    columns: Columns
+
+
+@dataclass(frozen=True, slots=True)
+class Increment:
+    """What a run received since the increment before, copied, for another thread to write."""
+
+    run: Run
+    """The run without its choices."""
+    grown: tuple[Grown, ...]
+
+
+class Increments:
+    """Copies what a run receives; for the thread on which its columns grow."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._have: dict[int, tuple[int, int]] = {}
+        self._began = False
+
+    def take(self) -> Increment | None:
+        """What came since the last call, the run itself with the first one; None where nothing did."""
+        grown = _take_grown(self._run, self._have)
+        if self._began and not grown:
+            return None
+        self._began = True
+        return Increment(replace(self._run, choices={}, notes=list(self._run.notes)), grown)
+
+
+def _take_grown(run: Run, have: dict[int, tuple[int, int]]) -> tuple[Grown, ...]:
+    """What choices hold beyond `have`, which is revision and count by choice and is brought up to date."""
+    grown: list[Grown] = []
+    for choice in run.ordered:
+        revision, count = have.get(choice.index, (choice.revision, 0))
+        if revision != choice.revision:
+            count = 0
+        if count == 0 or count < len(choice):
+            grown.append(Grown(choice.index, choice.revision, count, choice.columns(count)))
+            have[choice.index] = choice.revision, len(choice)
+    return tuple(grown)
 
 
 class Journal:
@@ -22,44 +74,46 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._size = 0
-        self._written: dict[int, tuple[int, int]] = {}
+        self._lines: list[dict[str, object]] = []
+        """What could not be written yet."""
+        self._have: dict[int, tuple[int, int]] = {}
         self._began = self._ended = False
 
-    def progress(self, run: Run) -> None:
-        """Write what came since the last call. Raises OSError; the next call tries the same again."""
-        lines: list[dict[str, object]] = [] if self._began else [{"run": _header(run)}]
-        written = dict(self._written)
-        for choice in run.ordered:
-            revision, count = written.get(choice.index, (choice.revision, 0))
-            if revision != choice.revision:
-                count = 0
-            if count == 0 or count < len(choice):
-                columns = columns_to_table(choice.columns(count))
-                lines.append({"choice": choice.index, "start": count, **columns})
-                written[choice.index] = (choice.revision, len(choice))
-        if lines:
-            self._write(lines)
-            self._written, self._began = written, True
+    def progress(self, increment: Increment) -> None:
+        """Write an increment. Raises OSError; it is written with the next call then."""
+        self._take(increment.run, increment.grown)
+        self._write()
+
+    def _take(self, run: Run, grown: Iterable[Grown]) -> None:
+        if not self._began:
+            self._lines.append({"run": _header(run)})
+            self._began = True
+        for one in grown:
+            columns = columns_to_table(one.columns)
+            self._lines.append({"choice": one.choice, "start": one.start, **columns})
+            self._have[one.choice] = one.revision, one.start + len(one.columns.texts)
 
     def end(self, run: Run) -> None:
-        """Write that the run is over, and how. Raises OSError."""
-        self.progress(run)
+        """Write what the increments lack of a run that is over, and how it ended. Raises OSError."""
         if not self._ended:
+            self._take(run, _take_grown(run, self._have))
             ends = [[one.index, one.finish_reason, one.echoed] for one in run.ordered]
-            self._write([{"end": _header(run), "choices": ends}])
+            self._lines.append({"end": _header(run), "choices": ends})
             self._ended = True
+        self._write()
 
     def appending_at(self, offset: int) -> None:
         """Write where in the session's file the run is about to be appended. Raises OSError."""
-        self._write([{"append": offset}])
+        self._lines.append({"append": offset})
+        self._write()
 
     def discard(self) -> None:
         """Remove the journal: its run is in the session's file."""
         with suppress(OSError):
             self._path.unlink()
 
-    def _write(self, lines: list[dict[str, object]]) -> None:
-        data = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()
+    def _write(self) -> None:
+        data = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in self._lines).encode()
         handle = os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600)
         try:
             # A failed write may have left a part behind the last good line.
@@ -69,6 +123,7 @@ class Journal:
         finally:
             os.close(handle)
         self._size += len(data)
+        self._lines.clear()
 
 
 def write_all(handle: int, data: bytes) -> None:

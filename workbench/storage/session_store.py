@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from threading import RLock
 
 from filelock import Timeout
 
@@ -18,8 +17,9 @@ from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
+from workbench.domain.turns import Chat
 from workbench.storage.atomic import followed, write_atomically
-from workbench.storage.journal import Journal
+from workbench.storage.journal import Increment, Journal
 from workbench.storage.known_file import Known, identity, read_from
 from workbench.storage.recovery import recover
 from workbench.storage.run_bytes import with_name, with_run, without_run
@@ -39,6 +39,20 @@ def _anew(_: bytes) -> bytes | None:
 
 _START = 64
 """Bytes at the beginning of a file that tell its format."""
+
+
+class BusyError(StorageError):
+    """Another program is writing the session's file."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What other windows and programs did to a session."""
+
+    runs: tuple[Run, ...] = ()
+    """Runs that they added."""
+    session: Session | None = None
+    """The whole session, where they did more than add runs: what they wrote, and what was changed here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +76,7 @@ class OpenedSession:
 class SessionStore:
     """Keeps a session in its file: drafts and streaming runs beside it, finished runs appended to it.
 
-    Every method may be called from a thread; each waits for the one before it. Where something cannot be
+    It is used by one thread at a time, which nothing but the disk makes wait. Where something cannot be
     written a StorageError is raised, everything stays in memory, and the next call tries again.
     """
 
@@ -77,10 +91,10 @@ class SessionStore:
         """What a person should know of the file since it was opened; whoever shows a note takes it out."""
         self._window = uuid.uuid4().hex[:12]
         self._sidecars = Sidecars(self.path, self._window)
-        self._guard = RLock()
         self._known = Known()
         self._stored: set[str] = set()
         self._news: list[Run] = []
+        self._theirs: Session | None = None
         self._journals: dict[str, Journal] = {}
         self._pending: list[Run] = []
         self._spare: tuple[Path, ...] = ()
@@ -126,9 +140,7 @@ class SessionStore:
         if create and not os.path.lexists(path):
             store = SessionStore.create(path)
             return OpenedSession(store, store.session)
-        store = SessionStore(path, Session())
-        with store._guard:
-            return store._open()
+        return SessionStore(path, Session())._open()
 
     def _open(self) -> OpenedSession:
         start = self._read(_START)
@@ -221,10 +233,9 @@ class SessionStore:
                 path=str(self.path),
             )
         try:
-            with self._guard:
-                yield
+            yield
         except Timeout:
-            raise StorageError(
+            raise BusyError(
                 f"{one_line(self.path.name, 80)} is being written by another program",
                 "It did not finish in time.",
                 "Everything is still in memory and is tried again.",
@@ -281,33 +292,37 @@ class SessionStore:
             with self._writing():
                 self._rewrite()
 
-    def begin(self, run: Run) -> None:
-        """Begin to keep a run that is being sent. Raises StorageError."""
-        self.progress(run)
-
-    def progress(self, run: Run) -> None:
-        """Store what a streaming run received since the last call; call it every second.
-
-        Raises StorageError.
-        """
+    def progress(self, increment: Increment) -> None:
+        """Store what a streaming run received. Raises StorageError."""
         with self._storing():
-            self._ensure_file()
-            self._journal(run).progress(run)
+            journal = self._journal(increment.run)
+            try:
+                self._ensure_file()
+            finally:
+                journal.progress(increment)
 
     def _journal(self, run: Run) -> Journal:
         if run.id not in self._journals:
             self._journals[run.id] = Journal(self._sidecars.journal(run.id))
         return self._journals[run.id]
 
+    def wait_at_most(self, seconds: float) -> None:
+        """How long to wait for another program that is writing the file."""
+        self._sidecars.lock.timeout = seconds
+
     def finish(self, run: Run) -> None:
         """Append a run that is over to the file, and every earlier one that could not be written.
 
         Raises StorageError.
         """
-        with self._guard:
-            self._keep(run)
-            with self._storing():
-                self._flush()
+        # A copy, as another thread may name the run at any time.
+        self._keep(replace(run))
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what could not be written before. Raises StorageError."""
+        with self._storing():
+            self._flush()
 
     def _keep(self, run: Run) -> None:
         if all(one.id != run.id for one in self.session.runs):
@@ -398,6 +413,7 @@ class SessionStore:
             if any(one.id == run.id for one in was):
                 return
             following = next((one for one in was if one.id == before), None)
+            run = replace(run)
             self.session.runs.insert(len(was) if following is None else was.index(following), run)
             try:
                 self._rewrite(partial(with_run, run=run, following=following))
@@ -406,41 +422,49 @@ class SessionStore:
                 self.session.runs[:] = was
                 raise
 
-    def name_run(self, run: Run, was: str, name: str) -> None:
-        """Give a run another name than it has in the file. Raises StorageError."""
+    def name_run(self, run: Run, name: str) -> None:
+        """Give a run another name. Raises StorageError."""
         with self._writing():
-            # What another window wrote may have brought the old name back.
-            run.name = name
+            mine = self.session.run(run.id)
+            if mine is None:
+                return
+            # What another window wrote may have brought another name.
+            was, mine.name = mine.name, name
             if run.id in self._stored:
-                self._rewrite(partial(with_name, run=run, was=was))
+                self._rewrite(partial(with_name, run=mine, was=was))
 
     def rename(self, title: str) -> None:
         """Give the session another title; its file keeps its name. Raises StorageError."""
-        with self._guard:
-            self.session.title = title
-            self._head_changed = True
-            self.save()
+        self.session.title = title
+        self._save_head()
 
-    def save_head(self) -> None:
-        """Write the conversation and the variables that the session holds now. Raises StorageError."""
-        with self._guard:
-            self._head_changed = True
-            self.save()
+    def keep_chat(self, chat: Chat) -> None:
+        """Store the conversation as it is now, with the turns that others added. Raises StorageError."""
+        turns = chat.turns if self._theirs is None else chat.turns.merged(self._theirs.chat.turns)
+        self.session.chat = replace(chat, turns=turns)
+        self._save_head()
+
+    def keep_variables(self, values: Mapping[str, str]) -> None:
+        """Store the values of the prompt's variables. Raises StorageError."""
+        self.session.variables = values
+        self._save_head()
 
     def tag(self, tags: tuple[str, ...]) -> None:
         """Give the session other tags. Raises StorageError."""
-        with self._guard:
-            self.session.tags = tags
-            self._head_changed = True
-            self.save()
+        self.session.tags = tags
+        self._save_head()
 
-    def poll(self) -> list[Run]:
-        """The runs that other windows or programs added since the last call; cheap where nothing changed.
+    def _save_head(self) -> None:
+        self._head_changed = True
+        self.save()
+
+    def poll(self) -> News:
+        """What other windows or programs did since the last call; cheap where nothing changed.
 
         Raises StorageError where the file was broken meanwhile.
         """
         if self.read_only or self._known.identity is None:
-            return []
+            return News()
         with self._storing():
             if self._known.identity != identity(self.path):
                 with self._writing():
@@ -448,8 +472,11 @@ class SessionStore:
             if not self.owns_draft and self._draft_changed:
                 self._take_over_draft()
                 self._store_draft()
-            news, self._news = self._news, []
-            return news
+            added, self._news = tuple(self._news), []
+            if self._theirs is None:
+                return News(added)
+            self._theirs = None
+            return News(added, replace(self.session, runs=list(map(replace, self.session.runs))))
 
     def _absorb(self) -> list[Run]:
         """Read what others wrote, and finish what one that is gone did not; the lock is held."""
@@ -491,19 +518,11 @@ class SessionStore:
 
     def _reload(self, raw: bytes) -> list[Run]:
         contents = parse_session(raw, self.path)
-        theirs = contents.session
-        self._stored = {run.id for run in theirs.runs}
-        mine = self.session
-        if not self._head_changed:
-            mine.title, mine.tags, mine.other = theirs.title, theirs.tags, theirs.other
-            mine.chat, mine.variables = replace(theirs.chat, turns=mine.chat.turns), theirs.variables
-        mine.chat = replace(mine.chat, turns=mine.chat.turns.merged(theirs.chat.turns))
-        by_id = {run.id: run for run in mine.runs}
-        for run in theirs.runs:
-            if run.id in by_id:
-                by_id[run.id].name, by_id[run.id].tags = run.name, run.tags
-        self._known = Known.of(self.path, raw, contents.head, theirs.draft)
-        return self._add(theirs.runs)
+        self._theirs = contents.session
+        self._stored = {run.id for run in self._theirs.runs}
+        take_over(self.session, self._theirs, keeps_head=self._head_changed)
+        self._known = Known.of(self.path, raw, contents.head, self._theirs.draft)
+        return self._add(list(map(replace, self._theirs.runs)))
 
     def _add(self, runs: list[Run]) -> list[Run]:
         have = {run.id for run in self.session.runs}
@@ -524,11 +543,25 @@ class SessionStore:
 
         Raises StorageError, after letting go.
         """
-        with self._guard:
-            try:
-                if not self.read_only and (self._pending or self._head_changed or self._draft_changed):
-                    with self._storing():
-                        self._take_over_draft()
-                    self.save()
-            finally:
-                self._sidecars.leave()
+        try:
+            if not self.read_only and (self._pending or self._head_changed or self._draft_changed):
+                with self._storing():
+                    self._take_over_draft()
+                self.save()
+        finally:
+            self._sidecars.leave()
+
+
+def take_over(mine: Session, theirs: Session, *, keeps_head: bool) -> None:
+    """Let a session have what another window wrote in it; its runs are added by whoever shows them.
+
+    `keeps_head` keeps title, tags and variables, which were changed here too.
+    """
+    if not keeps_head:
+        mine.title, mine.tags, mine.other = theirs.title, theirs.tags, theirs.other
+        mine.chat, mine.variables = replace(theirs.chat, turns=mine.chat.turns), theirs.variables
+    mine.chat = replace(mine.chat, turns=mine.chat.turns.merged(theirs.chat.turns))
+    by_id = {run.id: run for run in mine.runs}
+    for run in theirs.runs:
+        if run.id in by_id:
+            by_id[run.id].name, by_id[run.id].tags = run.name, run.tags

@@ -210,14 +210,25 @@ class WorkbenchApp(App[int]):
         self.exit(0)
 
     async def action_quit(self) -> None:
-        """Leave; asks only while something streams."""
+        """Leave; asks only while something streams, and where something cannot be saved."""
         from workbench.tui.screens.question import Question
 
         await self._keys_taken()
-        if not self.main.is_streaming:
-            await self.leave()
-        elif not isinstance(self.screen, Question):
+        if isinstance(self.screen, Question):
+            return
+        if self.main.is_streaming:
             self.push_screen(Question("A completion is streaming.", "stop and quit", "stay"), self._quit)
+        else:
+            self.run_worker(self._leave_saved(), name="leave", exclusive=True)
+
+    async def _leave_saved(self) -> None:
+        from workbench.tui.screens.question import Question
+
+        if problem := await self.main.problem_in_saving():
+            question = Question(f"Not saved: {one_line(problem, 200)}", "quit without it", "stay")
+            self.push_screen(question, self._quit)
+        else:
+            await self.leave()
 
     async def _keys_taken(self) -> None:
         """Wait until what was typed before this key has reached the pane that has the focus."""

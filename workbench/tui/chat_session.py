@@ -25,15 +25,17 @@ from workbench.runner.conversing import (
     without_value,
 )
 from workbench.runner.prompting import Prompter
-from workbench.tui.changes import Change
 from workbench.tui.services import Services
-from workbench.tui.session_keeper import SessionKeeper
+from workbench.workspace.history import Change, Changes
+from workbench.workspace.keeper import Keeper
 
 
 class ChatSession:
     """The turns of a session, each answer with the run that gave it; every change of them can be undone."""
 
-    def __init__(self, services: Services, keeper: SessionKeeper, endpoint: Endpoint, draft: Request) -> None:
+    def __init__(
+        self, services: Services, keeper: Keeper, changes: Changes, endpoint: Endpoint, draft: Request
+    ) -> None:
         """`draft` gives model and parameters; its prompt is not used."""
         self.services = services
         self.endpoint = endpoint
@@ -45,6 +47,7 @@ class ChatSession:
         self.preset = ""
         """Name of the preset that the parameters are of, noted with each run."""
         self.keeper = keeper
+        self.changes = changes
         self._prompter = Prompter(services.connections, is_shown=True)
         self._runs: dict[str, Run] = {}
         self._path: tuple[Turn, ...] | None = None
@@ -228,7 +231,7 @@ class ChatSession:
             self._set(replace(wanted, turns=self.chat.turns))
 
         put(chat)
-        self.keeper.changes.record(Change(label, lambda: put(before), lambda: put(chat)))
+        self.changes.record(Change(label, lambda: put(before), lambda: put(chat)))
 
     def _before(self, turn: Turn) -> tuple[Turn, ...]:
         ids = [one.id for one in self.path]
@@ -244,7 +247,7 @@ class ChatSession:
         """Have other turns, and record how they came to be."""
         step = _Step(self, self.chat.turns, turns)
         self._set(replace(self.chat, turns=turns))
-        self.keeper.changes.record(Change(label, step.flip, step.flip))
+        self.changes.record(Change(label, step.flip, step.flip))
 
     def have_turns(self, turns: Turns) -> None:
         """Have other turns, as undoing and redoing do."""

@@ -15,12 +15,12 @@ from workbench.domain.request import Request
 from workbench.domain.run import Failure, Run
 from workbench.domain.session import Draft
 from workbench.runner.branching import Branch, Origin, branch_from, end_of, origin_of
-from workbench.tui.changes import Change
 from workbench.tui.screens.batching import BatchScreen
 from workbench.tui.services import Services
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.inspector import Inspector
 from workbench.tui.widgets.output_pane import OutputPane
+from workbench.workspace.history import Change
 
 
 class BranchScreen(BatchScreen):
@@ -108,7 +108,7 @@ class BranchScreen(BatchScreen):
 
     def _note_branch(self, run: Run, label: str, before: Draft | None = None) -> None:
         """Record a run that was sent, and what became of the draft with it, as one change."""
-        after = self.keeper.noted = self.draft
+        after = self.noted = self.draft
 
         def undo() -> None:
             self._take_back(run)
@@ -121,7 +121,7 @@ class BranchScreen(BatchScreen):
             if before is not None:
                 self._put_back(after)
 
-        self.keeper.changes.record(Change(label, undo, redo))
+        self.changes.record(Change(label, undo, redo))
 
     def _take_back(self, run: Run) -> None:
         if run.is_running:
@@ -178,7 +178,7 @@ class BranchScreen(BatchScreen):
 
         use(name)
         label = f"the name {one_line(name, 40)}" if name else f"the name {one_line(before, 40)} taken away"
-        self.keeper.changes.record(Change(label, lambda: use(before), lambda: use(name)))
+        self.changes.record(Change(label, lambda: use(before), lambda: use(name)))
         return True
 
     def _may_change(self, runs: Sequence[Run]) -> bool:

@@ -173,7 +173,7 @@ class ChatSettingsScreen(ChatTurnsScreen):
         written = [self.chat.chat.system or "", *(turn.text for turn in self.chat.path if not turn.run)]
         texts = (*written, self.chat.prefill, self.composer.text)
         names = [name for text in texts for name in find_variables(text)]
-        edit_variables(self.app, names, self.chat.keeper, self.chat.on_change)
+        edit_variables(self.app, names, self.chat.keeper, self.chat.changes, self.chat.on_change)
 
     def _attempt(self, action: Callable[[], None]) -> None:
         try:

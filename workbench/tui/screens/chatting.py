@@ -75,7 +75,7 @@ class ChattingScreen(ReviewScreen):
         draft = Request(TextPrompt(""), self.asked_model, parameters)
         session = self.keeper.session
         if self._chat is None or self._chat[0] is not session:
-            self._chat = session, ChatSession(self.services, self.keeper, self.endpoint, draft)
+            self._chat = session, ChatSession(self.services, self.keeper, self.changes, self.endpoint, draft)
         chat = self._chat[1]
         chat.begin(self.endpoint, draft)
         chat.preset = self.preset_of(parameters)

@@ -25,17 +25,20 @@ from workbench.storage.endpoints import endpoint_for
 from workbench.tui.notes import offer, probe_notes
 from workbench.tui.screens.frame import FrameScreen
 from workbench.tui.services import Services
-from workbench.tui.session_keeper import SessionKeeper
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.tokenizing import PromptCounter, token_ids
 from workbench.tui.widgets.parameter_panel import ParameterPanel
 from workbench.tui.widgets.prompt_editor import PromptEditor
+from workbench.workspace.history import Changes
+from workbench.workspace.keeper import Keeper, Keepers, is_same_file
 
 EXAMPLE = "The lighthouse keeper opened the door and"
 """The prompt of the very first draft."""
 
 SAVE_SECONDS = 1.0
 """How often what changed is written."""
+CLOSING_SECONDS = 10.0
+"""How long leaving waits for the disk."""
 NEWS_SECONDS = 2.0
 """How often runs are looked for that another window or program added to the session."""
 
@@ -65,23 +68,18 @@ class DraftScreen(FrameScreen):
 
         path: Path
 
-    @dataclass
-    class SaveFailed(Message):
-        """Something could not be written; it is still in memory."""
-
-        problem: StorageError
-
     def __init__(self, services: Services, styles: TokenStyles, session: Path | None) -> None:
         """`session` is the file to go on with, None to begin with the example."""
         super().__init__(styles, services.commands)
         self.services = services
         self.endpoint = services.endpoint
         self.model = services.model
-        self.keeper = SessionKeeper(
-            services.folders.data / "sessions",
-            lambda problem: self.post_message(self.SaveFailed(problem)),
-            enabled=services.config.autosave,
-        )
+        self._keepers = Keepers(services.folders.data / "sessions", enabled=services.config.autosave)
+        self.keeper = self._keepers.new()
+        self.changes = Changes()
+        """What a person did to the session and may take back; forgotten when another one is opened."""
+        self.noted = Draft()
+        """The draft as the newest of the changes left it."""
         self.session_path = session
         """The session's file, once there is one."""
         self._keeping: Timer | None = None
@@ -122,7 +120,7 @@ class DraftScreen(FrameScreen):
         if self.services.model:
             self.use_model(self.services.model)
         # What was typed at the start is no change that could be taken back.
-        self.keeper.noted = self.draft
+        self.noted = self.draft
         self.post_message(self.Begun())
 
     async def aclose(self) -> None:
@@ -133,9 +131,8 @@ class DraftScreen(FrameScreen):
         self._keeping.stop()
         self._keeping = None
         self.keeper.edited(self.draft)
-        await self.keeper.settle()
+        await self._keepers.aclose(CLOSING_SECONDS)
         self.session_path = self.keeper.path or self.session_path
-        await self.keeper.close()
 
     # --- the draft ---------------------------------------------------------------------------------------
 
@@ -175,7 +172,8 @@ class DraftScreen(FrameScreen):
         """Give the prompt's variables their values."""
         from workbench.tui.screens.variables import edit_variables
 
-        edit_variables(self.app, find_variables(self.prompt.text), self.keeper, self.count_prompt)
+        names = find_variables(self.prompt.text)
+        edit_variables(self.app, names, self.keeper, self.changes, self.count_prompt)
 
     @property
     def first_draft(self) -> Draft:
@@ -190,7 +188,13 @@ class DraftScreen(FrameScreen):
     def _begin_with_example(self) -> None:
         self.show_draft(self.first_draft)
         self.use_endpoint(self.endpoint)
-        self.keeper.begin_with(self.draft)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Take the draft as it is for what the session holds."""
+        self.changes.clear()
+        self.noted = self.draft
+        self.keeper.begin_with(self.noted)
         self._show_session()
 
     @on(TextArea.Changed, "#prompt")
@@ -234,15 +238,23 @@ class DraftScreen(FrameScreen):
     async def _show_news(self) -> None:
         if added := await self.keeper.news():
             self.output.add(added)
-        for note in self.keeper.take_notes():
-            self.notify(note, title="Session", markup=False)
 
     def save_now(self) -> None:
-        """Write everything before returning."""
+        """Hand everything over to be written at once."""
         self.keeper.edited(self.draft)
-        self.keeper.save_now()
+        self.keeper.tick()
+
+    async def problem_in_saving(self) -> str:
+        """Why not everything is written after a while of trying; empty where it is."""
+        self.keeper.edited(self.draft)
+        return await self._keepers.problem_after(CLOSING_SECONDS)
 
     def _show_session(self) -> None:
+        problems, notes = self.keeper.take_told()
+        for problem in problems:
+            self.notify(str(problem), title="Not saved", severity="error", markup=False, timeout=10)
+        for note in notes:
+            self.notify(note, title="Session", markup=False)
         self.header.session = self.keeper.title
         self.header.unsaved = self.keeper.is_unsaved
         if self.keeper.path not in (None, self.session_path):
@@ -251,10 +263,6 @@ class DraftScreen(FrameScreen):
     def _use_path(self, path: Path | None) -> None:
         self.session_path = path
         self.post_message(self.SessionOpened(path))
-
-    @on(SaveFailed)
-    def _tell_save_failed(self, event: SaveFailed) -> None:
-        self.notify(str(event.problem), title="Not saved", severity="error", markup=False, timeout=10)
 
     def action_save(self) -> None:
         """Ask for the session's name and save it."""
@@ -295,22 +303,37 @@ class DraftScreen(FrameScreen):
         if self.is_streaming:
             self.notify("Stop the stream first.", severity="warning", markup=False)
             return
+        if is_same_file(self.keeper.path, path):
+            return
         self.keeper.edited(self.draft)
         try:
-            opened = await self.keeper.open(path)
+            keeper, opened = await self._keepers.open(path)
         except StorageError as problem:
             self.output.fail(Failure.of(problem), "nothing was changed", was_sent=False)
             return
+        # What was typed while the file was read is the old session's.
+        self.keeper.edited(self.draft)
+        self._leave(keeper)
         self.output.show_runs(opened.session.runs)
         if opened.error is not None:
             self.output.show_text(opened.text, opened.error.line or 1)
             self.output.fail(Failure.of(opened.error), "opened to read only", was_sent=False)
         else:
             self.show_draft(opened.session.draft)
-        self.keeper.begin_with(self.draft)
         for note in opened.notes:
             self.notify(note, title="Session", markup=False)
+        self._begin_anew()
+
+    def _leave(self, keeper: Keeper) -> None:
+        """Go on with another session; the one before is written meanwhile."""
         self._show_session()
+        self.run_worker(self._close(self.keeper), group="closing")
+        self.keeper = keeper
+
+    async def _close(self, keeper: Keeper) -> None:
+        await keeper.close()
+        for problem in keeper.take_told()[0]:
+            self.notify(str(problem), title="Not saved", severity="error", markup=False, timeout=10)
 
     async def action_new(self) -> None:
         """Begin a new session as it is configured, else with the endpoint and parameters there are."""
@@ -318,16 +341,15 @@ class DraftScreen(FrameScreen):
             self.notify("Stop the stream first.", severity="warning", markup=False)
             return
         self.keeper.edited(self.draft)
-        await self.keeper.close()
+        self._leave(self._keepers.new())
         self.output.show_runs([])
         self.show_draft(self.new_draft)
         if self.services.is_endpoint_typed or self.services.config.endpoint:
             self.use_endpoint(self.services.endpoint)
             self.use_model(self.services.model)
-        self.keeper.begin_with(self.draft)
         self._use_path(None)
         self.prompt.focus()
-        self._show_session()
+        self._begin_anew()
 
     # --- choosing ----------------------------------------------------------------------------------------
 

@@ -13,10 +13,10 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft
 from workbench.storage.endpoints import endpoint_for
-from workbench.tui.changes import Change
 from workbench.tui.screens.presetting import PresetScreen
 from workbench.tui.widgets.output_pane import OutputPane
 from workbench.tui.widgets.parameter_panel import ParameterPanel
+from workbench.workspace.history import Change
 
 _LABEL = 60
 """Cells of a change's name."""
@@ -39,12 +39,12 @@ class UndoScreen(PresetScreen):
 
     def note_draft(self, label: str = "") -> None:
         """Record what became of the draft since the last change as one, named by its parts if not here."""
-        before, after = self.keeper.noted, self.draft
+        before, after = self.noted, self.draft
         if before == after:
             return
-        changes = self.keeper.changes
+        changes = self.changes
         last = changes.done[-1] if changes.done else None
-        self.keeper.noted = after
+        self.noted = after
         if isinstance(last, DraftChange) and (last.before, last.after) == (after, before):
             # The editor's own undo took it back already.
             changes.undo()
@@ -96,7 +96,7 @@ class UndoScreen(PresetScreen):
 
         self.note_draft()
         take_out()
-        self.keeper.changes.record(Change(label, put_back, take_out))
+        self.changes.record(Change(label, put_back, take_out))
 
     @on(OutputPane.DeletionAsked)
     def _delete_run(self, event: OutputPane.DeletionAsked) -> None:
@@ -116,13 +116,13 @@ class UndoScreen(PresetScreen):
     def action_undo(self) -> None:
         """Take back the newest change."""
         self.note_draft()
-        change = self.keeper.changes.undo()
+        change = self.changes.undo()
         self._tell_change("Taken back", change)
 
     def action_redo(self) -> None:
         """Make the change last taken back again."""
         self.note_draft()
-        change = self.keeper.changes.redo()
+        change = self.changes.redo()
         self._tell_change("Made again", change)
 
     def _tell_change(self, what: str, change: Change | None) -> None:
@@ -133,7 +133,7 @@ class UndoScreen(PresetScreen):
 
     def _put_back(self, wanted: Draft) -> None:
         self.attempt(lambda: self._show_parts(wanted))
-        self.keeper.noted = self.draft
+        self.noted = self.draft
 
     def _show_parts(self, wanted: Draft) -> None:
         now = self.draft

@@ -10,13 +10,17 @@ from textual.app import App
 from workbench.domain.display import escaped, unescaped
 from workbench.domain.errors import BadValueError
 from workbench.storage.variable_files import load_variables
-from workbench.tui.changes import Change
 from workbench.tui.screens.form import Entry, Form
-from workbench.tui.session_keeper import SessionKeeper
+from workbench.workspace.history import Change, Changes
+from workbench.workspace.keeper import Keeper
 
 
 def edit_variables(
-    app: App[int], names: Iterable[str], keeper: SessionKeeper, on_change: Callable[[], object]
+    app: App[int],
+    names: Iterable[str],
+    keeper: Keeper,
+    changes: Changes,
+    on_change: Callable[[], object],
 ) -> None:
     """Ask for the values of variables, which the session keeps and a change of which can be undone.
 
@@ -53,6 +57,6 @@ def edit_variables(
     def take(answer: Mapping[str, str] | None) -> None:
         if answer is not None:
             put(answer)
-            keeper.changes.record(Change("the variables", lambda: put(values), lambda: put(answer)))
+            changes.record(Change("the variables", lambda: put(values), lambda: put(answer)))
 
     app.push_screen(Form("Variables · \\n is a line's end", entries, read, exact=True), take)

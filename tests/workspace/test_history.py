@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.tui.changes import Change, Changes
+from workbench.workspace.history import Change, Changes
 
 
 class Numbers:

@@ -1,0 +1,1 @@
+"""What a person has open, and everything that can be done to it; without a screen."""
