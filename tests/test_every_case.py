@@ -14,7 +14,7 @@ import pytest
 from tests.cli.in_process import serving_beside
 from tests.client.cases import Case, answer_events, reasons, recordings, run_of, texts, wire_cases
 from tests.client.loopback import Received, answering, serving
-from tests.tui.scripted import until
+from tests.tui.scripted import do, until
 from workbench.cli import main
 from workbench.cli.output import run_to_json
 from workbench.domain.display import is_control
@@ -129,7 +129,7 @@ async def test_the_screen_shows_what_the_client_makes_of_each_and_no_control_cod
             app.main.prompt.load_text("x")
             app.main.parameters.set_parameters(Parameters())
             for case in ALL:
-                app.main.action_run()
+                await do(app, "run")
                 await until(pilot, lambda: not app.main.is_streaming)
                 await pilot.pause()
                 assert _dangerous("".join(_lines(app))) == set(), case.name

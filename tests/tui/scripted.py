@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 
 from tests.client.loopback import DONE, Handler, Loopback, event, serving
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.commands import BY_ID
 from workbench.tui.services import Services
 
 _PATIENCE = 60.0
@@ -59,6 +60,11 @@ async def workbench(
             await app.leave()
 
 
+async def do(app: WorkbenchApp, id: str) -> None:
+    """Do a command by its name, to its end."""
+    await app.flows.start(BY_ID[id].flow).wait()
+
+
 async def until(pilot: Pilot[int], condition: Callable[[], bool]) -> None:
     """Wait for a condition, and for what the screen has still to do then; fails where it never comes true."""
     deadline = monotonic() + _PATIENCE
@@ -68,4 +74,4 @@ async def until(pilot: Pilot[int], condition: Callable[[], bool]) -> None:
     await pilot.pause(0)
 
 
-__all__ = ["SIZES", "answer", "event", "logprob_event", "until", "workbench"]
+__all__ = ["SIZES", "answer", "do", "event", "logprob_event", "until", "workbench"]

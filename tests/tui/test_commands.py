@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 
 import pytest
 
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands import COMMANDS, Command, Where, commands_markdown, key_name
+from workbench.tui.flows import load_flow
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.widgets.output_pane import OutputPane
 
@@ -19,7 +21,10 @@ def test_ids_and_keys_of_a_pane_are_used_once() -> None:
 
 
 @pytest.mark.parametrize("command", [one for one in COMMANDS if not one.is_own], ids=lambda one: one.id)
-def test_every_command_that_can_be_done_by_name_has_its_action(command: Command) -> None:
+def test_every_command_that_can_be_done_by_name_has_its_flow_or_its_action(command: Command) -> None:
+    if command.flow:
+        assert inspect.iscoroutinefunction(load_flow(command.flow))
+        return
     owner: type = OutputPane if command.where is Where.OUTPUT else MainScreen
     if command.action.startswith("app."):
         owner = WorkbenchApp

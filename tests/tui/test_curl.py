@@ -27,7 +27,7 @@ async def test_a_pasted_command_is_offered_and_taken_only_on_yes() -> None:
     async with workbench(answering(answer(" a"))) as (app, pilot, loopback):
         before = app.main.draft
         for key in ("n", "y"):
-            app.main.prompt.post_message(events.Paste(COMMAND))
+            app.post_message(events.Paste(COMMAND))
             await until(pilot, lambda: isinstance(app.screen, Question))
             assert COMMAND.strip() in app.main.prompt.text
             assert app.main.draft.parameters == before.parameters
@@ -42,7 +42,7 @@ async def test_a_pasted_command_is_offered_and_taken_only_on_yes() -> None:
         app.main.action_undo()
         await until(pilot, lambda: app.main.draft.parameters == before.parameters)
         assert COMMAND.strip() in app.main.prompt.text
-        app.main.prompt.post_message(events.Paste("curling is a sport"))
+        app.post_message(events.Paste("curling is a sport"))
         await until(pilot, lambda: "curling" in app.main.prompt.text)
         assert app.screen is app.main
 

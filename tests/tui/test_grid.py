@@ -18,7 +18,7 @@ from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.bars import bar_chart
 from workbench.tui.commands import Where, commands_at
-from workbench.tui.grid import Grid
+from workbench.tui.grid.state import Grid
 from workbench.tui.screens.choosing_several import SeveralPicker
 from workbench.tui.screens.compare import CompareScreen
 from workbench.tui.screens.form import Form

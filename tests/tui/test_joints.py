@@ -9,7 +9,7 @@ from dataclasses import replace
 from textual.pilot import Pilot
 
 from tests.client.loopback import Received, answering, head
-from tests.tui.scripted import answer, until, workbench
+from tests.tui.scripted import answer, do, until, workbench
 from workbench.domain.joints import AS_IDS, JOINT
 from workbench.tui.app import WorkbenchApp
 
@@ -49,7 +49,7 @@ async def test_a_changed_joint_is_shown_under_the_branch_and_kept() -> None:
 
 async def test_a_branch_as_token_ids_is_shown_as_text_and_has_no_joint() -> None:
     async with workbench(handle) as (app, pilot, server):
-        app.main.action_branch_ids()
+        await do(app, "branch_ids")
         await _branch(app, pilot)
         sent = [one.json["prompt"] for one in server.requests if one.path.endswith("/completions")]
         assert sent == ["The lig", [3, 4, 6]]
@@ -62,7 +62,7 @@ async def test_a_branch_as_token_ids_is_shown_as_text_and_has_no_joint() -> None
 
 async def test_without_a_tokenizer_nothing_is_sent_as_token_ids_and_that_is_said() -> None:
     async with workbench(answering(answer(" a"))) as (app, pilot, server):
-        app.main.action_branch_ids()
+        await do(app, "branch_ids")
         await pilot.press("ctrl+j")
         await until(pilot, lambda: len(app.main.output.runs) == 1 and not app.main.output.runs[0].is_running)
         await pilot.press("f4", "home", "2")

@@ -272,10 +272,10 @@ async def test_a_jump_takes_what_is_typed_into_another_field() -> None:
         panel.go_to("temperature")
         app.main.set_focus(panel)
         await pilot.press("1", ".", "5")
-        app.main._jump("seed")
+        app.main.go_to("seed")
         assert (panel.field, panel.parameters.get("temperature")) == ("seed", 1.5)
         await pilot.press("x", "9", "x")
-        app.main._jump("top_p")
+        app.main.go_to("top_p")
         assert panel.field == "seed"
         assert app.main.focused is panel.editor
         await pilot.press("escape")

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
 from tests.client.loopback import answering
-from tests.tui.scripted import answer, until, workbench
+from tests.tui.scripted import answer, do, until, workbench
 from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters
 from workbench.storage.folders import Folders
@@ -52,13 +52,13 @@ async def test_a_run_names_its_preset_only_while_its_parameters_are_the_preset_s
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         runs = app.main.output.runs
         app.main.apply_preset(load_presets(app.services.folders).presets["precise"])
-        app.main.action_run()
+        await do(app, "run")
         await until(pilot, lambda: len(runs) == 1 and not app.main.is_streaming)
-        app.main.action_run_again()
+        await do(app, "run_again")
         await until(pilot, lambda: len(runs) == 2 and not app.main.is_streaming)
         app.main.parameters.go_to("temperature")
         app.main.parameters.action_step(1)
-        app.main.action_run()
+        await do(app, "run")
         await until(pilot, lambda: len(runs) == 3 and not app.main.is_streaming)
         assert [run.preset for run in runs] == ["precise", "precise", ""]
 

@@ -15,7 +15,7 @@ async def test_a_prompts_variables_are_filled_in_kept_and_undone(tmp_path: Path)
     values.write_text('{"what": "sea\\nshore"}')
     async with workbench(chatty(answer("A"))) as (app, pilot, loopback):
         app.main.prompt.load_text("{{who}} at the {{what}}")
-        app.main.action_variables()
+        app.action_flow("variables")
         await until(pilot, lambda: isinstance(app.screen, Form))
         await pilot.press(*str(values), "tab", *"She ", "enter")
         await until(pilot, lambda: app.screen is app.main)

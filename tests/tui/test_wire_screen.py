@@ -42,7 +42,7 @@ async def ran(app: WorkbenchApp, pilot: Pilot[int], runs: int = 1) -> None:
 async def test_the_event_of_the_token_under_the_cursor_is_shown_and_its_token_is_gone_back_to() -> None:
     async with workbench(answering(answer(" went", " in", "."))) as (app, pilot, loopback):
         await pilot.press("f4")
-        app.main.output.action_wire()
+        app.action_flow("wire")
         await until(pilot, lambda: "Nothing was sent" in str(toasts(app)))
         await ran(app, pilot)
         await pilot.press("home", "right")

@@ -13,6 +13,7 @@ from textual import events, on
 from textual.app import App
 from textual.binding import BindingType
 from textual.driver import Driver
+from textual.worker import Worker
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
@@ -28,12 +29,16 @@ from workbench.storage.config import (
 )
 from workbench.tui.clipboard import MOST, copied, copy_through_tmux
 from workbench.tui.colours import detect_depth, theme_for, token_styles
+from workbench.tui.commands import BY_ID
+from workbench.tui.flows import FlowContext, Flows
+from workbench.tui.key_queue import KeyQueue
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.services import Services
 from workbench.tui.terminal import is_suspendable, let_go_of_terminal, safe_driver
 from workbench.tui.themes import Themes, load_themes, theme_stamp
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.output_pane import OutputPane
+from workbench.tui.widgets.prompt_editor import PromptEditor
 from workbench.tui.widgets.transcript_view import TranscriptView
 
 _LOOK_FOR_THEMES = 1.0
@@ -64,22 +69,24 @@ class WorkbenchApp(App[int]):
         if session is None and self._state.session and Path(self._state.session).exists():
             session = Path(self._state.session)
         mode = Mode(chosen_colour_by(services.config, self._state))
-        self.main = MainScreen(services, self._styles(), session, mode)
+        self.flows = Flows(self)
+        self._keys = KeyQueue(self, self.flows)
+        self.main = MainScreen(services, self.token_styles, session, mode)
         self._demo = demo
-        self._early: list[events.InputEvent] | None = []
-        """What was typed before there was a draft to take it; None from then on."""
 
     def _load_themes(self) -> None:
         self.themes = load_themes(self._themes_folder)
         for theme in self.themes.themes.values():
             self.register_theme(theme.theme)
 
-    def _styles(self) -> TokenStyles:
+    @property
+    def token_styles(self) -> TokenStyles:
+        """The styles of tokens under the theme in use."""
         return token_styles(theme_for(self.theme, self._depth, self.themes, DEFAULT_THEME), self._depth)
 
     def _use_styles(self) -> None:
         """Draw the tokens of every screen that is open with the colours of the theme."""
-        styles = self._styles()
+        styles = self.token_styles
         self.main.use_token_styles(styles)
         for screen in self.screen_stack:
             for view in screen.query(TranscriptView):
@@ -108,9 +115,7 @@ class WorkbenchApp(App[int]):
         """Play the demonstration, and save everything when the terminal goes away."""
         self.set_keymap(dict(self.services.commands.keymap))
         if self._demo is not None:
-            from workbench.tui.screens.replay import ReplayScreen
-
-            self.push_screen(ReplayScreen(self._demo, self._styles()))
+            self.flows.start("replay.flow:play_demo", self._demo)
         self.theme_changed_signal.subscribe(self, lambda _: self._use_styles())
         self.set_interval(_LOOK_FOR_THEMES, self._reload_themes)
         self._tell_theme_problems()
@@ -127,20 +132,36 @@ class WorkbenchApp(App[int]):
             # Textual would read the rules here, and again with the rules of the first widgets.
             self.stylesheet.set_variables(self.get_css_variables())
 
-    # --- what is typed at once ---------------------------------------------------------------------------
+    # --- what is typed -----------------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
-        """Keep what is typed until there is a draft, and the panes that a key means."""
-        if self._early is not None and isinstance(event, events.InputEvent):
-            self._early.append(event)
-        else:
+        """Handle what is typed once the screen is ready for it, from the draft of the start on."""
+        is_input = isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded
+        if not is_input or self._keys.admits(event):
             await super().on_event(event)
 
     @on(MainScreen.Begun)
-    def _take_early(self) -> None:
-        early, self._early = self._early or [], None
-        for event in early:
-            self.post_message(event)
+    def _take_keys(self) -> None:
+        self._keys.begin()
+
+    # --- flows -------------------------------------------------------------------------------------------
+
+    def action_flow(self, id: str) -> None:
+        """Start the flow of a command."""
+        self.flows.start(BY_ID[id].flow)
+
+    @on(Worker.StateChanged)
+    def _note_flow(self, event: Worker.StateChanged) -> None:
+        self.flows.note_state(event.worker, event.state)
+
+    @on(OutputPane.AlternativeTaken)
+    def _branch(self, event: OutputPane.AlternativeTaken) -> None:
+        taken = event.run, event.choice, event.position, event.alternative
+        self.flows.start("branches.flow:branch", *taken)
+
+    @on(PromptEditor.CurlPasted)
+    def _offer_curl(self, event: PromptEditor.CurlPasted) -> None:
+        self.flows.start("prompt.flow:offer_curl", event.text)
 
     # --- themes ------------------------------------------------------------------------------------------
 
@@ -166,9 +187,9 @@ class WorkbenchApp(App[int]):
             words = f"There is no theme named {one_line(name, 40)!r}\nKnown: {', '.join(near)}"
             self.notify(words, title="config.toml", severity="warning", markup=False, timeout=10)
 
-    @on(MainScreen.ThemeChosen)
-    def _remember_theme(self, event: MainScreen.ThemeChosen) -> None:
-        self._remember(replace(self._state, theme=event.name))
+    def remember_theme(self, name: str) -> None:
+        """Start with a theme the next time too."""
+        self._remember(replace(self._state, theme=name))
 
     @on(OutputPane.ModeChanged)
     def _remember_mode(self, event: OutputPane.ModeChanged) -> None:
@@ -210,34 +231,26 @@ class WorkbenchApp(App[int]):
         self.exit(0)
 
     async def action_quit(self) -> None:
-        """Leave; asks only while something streams, and where something cannot be saved."""
-        from workbench.tui.screens.question import Question
+        """Quit; asks first while something streams, and where something cannot be saved."""
+        if not self._is_asking_to_quit:
+            self.flows.run(self._ask_to_quit)
 
-        await self._keys_taken()
-        if isinstance(self.screen, Question):
-            return
-        if self.main.is_streaming:
-            self.push_screen(Question("A completion is streaming.", "stop and quit", "stay"), self._quit)
-        else:
-            self.run_worker(self._leave_saved(), name="leave", exclusive=True)
+    _is_asking_to_quit = False
 
-    async def _leave_saved(self) -> None:
-        from workbench.tui.screens.question import Question
-
-        if problem := await self.main.problem_in_saving():
-            question = Question(f"Not saved: {one_line(problem, 200)}", "quit without it", "stay")
-            self.push_screen(question, self._quit)
-        else:
-            await self.leave()
-
-    async def _keys_taken(self) -> None:
-        """Wait until what was typed before this key has reached the pane that has the focus."""
-        taken = asyncio.Event()
-        (self.screen.focused or self.screen).call_later(taken.set)
-        await taken.wait()
-
-    def _quit(self, answer: bool | None) -> None:
-        if answer:
+    async def _ask_to_quit(self, flow: FlowContext) -> None:
+        self._is_asking_to_quit = True
+        try:
+            if self.main.is_streaming:
+                agreed = await flow.confirmed("A completion is streaming.", "stop and quit", "stay")
+            elif problem := await self.main.problem_in_saving():
+                agreed = await flow.confirmed(
+                    f"Not saved: {one_line(problem, 200)}", "quit without it", "stay"
+                )
+            else:
+                agreed = True
+        finally:
+            self._is_asking_to_quit = False
+        if agreed:
             self._end()
 
     # --- copying -----------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.conversation import Role
@@ -28,6 +29,17 @@ from workbench.runner.prompting import Prompter
 from workbench.tui.services import Services
 from workbench.workspace.history import Change, Changes
 from workbench.workspace.keeper import Keeper
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What would be sent for another answer, before anything is changed."""
+
+    answering: Answering
+    label: str
+    """What the change of the conversation is called."""
+    said: tuple[Turn, ...] = ()
+    """What a person says, which the answer follows."""
 
 
 class ChatSession:
@@ -120,19 +132,17 @@ class ChatSession:
 
     # --- answers -----------------------------------------------------------------------------------------
 
-    async def say(self, said: str, beside: Turn | None = None) -> Answering:
-        """Say something after the turns shown, or as another branch `beside` one; answers with what to send.
+    async def say(self, said: str, beside: Turn | None = None) -> Proposal:
+        """Propose to say something after the turns shown, or as another branch `beside` one.
 
-        Raises what `preview` raises; nothing is said then.
+        Raises what `preview` raises.
         """
         path = self.path if beside is None else self._before(beside)
         turn = Turn(Role.USER, said, parent=path[-1].id if path else "")
         answering = await self._begin(Asked((*path, turn), self.prefill), self.draft)
-        self.prefill = ""
-        self._change("the turn" if beside is None else "the edited turn", self._with(turn, answering.turn))
-        return answering
+        return Proposal(answering, "the turn" if beside is None else "the edited turn", (turn,))
 
-    async def answer_again(self, turn: Turn) -> Answering:
+    async def answer_again(self, turn: Turn) -> Proposal:
         """Another answer in an answer's place, or to what was said, as a branch. Raises what `say` raises."""
         path = (*self._before(turn), turn) if turn.role == Role.USER else self._before(turn)
         parameters = self.draft.parameters
@@ -142,12 +152,12 @@ class ChatSession:
         draft = replace(self.draft, parameters=parameters)
         return await self._answer(Asked(path, self.prefill), draft, "the other answer")
 
-    async def go_on(self, turn: Turn) -> Answering:
+    async def go_on(self, turn: Turn) -> Proposal:
         """Let an answer that was cut go on where it ended, as a branch. Raises what `say` raises."""
         asked = continuing((*self._before(turn), turn), self.run_of(turn))
         return await self._answer(asked, self.draft, "the answer that went on")
 
-    async def branch(self, turn: Turn, choice: Choice, position: int, alternative: Alternative) -> Answering:
+    async def branch(self, turn: Turn, choice: Choice, position: int, alternative: Alternative) -> Proposal:
         """Answer anew from a token on, with an alternative in its place. Raises what `say` raises."""
         run = self.run_of(turn)
         if run is None:
@@ -170,16 +180,21 @@ class ChatSession:
             answer = Turn(Role.ASSISTANT, answer_text(run), run=run.id, parent=parent)
             self._change("the answer compared", self._with(answer))
 
-    async def _answer(self, asked: Asked, draft: Request, label: str) -> Answering:
-        answering = await self._begin(asked, draft)
-        self._change(label, self._with(answering.turn))
-        return answering
+    async def _answer(self, asked: Asked, draft: Request, label: str) -> Proposal:
+        return Proposal(await self._begin(asked, draft), label)
+
+    def accept(self, proposal: Proposal) -> None:
+        """Have the proposed turns, whose answer is to be sent now."""
+        answering = proposal.answering
+        self._runs[answering.run.id] = answering.run
+        if proposal.said:
+            self.prefill = ""
+        self._change(proposal.label, self._with(*proposal.said, answering.turn))
 
     async def _begin(self, asked: Asked, draft: Request) -> Answering:
         place = (self.endpoint, draft)
         answering = await begin_answer(self._prompter, self.chat, asked, self.variables, place)
         answering.run.preset = self.preset
-        self._runs[answering.run.id] = answering.run
         return answering
 
     def ended(self, run: Run) -> None:
@@ -225,13 +240,12 @@ class ChatSession:
 
     def configure(self, label: str, chat: Chat) -> None:
         """Go on with another system prompt, template or rule for a full context; turns are not touched."""
-        before = self.chat
+        undo, redo = (partial(self._configure, wanted) for wanted in (self.chat, chat))
+        redo()
+        self.changes.record(Change(label, undo, redo))
 
-        def put(wanted: Chat) -> None:
-            self._set(replace(wanted, turns=self.chat.turns))
-
-        put(chat)
-        self.changes.record(Change(label, lambda: put(before), lambda: put(chat)))
+    def _configure(self, chat: Chat) -> None:
+        self._set(replace(chat, turns=self.chat.turns))
 
     def _before(self, turn: Turn) -> tuple[Turn, ...]:
         ids = [one.id for one in self.path]

@@ -49,6 +49,8 @@ class Command:
     """Its place in the footer, which drops the highest first; None leaves it out."""
     shown: str = ""
     """Its keys as a person reads them, where they are not simply the list."""
+    flow: str = ""
+    """The flow that does it, as `module:function`; empty where its pane does it by itself."""
 
     @property
     def has_a_key_each(self) -> bool:
@@ -63,6 +65,8 @@ class Command:
     @property
     def action(self) -> str:
         """Its action as Textual names it; what works over popups too is the application's."""
+        if self.flow:
+            return f"app.flow('{self.id}')"
         return f"app.{self.id}" if self.id in _OF_THE_APPLICATION else self.id
 
     @property
@@ -111,21 +115,45 @@ def key_name(key: str) -> str:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("run", ("ctrl+j", "f5"), "Run", "Send the prompt and stream the answer.", footer=0),
+    Command(
+        "run",
+        ("ctrl+j", "f5"),
+        "Run",
+        "Send the prompt and stream the answer.",
+        footer=0,
+        flow="running.flow:run",
+    ),
     Command("stop", ("escape",), "Stop", "Close what lies on top, else stop; never quits.", footer=1),
-    Command("help", ("f1", "question_mark"), "Help", "The keys of the focused pane.", footer=2),
+    Command(
+        "help",
+        ("f1", "question_mark"),
+        "Help",
+        "The keys of the focused pane.",
+        footer=2,
+        flow="main.flow:show_help",
+    ),
     Command(
         "palette",
         ("ctrl+p", "ctrl+backslash", "colon"),
         "Commands",
         "Every command by name, with its key.",
         footer=3,
+        flow="main.flow:show_palette",
     ),
     Command("focus_prompt", ("f2",), "Prompt", "Go to the prompt.", footer=4),
     Command("focus_parameters", ("f3",), "Params", "Go to the parameters (a drawer where narrow).", footer=5),
     Command("focus_output", ("f4",), "Output", "Go to the output.", footer=6),
-    Command("jump", ("ctrl+g",), "Jump", "Go to any pane or field by letter.", footer=9),
-    Command("run_again", ("ctrl+r",), "Again", "Run again with a fresh seed; a pinned seed stays.", footer=7),
+    Command(
+        "jump", ("ctrl+g",), "Jump", "Go to any pane or field by letter.", footer=9, flow="main.flow:jump"
+    ),
+    Command(
+        "run_again",
+        ("ctrl+r",),
+        "Again",
+        "Run again with a fresh seed; a pinned seed stays.",
+        footer=7,
+        flow="running.flow:run_again",
+    ),
     Command(
         "copy_or_stop",
         ("ctrl+c",),
@@ -133,10 +161,19 @@ COMMANDS: tuple[Command, ...] = (
         "Copy what is selected, else stop the stream; never quits.",
     ),
     Command("copy_error", (), "Copy error", "Copy what went wrong, also what there is no room for."),
-    Command("save", ("ctrl+s",), "Save", "Name the session and save it.", footer=12),
-    Command("sessions", ("ctrl+o",), "Sessions", "Open another session.", footer=13),
     Command(
-        "new", ("ctrl+n",), "New", "Begin a new session, as configured; this one stays saved.", footer=11
+        "save", ("ctrl+s",), "Save", "Name the session and save it.", footer=12, flow="sessions.flow:save"
+    ),
+    Command(
+        "sessions", ("ctrl+o",), "Sessions", "Open another session.", footer=13, flow="sessions.flow:sessions"
+    ),
+    Command(
+        "new",
+        ("ctrl+n",),
+        "New",
+        "Begin a new session, as configured; this one stays saved.",
+        footer=11,
+        flow="sessions.flow:new",
     ),
     Command("undo", ("ctrl+z", "u"), "Undo", "Take back the last change, whichever pane it was made in."),
     Command("redo", ("ctrl+y", "U"), "Redo", "Make again what was taken back last."),
@@ -149,28 +186,107 @@ COMMANDS: tuple[Command, ...] = (
         "Endpoint",
         "Choose where requests are sent; set up and test.",
         footer=8,
+        flow="endpoints.flow:choose_endpoint",
     ),
-    Command("compare", ("f8",), "Compare", "Presets side by side on this prompt and one seed.", footer=9),
-    Command("chat", ("f12",), "Chat", "Talk in turns, through a template that stays in the open."),
-    Command("variables", (), "Variables", "Values of {{name}} in prompts, typed or from a file."),
-    Command("sweep", (), "Sweep", "Vary one or two parameters over this prompt, in a grid."),
+    Command(
+        "compare",
+        ("f8",),
+        "Compare",
+        "Presets side by side on this prompt and one seed.",
+        footer=9,
+        flow="compare.flow:compare",
+    ),
+    Command(
+        "chat",
+        ("f12",),
+        "Chat",
+        "Talk in turns, through a template that stays in the open.",
+        flow="chat.flow:chat",
+    ),
+    Command(
+        "variables",
+        (),
+        "Variables",
+        "Values of {{name}} in prompts, typed or from a file.",
+        flow="prompt.flow:variables",
+    ),
+    Command(
+        "sweep",
+        (),
+        "Sweep",
+        "Vary one or two parameters over this prompt, in a grid.",
+        flow="grid.flow:sweep",
+    ),
     Command(
         "prompt_set",
         (),
         "Prompt set",
         "Every prompt of a file, or the editor's, under chosen presets, in a grid.",
+        flow="grid.flow:prompt_set",
     ),
-    Command("choose_preset", ("ctrl+l",), "Preset", "Apply a preset; each shows what it would change."),
-    Command("export", (), "Export", "Write the session as Markdown, JSON Lines, HTML or text, a run as SVG."),
-    Command("save_preset", (), "Save preset", "Keep the panel's parameters as a preset."),
-    Command("paste_curl", (), "Paste curl", "Take prompt and parameters from a curl command."),
-    Command("choose_model", (), "Model", "Choose the model, from the endpoint's list or by name."),
-    Command("probe", (), "Probe", "Find out what the endpoint honours, ignores and refuses."),
-    Command("choose_theme", (), "Theme", "Choose a theme; each is shown while you look."),
     Command(
-        "branch_ids", (), "Branch ids", "Send branches as token ids where they are known, or as text again."
+        "choose_preset",
+        ("ctrl+l",),
+        "Preset",
+        "Apply a preset; each shows what it would change.",
+        flow="presets.flow:choose_preset",
     ),
-    Command("choose_kind", (), "Prompt kind", "Text, texts, token ids, or lists of token ids."),
+    Command(
+        "export",
+        (),
+        "Export",
+        "Write the session as Markdown, JSON Lines, HTML or text, a run as SVG.",
+        flow="export.flow:export",
+    ),
+    Command(
+        "save_preset",
+        (),
+        "Save preset",
+        "Keep the panel's parameters as a preset.",
+        flow="presets.flow:save_panel",
+    ),
+    Command(
+        "paste_curl",
+        (),
+        "Paste curl",
+        "Take prompt and parameters from a curl command.",
+        flow="prompt.flow:paste_curl",
+    ),
+    Command(
+        "choose_model",
+        (),
+        "Model",
+        "Choose the model, from the endpoint's list or by name.",
+        flow="endpoints.flow:choose_model",
+    ),
+    Command(
+        "probe",
+        (),
+        "Probe",
+        "Find out what the endpoint honours, ignores and refuses.",
+        flow="probe.flow:probe",
+    ),
+    Command(
+        "choose_theme",
+        (),
+        "Theme",
+        "Choose a theme; each is shown while you look.",
+        flow="main.flow:choose_theme",
+    ),
+    Command(
+        "branch_ids",
+        (),
+        "Branch ids",
+        "Send branches as token ids where they are known, or as text again.",
+        flow="branches.flow:branch_ids",
+    ),
+    Command(
+        "choose_kind",
+        (),
+        "Prompt kind",
+        "Text, texts, token ids, or lists of token ids.",
+        flow="prompt.flow:choose_kind",
+    ),
     Command("-field", ("up", "down"), "Field", "Previous, next field.", Where.PARAMETERS, shown="↑ ↓"),
     Command(
         "-step",
@@ -250,6 +366,7 @@ COMMANDS: tuple[Command, ...] = (
         "The answer joins the prompt and runs on; u takes it back.",
         Where.OUTPUT,
         footer=2,
+        flow="branches.flow:continue_answer",
     ),
     Command(
         "cycle_colour",
@@ -273,6 +390,7 @@ COMMANDS: tuple[Command, ...] = (
         "Surprise at",
         "Set how unlikely the tokens are that [ and ] go to.",
         Where.OUTPUT,
+        flow="main.flow:surprise_threshold",
     ),
     Command(
         "coverage_threshold",
@@ -280,6 +398,7 @@ COMMANDS: tuple[Command, ...] = (
         "Coverage at",
         "Set how little the alternatives cover of tokens that < and > go to.",
         Where.OUTPUT,
+        flow="main.flow:coverage_threshold",
     ),
     Command("find", ("slash",), "Find", "Find a text in the output.", Where.OUTPUT, footer=6),
     Command("copy_answer", ("y",), "Copy", "Copy the answer's exact text.", Where.OUTPUT, footer=5),
@@ -289,6 +408,7 @@ COMMANDS: tuple[Command, ...] = (
         "Branch tree",
         "All runs as a tree of branches, to go to, name or prune.",
         Where.OUTPUT,
+        flow="branches.flow:branch_tree",
     ),
     Command(
         "choices",
@@ -296,6 +416,7 @@ COMMANDS: tuple[Command, ...] = (
         "Choices",
         "The choices of the run as a list with figures.",
         Where.OUTPUT,
+        flow="branches.flow:choices",
     ),
     Command(
         "wire",
@@ -303,14 +424,23 @@ COMMANDS: tuple[Command, ...] = (
         "Wire",
         "The last request as sent, and each event raw beside the token it gave.",
         Where.OUTPUT,
+        flow="wire.flow:wire",
     ),
-    Command("replay", ("p",), "Replay", "Play the run again, offline, at its recorded pace.", Where.OUTPUT),
+    Command(
+        "replay",
+        ("p",),
+        "Replay",
+        "Play the run again, offline, at its recorded pace.",
+        Where.OUTPUT,
+        flow="replay.flow:replay",
+    ),
     Command(
         "rerun",
         ("r",),
         "Re-run",
         "Send the run again as it was and compare it token by token.",
         Where.OUTPUT,
+        flow="compare.flow:rerun",
     ),
     Command(
         "compare_runs",
@@ -318,6 +448,7 @@ COMMANDS: tuple[Command, ...] = (
         "Versus",
         "Compare saved runs side by side, of this session or another; nothing is sent.",
         Where.OUTPUT,
+        flow="compare.flow:compare_runs",
     ),
     Command(
         "delete_run", ("x", "delete"), "Delete", "Delete the run from the session; u undoes it.", Where.OUTPUT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import ClassVar
 
-from textual import on, work
+from textual import on
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
 from textual.widgets import TextArea
@@ -14,8 +14,8 @@ from workbench.domain.conversation import Role
 from workbench.domain.errors import WorkbenchError
 from workbench.domain.reading import Mode
 from workbench.domain.run import Run
-from workbench.runner.conversing import Answering
-from workbench.tui.chat_session import ChatSession
+from workbench.tui.chat_session import ChatSession, Proposal
+from workbench.tui.flows import FlowContext, asks
 from workbench.tui.screens.chat_settings import ChatSettingsScreen
 from workbench.tui.screens.chat_turns import ChatHost
 from workbench.tui.token_styles import TokenStyles
@@ -45,7 +45,7 @@ class ChatScreen(ChatSettingsScreen):
         self.view.mode = self._first_mode
         self.chat.on_change = self._changed
         self._frames = self.set_interval(1 / _FRAMES_A_SECOND, self._frame, pause=True)
-        self.composer.text = self.host.composed()
+        self.composer.text = self.chat.keeper.composed
         self.composer.move_cursor(self.composer.document.end)
         self.show_turns()
 
@@ -85,7 +85,7 @@ class ChatScreen(ChatSettingsScreen):
     def _keep_composed(self) -> None:
         # A turn that is being edited is in the conversation as it was; what was typed before comes back.
         if self.editing is None:
-            self.host.compose(self.composer.text)
+            self.chat.keeper.composed = self.composer.text
 
     # --- sending -----------------------------------------------------------------------------------------
 
@@ -96,34 +96,36 @@ class ChatScreen(ChatSettingsScreen):
             self.chat.rewrite(editing, text)
             self.stop_editing()
         elif text.strip():
-            self.send(self.chat.say(text, editing), is_said=True)
+            self.send(self.chat.say(text, editing))
 
-    def send(self, begin: Coroutine[object, object, Answering], *, is_said: bool = False) -> None:
-        """Send what an answer begins with; where it cannot be sent, say why, and keep what was typed."""
+    @asks
+    async def send(self, flow: FlowContext, proposing: Coroutine[object, object, Proposal]) -> None:
+        """Send for an answer; where it cannot be sent, say why, and keep what was typed."""
         if self._runs.is_running or self.preparing:
             self.tell("An answer streams already: stop it with Esc, or wait for its end.")
-            begin.close()
+            proposing.close()
             return
         self.preparing = True
-        self._send(begin, is_said)
-
-    @work(group="send")
-    async def _send(self, begin: Coroutine[object, object, Answering], is_said: bool) -> None:
         try:
-            answering = await begin
+            proposal = await proposing
+            run = proposal.answering.run
+            billed = run.request.billed_tokens
+            if not await flow.agreed(f"This may generate and bill up to {billed:,} tokens.", billed):
+                return
         except WorkbenchError as problem:
             self.tell(f"Nothing was sent. {problem}")
             return
         finally:
             self.preparing = False
         self.tell("")
-        if is_said:
+        self.chat.accept(proposal)
+        if proposal.said:
             self.composer.text = ""
             self.stop_editing()
-        self.host.began(answering.run)
-        self._runs.start(answering.run, self.chat.endpoint)
+        self.chat.keeper.began(run)
+        self._runs.start(run, self.chat.endpoint)
         self.current = None
-        self.show_made(answering.made)
+        self.show_made(proposal.answering.made)
         self.show_turns()
         if self.focused is self.inspector:
             self.set_focus(self.view)

@@ -18,6 +18,7 @@ from workbench.domain.turns import Turn
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.chat_session import ChatSession
 from workbench.tui.commands import COMMANDS, Where, commands_at
+from workbench.tui.flows import FlowContext, asks
 from workbench.tui.run_controller import RunController
 from workbench.tui.run_state import RunState
 from workbench.tui.screens.popup import Item, Picker
@@ -34,8 +35,8 @@ _PLACEHOLDER = "Say something: Ctrl+J or F5 sends it, Ctrl+E shows the exact pro
 _PREPARING = RunState("◌", "preparing", "$text-accent")
 
 
-class ChatFrame(Screen[None]):
-    """What is where on the chat screen; classes below it say what is done."""
+class ChatFrame(Screen[str]):
+    """What is where on the chat screen; answers with the exact prompt to continue with as text, or None."""
 
     DEFAULT_CSS = """
     ChatFrame { layout: vertical; background: $background; }
@@ -215,13 +216,12 @@ class ChatFrame(Screen[None]):
         """Show this screen's keys."""
         self.action_palette()
 
-    def action_palette(self) -> None:
+    @asks
+    async def action_palette(self, flow: FlowContext) -> None:
         """Show every command of this screen with its key; choosing one does it."""
         found = [*commands_at(Where.CHAT), *commands_at(Where.TURNS)]
         items = [Item(one.id, one.title, one.help, one.key_label) for one in found]
-        self.app.push_screen(Picker("Chat", items, note="type to filter · Enter does it · Esc"), self._do)
-
-    async def _do(self, id: str | None) -> None:
+        id = await flow.ask(Picker("Chat", items, note="type to filter · Enter does it · Esc"))
         action = next((one.id for one in COMMANDS if one.id == id), "").removeprefix("-")
         if action in _OF_VIEW:
             self.set_focus(self.view)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
 from textual import on, work
@@ -38,10 +37,8 @@ class ChatPromptScreen(ChatFrame):
         Binding("f9", "to_raw", "Raw", show=False, priority=True),
     ]
 
-    def __init__(self, chat: ChatSession, styles: TokenStyles, on_raw: Callable[[str], None]) -> None:
-        """`on_raw` is told the exact prompt that is to be gone on with as plain text."""
+    def __init__(self, chat: ChatSession, styles: TokenStyles) -> None:
         super().__init__(chat, styles)
-        self._on_raw = on_raw
         self._pausing: Timer | None = None
         self.left_out: frozenset[int] = frozenset()
         """The places of turns that the next prompt goes without."""
@@ -135,5 +132,4 @@ class ChatPromptScreen(ChatFrame):
         except WorkbenchError as problem:
             self.tell(str(problem))
             return
-        self._on_raw(made.rendered.prompt)
-        self.dismiss(None)
+        self.dismiss(made.rendered.prompt)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
-from textual import on, work
+from textual import on
 from textual.binding import Binding, BindingType
 
 from workbench.domain.conversation import Role
 from workbench.domain.display import one_line
 from workbench.domain.errors import WorkbenchError
-from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.turns import Turn
-from workbench.runner.conversing import Answering
-from workbench.tui.chat_session import ChatSession
+from workbench.tui.chat_session import ChatSession, Proposal
+from workbench.tui.compare.flow import compare_request, rerun
+from workbench.tui.flows import FlowContext, asks
 from workbench.tui.screens.chat_prompt import ChatPromptScreen
 from workbench.tui.screens.naming import Naming
 from workbench.tui.screens.popup import Item, Picker
@@ -32,20 +33,8 @@ from workbench.tui.widgets.turn_view import TurnView
 class ChatHost:
     """Whoever opens the chat screen, and what is told and asked of it."""
 
-    began: Callable[[Run], None]
-    """Told each run before it is sent."""
     ended: Callable[[Run], None]
     """Told each run that has ended, however it did."""
-    compose: Callable[[str], None]
-    """Told what the composer holds, to be kept."""
-    composed: Callable[[], str]
-    """What the composer held when it was left."""
-    raw: Callable[[str], None]
-    """Told the exact prompt that is to be gone on with as plain text."""
-    rerun: Callable[[Run], None]
-    """Told the run that is to be sent again and compared with itself."""
-    compare: Callable[[Request, Callable[[Run], None]], None]
-    """Told what several presets are to answer, and who is told each answer."""
     undo: Callable[[], None]
     redo: Callable[[], None]
 
@@ -58,7 +47,7 @@ class ChatTurnsScreen(ChatPromptScreen):
     ]
 
     def __init__(self, chat: ChatSession, styles: TokenStyles, host: ChatHost) -> None:
-        super().__init__(chat, styles, host.raw)
+        super().__init__(chat, styles)
         self.host = host
         self.current: int | None = None
         """The place of the turn that keys work on; None is the last one."""
@@ -66,8 +55,8 @@ class ChatTurnsScreen(ChatPromptScreen):
         self._folded: set[str] = set()
         self._before_editing = ""
 
-    def send(self, begin: Coroutine[object, object, Answering], *, is_said: bool = False) -> None:
-        """Send what an answer begins with."""
+    def send(self, proposing: Coroutine[object, object, Proposal]) -> None:
+        """Send for an answer."""
         raise NotImplementedError
 
     # --- showing -----------------------------------------------------------------------------------------
@@ -113,20 +102,18 @@ class ChatTurnsScreen(ChatPromptScreen):
         place = next((place for place, turn in enumerate(self.chat.path) if turn.id == id), None)
         self._mark(place)
 
-    def action_jump_to_turn(self) -> None:
+    @asks
+    async def action_jump_to_turn(self, flow: FlowContext) -> None:
         """Choose a turn by its number or its words."""
         items = [
             Item(str(place), f"{place + 1} {turn.role}", one_line(turn.text, 100))
             for place, turn in enumerate(self.chat.path)
         ]
-
-        def chosen(place: str | None) -> None:
-            if place is not None:
-                self.set_focus(self.view)
-                self.go_to(int(place))
-
         here = len(items) - 1 if self.current is None else self.current
-        self.app.push_screen(Picker("Turns", items, chosen=str(here)), chosen)
+        place = await flow.ask(Picker("Turns", items, chosen=str(here)))
+        if place is not None:
+            self.set_focus(self.view)
+            self.go_to(int(place))
 
     def action_fold(self) -> None:
         """Fold the turn, or unfold it."""
@@ -228,21 +215,24 @@ class ChatTurnsScreen(ChatPromptScreen):
         if digit <= len(alternatives):
             self.send(self.chat.branch(turn, section.choice, position, alternatives[digit - 1]))
 
-    def action_compare_answers(self) -> None:
+    @asks
+    async def action_compare_answers(self, flow: FlowContext) -> None:
         """Let several presets answer at the turn's place; each answer becomes a branch."""
-        if (turn := self.turn) is not None and self._may_change():
-            self.preparing = True
-            self._compare(turn)
-
-    @work(exclusive=True, group="compare")
-    async def _compare(self, turn: Turn) -> None:
+        if (turn := self.turn) is None or not self._may_change():
+            return
+        self.preparing = True
         try:
             made = await self.chat.to_compare(turn)
-            self.host.compare(made.request, lambda run: self.chat.take_answer(turn, run))
         except WorkbenchError as problem:
             self.tell(f"Nothing was sent. {problem}")
+            return
         finally:
             self.preparing = False
+        await compare_request(flow, made.request, partial(self._take_answer, turn))
+
+    def _take_answer(self, turn: Turn, run: Run) -> None:
+        self.host.ended(run)
+        self.chat.take_answer(turn, run)
 
     # --- reading -----------------------------------------------------------------------------------------
 
@@ -259,22 +249,22 @@ class ChatTurnsScreen(ChatPromptScreen):
             return None
         return run
 
-    def action_find(self) -> None:
+    @asks
+    async def action_find(self, flow: FlowContext) -> None:
         """Find a text in the answers; n and N go on to others."""
+        text = await flow.ask(Naming("Find in the answers", "", may_be_empty=True))
+        if text is not None and not self.view.find(text) and text:
+            self.tell(f"No answer shown holds {text!r}.")
 
-        def found(text: str | None) -> None:
-            if text is not None and not self.view.find(text) and text:
-                self.tell(f"No answer shown holds {text!r}.")
-
-        self.app.push_screen(Naming("Find in the answers", "", may_be_empty=True), found)
-
-    def action_replay(self) -> None:
+    @asks
+    async def action_replay(self, flow: FlowContext) -> None:
         """Play the answer again, offline, at its recorded pace."""
         if (run := self._run_of_turn()) is not None:
             number = self.chat.path.index(self.turn) + 1 if self.turn is not None else 0
-            self.app.push_screen(ReplayScreen(run, self._token_styles, number=number, mode=self.view.mode))
+            await flow.ask(ReplayScreen(run, flow.styles, number=number, mode=self.view.mode))
 
-    def action_rerun(self) -> None:
+    @asks
+    async def action_rerun(self, flow: FlowContext) -> None:
         """Send the answer's exact prompt again and compare."""
         if (run := self._run_of_turn()) is not None:
-            self.host.rerun(run)
+            await rerun(flow, run)

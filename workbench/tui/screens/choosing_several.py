@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from textual import on
@@ -18,8 +19,26 @@ from workbench.tui.screens.popup import Item, Popup
 from workbench.tui.widgets.row_list import RowList
 
 
-class SeveralPicker(Popup[Sequence[str]]):
-    """A list in which Space chooses; answers with the values chosen, in the list's order, or None."""
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is chosen in a list, in the list's order."""
+
+    values: tuple[str, ...] = ()
+    is_switched: bool = False
+    """Whether the list's switch is on."""
+    looked_at: str = ""
+    """The value under the cursor; empty is the first one chosen."""
+    varied: str | None = None
+    """The value of which a variation is wanted before anything is taken."""
+
+    def with_added(self, value: str, most: int) -> Selection:
+        """With another value under the cursor, chosen too where that is not one too many."""
+        values = (*self.values, value) if len(self.values) < most else self.values
+        return replace(self, values=values, looked_at=value)
+
+
+class SeveralPicker(Popup[Selection]):
+    """A list in which Space chooses; answers with the selection, or None."""
 
     DEFAULT_CSS = """
     SeveralPicker { align: center top; background: $background 40%; }
@@ -41,24 +60,28 @@ class SeveralPicker(Popup[Sequence[str]]):
         self,
         title: str,
         items: Iterable[Item],
-        chosen: Iterable[str],
+        selection: Selection,
         *,
         least: int,
         most: int,
-        on_vary: tuple[str, Callable[[SeveralPicker, Item], None]] | None = None,
+        can_vary: str = "",
         switch: tuple[str, str] | None = None,
     ):
-        """`on_vary` says what + makes of the item looked at, and is told the item when it is pressed.
+        """`can_vary` says what + makes of the item looked at; empty where it does nothing.
 
         `switch` names what the key s turns off and on: as it is first, and as it is then.
         """
         super().__init__()
         self._switch = switch
-        self.is_switched = False
-        self._on_vary = on_vary
+        self._is_switched = selection.is_switched
+        self._can_vary = can_vary
         self._title = title
         self._items = list(items)
-        self._chosen = set(chosen) & {item.value for item in self._items}
+        values = [item.value for item in self._items]
+        self._chosen = set(selection.values) & set(values)
+        first = next((value for value in values if value in self._chosen), "")
+        looked_at = selection.looked_at or first
+        self._first = values.index(looked_at) if looked_at in values else 0
         self._least, self._most = least, most
 
     def compose(self) -> ComposeResult:
@@ -67,10 +90,9 @@ class SeveralPicker(Popup[Sequence[str]]):
             yield RowList(*(Option(self._line(item)) for item in self._items), markup=False)
 
     def on_mount(self) -> None:
-        """Begin at the first one chosen."""
+        """Begin at the item last looked at, else at the first one chosen."""
         options = self.query_one(OptionList)
-        places = [place for place, item in enumerate(self._items) if item.value in self._chosen]
-        options.highlighted = places[0] if places else 0
+        options.highlighted = self._first
         options.focus()
         self._count()
 
@@ -88,23 +110,21 @@ class SeveralPicker(Popup[Sequence[str]]):
         self._count()
 
     def action_vary(self) -> None:
-        """Ask for a variation of what is looked at."""
+        """Answer that a variation of what is looked at is wanted."""
         place = self.query_one(OptionList).highlighted
-        if place is not None and self._on_vary is not None:
-            self._on_vary[1](self, self._items[place])
+        if place is not None and self._can_vary:
+            value = self._items[place].value
+            self.dismiss(replace(self._selection, looked_at=value, varied=value))
 
     def action_switch(self) -> None:
         """Turn the switch on or off."""
-        self.is_switched = self._switch is not None and not self.is_switched
+        self._is_switched = self._switch is not None and not self._is_switched
         self._count()
 
-    def add(self, item: Item) -> None:
-        """Add an item below the others and choose it, where that is not one too many."""
-        options = self.query_one(OptionList)
-        self._items.append(item)
-        options.add_option(Option(self._line(item)))
-        options.highlighted = len(self._items) - 1
-        self.action_choose()
+    @property
+    def _selection(self) -> Selection:
+        values = (item.value for item in self._items if item.value in self._chosen)
+        return Selection(tuple(values), self._is_switched)
 
     @on(OptionList.OptionSelected)
     def _toggle_clicked(self) -> None:
@@ -115,11 +135,11 @@ class SeveralPicker(Popup[Sequence[str]]):
         if len(self._chosen) < self._least:
             self.notify(f"Choose at least {self._least} with Space.", markup=False, timeout=3)
             return
-        self.dismiss([item.value for item in self._items if item.value in self._chosen])
+        self.dismiss(self._selection)
 
     def _count(self) -> None:
-        more = f" · + {self._on_vary[0]}" if self._on_vary is not None else ""
-        more += f" · s {self._switch[self.is_switched]}" if self._switch is not None else ""
+        more = f" · + {self._can_vary}" if self._can_vary else ""
+        more += f" · s {self._switch[self._is_switched]}" if self._switch is not None else ""
         told = f"{len(self._chosen)} of at most {self._most} · Space{more} · Enter · Esc"
         self.query_one(Vertical).border_subtitle = Content(told)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
@@ -13,9 +12,9 @@ from textual.widgets import Label
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import WorkbenchError
-from workbench.runner.curl import CurlDraft
+from workbench.runner.curl import CurlDraft, draft_from_curl
+from workbench.storage.endpoints import EndpointList
 from workbench.tui.screens.popup import Popup
-from workbench.tui.screens.question import Question
 from workbench.tui.widgets.exact_text_area import ExactTextArea
 
 
@@ -33,10 +32,9 @@ class CurlPopup(Popup[CurlDraft]):
         Binding("ctrl+j,ctrl+s", "take", "Take", show=False, priority=True),
     ]
 
-    def __init__(self, read: Callable[[str], CurlDraft], text: str = "") -> None:
-        """`read` understands a command; it raises WorkbenchError where it cannot."""
+    def __init__(self, endpoints: EndpointList, text: str = "") -> None:
         super().__init__()
-        self._read = read
+        self._endpoints = endpoints
         self._text = text
 
     def compose(self) -> ComposeResult:
@@ -49,38 +47,9 @@ class CurlPopup(Popup[CurlDraft]):
     def action_take(self) -> None:
         """Take the command over, or say what is wrong with it."""
         try:
-            taken = self._read(self.query_one(ExactTextArea).text)
+            taken = draft_from_curl(self.query_one(ExactTextArea).text, self._endpoints)
         except WorkbenchError as problem:
             told = " ".join(filter(None, (problem.title, problem.message, problem.hint)))
             self.query_one("#wrong", Label).update(Content(one_line(told, 300)))
             return
         self.dismiss(taken)
-
-
-def ask_for_curl(
-    app: App[int], read: Callable[[str], CurlDraft], text: str, take: Callable[[CurlDraft], None]
-) -> None:
-    """Let a person paste a curl command; `text` is what to begin with."""
-
-    def closed(taken: CurlDraft | None) -> None:
-        if taken is not None:
-            take(taken)
-
-    app.push_screen(CurlPopup(read, text), closed)
-
-
-def offer_curl(
-    app: App[int], read: Callable[[str], CurlDraft], text: str, take: Callable[[CurlDraft], None]
-) -> None:
-    """Offer to take over a curl command that was pasted as text; one that cannot be is left alone."""
-    try:
-        taken = read(text)
-    except WorkbenchError:
-        return
-    question = "This is a curl command. Take its prompt and parameters?\n" + "\n".join(taken.notes)
-
-    def answered(yes: bool | None) -> None:
-        if yes:
-            take(taken)
-
-    app.push_screen(Question(question, "take them", "keep the text as it is"), answered)

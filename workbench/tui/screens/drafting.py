@@ -16,11 +16,11 @@ from textual.worker import Worker
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, StorageError, WorkbenchError
 from workbench.domain.parameters import FIRST_DRAFT
-from workbench.domain.prompt import Prompt, PromptKind, count_prompts
+from workbench.domain.prompt import Prompt, count_prompts
 from workbench.domain.request import Parameters
 from workbench.domain.run import Failure
 from workbench.domain.session import Draft
-from workbench.domain.variables import fill_prompt, find_variables
+from workbench.domain.variables import fill_prompt
 from workbench.storage.endpoints import endpoint_for
 from workbench.tui.notes import offer, probe_notes
 from workbench.tui.screens.frame import FrameScreen
@@ -51,22 +51,10 @@ class DraftScreen(FrameScreen):
         """The draft of the start is there, to be typed into."""
 
     @dataclass
-    class ThemeChosen(Message):
-        """A theme was chosen, to be remembered."""
-
-        name: str
-
-    @dataclass
     class SessionOpened(Message):
         """Another session's file is the one to come back to."""
 
         path: Path | None
-
-    @dataclass
-    class SessionCompared(Message):
-        """Runs of another session are to be compared with those of the open one."""
-
-        path: Path
 
     def __init__(self, services: Services, styles: TokenStyles, session: Path | None) -> None:
         """`session` is the file to go on with, None to begin with the example."""
@@ -168,13 +156,6 @@ class DraftScreen(FrameScreen):
         """
         return fill_prompt(self.prompt.prompt, self.keeper.session.variables)
 
-    def action_variables(self) -> None:
-        """Give the prompt's variables their values."""
-        from workbench.tui.screens.variables import edit_variables
-
-        names = find_variables(self.prompt.text)
-        edit_variables(self.app, names, self.keeper, self.changes, self.count_prompt)
-
     @property
     def first_draft(self) -> Draft:
         """What a new person finds."""
@@ -195,7 +176,7 @@ class DraftScreen(FrameScreen):
         self.changes.clear()
         self.noted = self.draft
         self.keeper.begin_with(self.noted)
-        self._show_session()
+        self.show_session()
 
     @on(TextArea.Changed, "#prompt")
     @on(PromptEditor.KindChanged)
@@ -227,7 +208,7 @@ class DraftScreen(FrameScreen):
     def _keep(self) -> None:
         self.keeper.edited(self.draft)
         self.keeper.tick()
-        self._show_session()
+        self.show_session()
 
     def _look_for_news(self) -> None:
         # While something streams, its run is the last one; what others did is shown after it.
@@ -249,7 +230,8 @@ class DraftScreen(FrameScreen):
         self.keeper.edited(self.draft)
         return await self._keepers.problem_after(CLOSING_SECONDS)
 
-    def _show_session(self) -> None:
+    def show_session(self) -> None:
+        """Show the session's name, whether it is saved, and what there is to say of saving it."""
         problems, notes = self.keeper.take_told()
         for problem in problems:
             self.notify(str(problem), title="Not saved", severity="error", markup=False, timeout=10)
@@ -264,45 +246,8 @@ class DraftScreen(FrameScreen):
         self.session_path = path
         self.post_message(self.SessionOpened(path))
 
-    def action_save(self) -> None:
-        """Ask for the session's name and save it."""
-
-        from workbench.tui.screens.naming import Naming
-
-        async def named(name: str | None) -> None:
-            if name is not None:
-                self.keeper.edited(self.draft)
-                if await self.keeper.rename(name):
-                    self.notify("Saved.", markup=False, timeout=2)
-                self._show_session()
-
-        title = "" if self.keeper.title == "untitled" else self.keeper.title
-        self.app.push_screen(Naming("Save session as", title), named)
-
-    def action_sessions(self) -> None:
-        """Find, open and look after sessions."""
-        # Most starts open no other session, so the first paint need not wait for it.
-        from workbench.storage.library import Library
-        from workbench.tui.screens.sessions import SessionsScreen
-
-        def chosen(path: Path | None) -> None:
-            if path is not None:
-                self._open_later(path)
-
-        def compare(path: Path) -> None:
-            self.post_message(self.SessionCompared(path))
-
-        library = Library(self.services.folders)
-        self.app.push_screen(SessionsScreen(library, self.keeper.path, compare), chosen)
-
-    def _open_later(self, path: Path) -> None:
-        self.run_worker(self.open_session(path), exclusive=True, group="session")
-
     async def open_session(self, path: Path) -> None:
-        """Go on with another session."""
-        if self.is_streaming:
-            self.notify("Stop the stream first.", severity="warning", markup=False)
-            return
+        """Continue with another session; opening the one that is open changes nothing."""
         if is_same_file(self.keeper.path, path):
             return
         self.keeper.edited(self.draft)
@@ -326,7 +271,7 @@ class DraftScreen(FrameScreen):
 
     def _leave(self, keeper: Keeper) -> None:
         """Go on with another session; the one before is written meanwhile."""
-        self._show_session()
+        self.show_session()
         self.run_worker(self._close(self.keeper), group="closing")
         self.keeper = keeper
 
@@ -335,11 +280,8 @@ class DraftScreen(FrameScreen):
         for problem in keeper.take_told()[0]:
             self.notify(str(problem), title="Not saved", severity="error", markup=False, timeout=10)
 
-    async def action_new(self) -> None:
+    def begin_session(self) -> None:
         """Begin a new session as it is configured, else with the endpoint and parameters there are."""
-        if self.is_streaming:
-            self.notify("Stop the stream first.", severity="warning", markup=False)
-            return
         self.keeper.edited(self.draft)
         self._leave(self._keepers.new())
         self.output.show_runs([])
@@ -348,38 +290,14 @@ class DraftScreen(FrameScreen):
             self.use_endpoint(self.services.endpoint)
             self.use_model(self.services.model)
         self._use_path(None)
-        self.prompt.focus()
         self._begin_anew()
+        self.prompt.focus()
 
     # --- choosing ----------------------------------------------------------------------------------------
 
-    def action_choose_endpoint(self) -> None:
-        """Choose where requests are sent."""
-        from workbench.tui.screens.choosing import choose_endpoint
-
-        choose_endpoint(self.app, self.services, self.endpoint, self.model, self.use_endpoint)
-
     @on(ParameterPanel.ModelAsked)
-    def action_choose_model(self) -> None:
-        """Choose the model."""
-        from workbench.tui.screens.choosing import choose_model
-
-        choose_model(self.app, self.services, self.endpoint, self.model, self.use_model)
-
-    def action_choose_theme(self) -> None:
-        """Choose a theme."""
-        from workbench.tui.screens.choosing import choose_theme
-
-        choose_theme(self.app, lambda name: self.post_message(self.ThemeChosen(name)))
-
-    def action_choose_kind(self) -> None:
-        """Choose what the prompt is made of."""
-        from workbench.tui.screens.choosing import choose_kind
-
-        def take(kind: PromptKind) -> None:
-            self.attempt(lambda: self.prompt.set_kind(kind))
-
-        choose_kind(self.app, self.prompt.kind, take)
+    def _choose_model(self) -> None:
+        self.do("choose_model")
 
     def action_edit_prompt(self) -> None:
         """Edit the prompt in the person's editor."""

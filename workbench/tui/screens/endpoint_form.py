@@ -56,7 +56,7 @@ class EndpointForm(Popup[Endpoint]):
     ]
 
     def __init__(
-        self, title: str, endpoint: Endpoint, save: Callable[[Endpoint], None], *, needs: str = "name"
+        self, title: str, endpoint: Endpoint, save: Callable[[Endpoint], object], *, needs: str = "name"
     ) -> None:
         """`save` writes the endpoint, and raises StorageError where it cannot; `needs` is the first field."""
         super().__init__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar
 
 from textual import getters, on
@@ -16,17 +17,17 @@ from textual.widgets.option_list import Option
 
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import LOCAL, CommandKey, Endpoint, EnvironmentKey
-from workbench.domain.errors import BadValueError, StorageError, WorkbenchError
+from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.runner.checking import ANNOUNCEMENT, Checked, check
 from workbench.storage.endpoint_editing import save_endpoint
 from workbench.storage.endpoint_fields import texts_of
 from workbench.storage.endpoints import delete_endpoint, endpoint_for, profile_text, save_profile_text
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
+from workbench.tui.flows import FlowContext, asks
 from workbench.tui.screens.endpoint_form import EndpointForm
 from workbench.tui.screens.help import help_screen
 from workbench.tui.screens.popup import Item, Picker
-from workbench.tui.screens.question import Question
 from workbench.tui.services import Services
 from workbench.tui.widgets.key_row import KeyRow
 from workbench.tui.widgets.row_list import RowList
@@ -224,7 +225,8 @@ class EndpointsScreen(Screen[Endpoint]):
 
     # --- setting up --------------------------------------------------------------------------------------
 
-    def action_add(self) -> None:
+    @asks
+    async def action_add(self, flow: FlowContext) -> None:
         """Set up another endpoint, beginning with the profile that is nearest to it."""
         profiles = self._services.endpoints.shipped
         items = [Item(_PLAIN, "plain", "any server that speaks the OpenAI API")]
@@ -233,22 +235,18 @@ class EndpointsScreen(Screen[Endpoint]):
             for one in profiles.values()
             if one.name not in (LOCAL, _PLAIN)
         ]
+        name = await flow.ask(Picker("Begin with", items, note="type to filter · Enter · Esc"))
+        if name == _PLAIN:
+            await self._edit(flow, "Add an endpoint", Endpoint("", ""), needs="name")
+        elif name is not None:
+            profile = profiles[name]
+            free = name not in self._services.endpoints.own
+            begun = profile if free else Endpoint("", "", profile.title)
+            await self._edit(flow, f"Add an endpoint like {name}", begun, like=name, needs="base_url")
 
-        def chosen(name: str | None) -> None:
-            if name is None:
-                return
-            if name == _PLAIN:
-                self._edit("Add an endpoint", Endpoint("", ""), needs="name")
-            else:
-                profile = profiles[name]
-                free = name not in self._services.endpoints.own
-                begun = profile if free else Endpoint("", "", profile.title)
-                self._edit(f"Add an endpoint like {name}", begun, like=name, needs="base_url")
-
-        self.app.push_screen(Picker("Begin with", items, note="type to filter · Enter · Esc"), chosen)
-
-    def action_edit(self) -> None:
-        """Change the endpoint; one of the program's becomes a person's own by it."""
+    @asks
+    async def action_edit(self, flow: FlowContext) -> None:
+        """Change the endpoint; a built-in one becomes a person's own by it."""
         name = self.looked_at
         if name is None:
             return
@@ -263,23 +261,29 @@ class EndpointsScreen(Screen[Endpoint]):
             self.notify(words, title="Endpoint", markup=False)
         elif "://" in endpoint.name:
             begun = Endpoint("", endpoint.base_url, key=endpoint.key)
-            self._edit("Keep this address as an endpoint", begun, needs="name")
+            await self._edit(flow, "Keep this address as an endpoint", begun, needs="name")
         else:
             like = name if name in self._services.endpoints.shipped else ""
-            self._edit(f"Edit {name}", endpoint, was=name, like=like, needs="base_url")
+            await self._edit(flow, f"Edit {name}", endpoint, was=name, like=like, needs="base_url")
 
-    def _edit(self, title: str, endpoint: Endpoint, *, was: str = "", like: str = "", needs: str) -> None:
-        def save(changed: Endpoint) -> None:
-            save_endpoint(self._services.folders, changed, self._services.endpoints, was=was, like=like)
-
-        def saved(changed: Endpoint | None) -> None:
-            if changed is not None:
-                if was == self._current.name:
-                    self._current = changed
-                self._results.pop(changed.name, None)
-                self._reload(changed.name)
-
-        self.app.push_screen(EndpointForm(title, endpoint, save, needs=needs), saved)
+    async def _edit(
+        self,
+        flow: FlowContext,
+        title: str,
+        endpoint: Endpoint,
+        *,
+        was: str = "",
+        like: str = "",
+        needs: str,
+    ) -> None:
+        folders, loaded = self._services.folders, self._services.endpoints
+        save = partial(save_endpoint, folders, loaded=loaded, was=was, like=like)
+        changed = await flow.ask(EndpointForm(title, endpoint, save, needs=needs))
+        if changed is not None:
+            if was == self._current.name:
+                self._current = changed
+            self._results.pop(changed.name, None)
+            self._reload(changed.name)
 
     def action_open(self) -> None:
         """Edit the endpoint's file in the person's editor; a built-in one is copied by it."""
@@ -304,37 +308,27 @@ class EndpointsScreen(Screen[Endpoint]):
         if name == self._current.name:
             self._current = self._services.endpoints.endpoints.get(name, self._current)
 
-    def action_delete(self) -> None:
+    @asks
+    async def action_delete(self, flow: FlowContext) -> None:
         """Delete a person's own profile, after a question."""
         name, loaded = self.looked_at, self._services.endpoints
         if name is None:
             return
         if name not in loaded.own and name not in loaded.broken:
-            words = "Only your own profiles can be deleted; this is one of the program's."
-            self.notify(words, title="Endpoint", severity="warning", markup=False)
+            flow.warn("Only your own profiles can be deleted; this is one of the program's.", "Endpoint")
             return
         shipped = loaded.shipped.get(name)
         if name == self._current.name and shipped is None:
-            words = "The draft is sent there: choose another endpoint first."
-            self.notify(words, title="Endpoint", severity="warning", markup=False)
+            flow.warn("This endpoint is in use; switch to another first.", "Endpoint")
             return
-
-        def answered(yes: bool | None) -> None:
-            if not yes:
-                return
-            try:
-                delete_endpoint(self._services.folders, name)
-            except StorageError as problem:
-                self.notify(str(problem), title="Endpoint", severity="error", markup=False)
-                return
-            if name == self._current.name and shipped is not None:
-                self._current = shipped
-            self._reload(name)
-
         back = " The program's own profile of that name comes back." if shipped is not None else ""
-        self.app.push_screen(
-            Question(f"Delete the endpoint {one_line(name, 40)}?{back}", "delete", "keep it"), answered
-        )
+        question = f"Delete the endpoint {one_line(name, 40)}?{back}"
+        if not await flow.confirmed(question, "delete", "keep it"):
+            return
+        delete_endpoint(self._services.folders, name)
+        if name == self._current.name and shipped is not None:
+            self._current = shipped
+        self._reload(name)
 
     def _reload(self, name: str) -> None:
         self._services.reload_endpoints()
@@ -351,13 +345,14 @@ class EndpointsScreen(Screen[Endpoint]):
             self.run_worker(self._test(endpoint), exclusive=True, group="test")
 
     async def _test(self, endpoint: Endpoint) -> None:
-        def tell(words: str) -> None:
-            self._results[endpoint.name] = Content.styled(f"◌ {words}…", "$text-accent")
-            self._show_details()
-
         model = self._model if endpoint.name == self._current.name else ""
-        checked = await check(self._services.connections, endpoint, model, on_step=tell)
+        on_step = partial(self._show_step, endpoint.name)
+        checked = await check(self._services.connections, endpoint, model, on_step=on_step)
         self._results[endpoint.name] = _result(checked)
+        self._show_details()
+
+    def _show_step(self, name: str, words: str) -> None:
+        self._results[name] = Content.styled(f"◌ {words}…", "$text-accent")
         self._show_details()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import events, getters, on
 from textual.app import ComposeResult
@@ -37,6 +37,13 @@ _PANES = {
     "parameters": Where.PARAMETERS,
     "inspector": Where.INSPECTOR,
 }
+
+
+class Place(NamedTuple):
+    """Somewhere to go: what it is called, and where its letter is shown."""
+
+    target: str
+    offset: Offset
 
 
 class FrameScreen(Screen[None]):
@@ -155,44 +162,23 @@ class FrameScreen(Screen[None]):
         self.open_drawer("inspector")
         self.set_focus(self.inspector)
 
-    def action_jump(self) -> None:
-        """Show a letter on every pane and field, and go where the one typed says."""
-        from workbench.tui.screens.jump import Jump, Place
-
+    @property
+    def places(self) -> list[Place]:
+        """Every pane and field that can be jumped to."""
         panes = (self.prompt, self.output, self.parameters, self.inspector)
         places = [Place(one.id or "", one.region.offset) for one in panes if one.region.area]
         fields = self.parameters.rows_in_view
-        places += [Place(name, Offset(max(offset.x - 1, 0), offset.y)) for name, offset in fields]
-        self.app.push_screen(Jump(places), self._jump)
+        return [*places, *(Place(name, Offset(max(at.x - 1, 0), at.y)) for name, at in fields)]
 
-    def _jump(self, target: str | None) -> None:
+    def go_to(self, target: str) -> None:
+        """Go to a pane or a field by its name."""
         match target:
             case "output":
                 self.output.focus_view()
-            case str() if target in _PANES:
+            case _ if target in _PANES:
                 self.set_focus(self.query_one(f"#{target}"))
-            case str() if self.parameters.go_to(target):
+            case _ if self.parameters.go_to(target):
                 self.set_focus(self.parameters)
-
-    # --- commands by name --------------------------------------------------------------------------------
-
-    def action_help(self) -> None:
-        """Show the focused pane's keys."""
-        from workbench.tui.screens.help import help_screen
-
-        self.app.push_screen(help_screen(self.where, self._commands), self._do)
-
-    def action_palette(self) -> None:
-        """Show every command."""
-        from workbench.tui.screens.help import palette_screen
-
-        self.app.push_screen(palette_screen(self._commands), self._do)
-
-    def _do(self, id: str | None) -> None:
-        from workbench.tui.screens.help import can_be_done
-
-        if id is not None and can_be_done(id):
-            self.do(id)
 
     @on(Footer.CommandClicked)
     @on(ErrorBlock.CommandClicked)

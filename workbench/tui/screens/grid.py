@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.style import Style
@@ -23,7 +23,8 @@ from workbench.tui.bars import bar_chart
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
 from workbench.tui.comparison import MOST_COLUMNS, Comparison
-from workbench.tui.grid import Grid
+from workbench.tui.flows import FlowContext, asks
+from workbench.tui.grid.state import Grid
 from workbench.tui.screens.compare import Adopted, CompareScreen
 from workbench.tui.screens.help import help_screen
 from workbench.tui.services import Services
@@ -60,15 +61,11 @@ class GridScreen(Screen[Adopted | None]):
 
     table = getters.query_one(DataTable)
 
-    def __init__(
-        self, services: Services, grid: Grid, styles: TokenStyles, ask: Callable[[Callable[[], None]], None]
-    ) -> None:
-        """`ask` asks whether to send what is left, and calls what it is given where a person says yes."""
+    def __init__(self, services: Services, grid: Grid, styles: TokenStyles) -> None:
         super().__init__()
         self._services = services
         self._grid = grid
         self._styles = styles
-        self._ask = ask
         self._measure = Measure.PERPLEXITY
         self._shown: dict[tuple[int, int], tuple[str, Style]] = {}
         self._timer: Timer | None = None
@@ -205,14 +202,12 @@ class GridScreen(Screen[Adopted | None]):
         left_out = len(cells) - len(ended)
         self._open_places(ended, [f"{len(ended)} of {len(cells)} cells are shown"] if left_out else [])
 
-    def _open_places(self, places: Sequence[int], notes: Sequence[str] = ()) -> None:
+    @asks
+    async def _open_places(self, flow: FlowContext, places: Sequence[int], notes: Sequence[str] = ()) -> None:
         runs = [self._grid.runs[place] for place in places]
         columns = [self._grid.columns[place] for place in places]
         cells = Comparison(self._services, columns, runs, lambda run: None, notes)
-        self.app.push_screen(CompareScreen(cells, self._styles), self._cell_closed)
-
-    def _cell_closed(self, adopted: Adopted | None) -> None:
-        if adopted is not None:
+        if (adopted := await flow.ask(CompareScreen(cells, self._styles))) is not None:
             self._grid.stop_all()
             self.dismiss(adopted)
 
@@ -231,17 +226,16 @@ class GridScreen(Screen[Adopted | None]):
         self._measure = _MEASURES[place]
         self._show()
 
-    def action_resume(self) -> None:
+    @asks
+    async def action_resume(self, flow: FlowContext) -> None:
         """Send what ended without an answer, after a question."""
         if self._grid.is_running or not self._grid.left:
             self.notify("Nothing is left to send.", markup=False, timeout=2)
             return
-        self._ask(self._resume)
-
-    def _resume(self) -> None:
-        self._grid.send_left()
-        if self._timer is not None:
-            self._timer.resume()
+        if await flow.confirmed(self._grid.cost, "send", "do not send"):
+            self._grid.send_left()
+            if self._timer is not None:
+                self._timer.resume()
 
     def action_help(self) -> None:
         """Show this screen's keys."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
 from contextlib import suppress
 from math import log
 from pathlib import Path
@@ -16,9 +14,11 @@ from textual.widgets import Input, TextArea
 
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
+from workbench.domain.prompt import TextPrompt
 from workbench.domain.reading import Mode
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
+from workbench.domain.session import Session
 from workbench.domain.whatif import Sampling
 from workbench.runner.branching import Branch
 from workbench.tui.run_controller import RunController
@@ -31,7 +31,8 @@ from workbench.tui.widgets.parameter_panel import ParameterPanel
 if TYPE_CHECKING:
     from workbench.domain.splitting import Split
     from workbench.runner.splitting import Habits
-    from workbench.tui.screens.compare import Adopted
+    from workbench.tui.chat_session import ChatSession
+    from workbench.tui.screens.chat import ChatScreen
 
 FRAMES_A_SECOND = 30
 """How often the panes look for new tokens while something streams."""
@@ -51,6 +52,10 @@ class MainScreen(BranchScreen):
         super().__init__(services, styles, session)
         self._first_mode = mode
         self._runs = RunController(services, self._run_ended)
+        self.talking: ChatScreen | None = None
+        """The screen of the conversation, while it is open."""
+        self._chat: tuple[Session, ChatSession] | None = None
+        """The session's conversation, which changes that can be undone refer to."""
         self._frames: Timer | None = None
         self._waiting = ""
         """What is said of a run that waits to be sent again."""
@@ -66,26 +71,33 @@ class MainScreen(BranchScreen):
     @property
     def is_streaming(self) -> bool:
         """Whether something streams."""
-        return self._runs.is_running or self.is_comparing or self.is_chatting
+        is_chatting = self.talking is not None and self.talking.is_streaming
+        return self._runs.is_running or self.is_comparing or is_chatting
 
     async def aclose(self) -> None:
         """Stop what streams, wait until it has ended, and write everything."""
+        if self.talking is not None:
+            await self.talking.settle()
         await self._runs.aclose()
         await super().aclose()
 
+    # --- the conversation --------------------------------------------------------------------------------
+
+    def conversation(self) -> ChatSession:
+        """The session's conversation, with the panel's parameters for what is said next."""
+        from workbench.tui.chat_session import ChatSession
+
+        parameters = self.parameters.parameters.set("n", None).set("best_of", None)
+        draft = Request(TextPrompt(""), self.asked_model, parameters)
+        session = self.keeper.session
+        if self._chat is None or self._chat[0] is not session:
+            self._chat = session, ChatSession(self.services, self.keeper, self.changes, self.endpoint, draft)
+        chat = self._chat[1]
+        chat.begin(self.endpoint, draft)
+        chat.preset = self.preset_of(parameters)
+        return chat
+
     # --- sending -----------------------------------------------------------------------------------------
-
-    def action_run(self) -> None:
-        """Send the draft."""
-        self._after_typing(self._run_draft)
-
-    def action_run_again(self) -> None:
-        """Send the draft with a fresh seed; the pinned one stays in the panel."""
-        self._after_typing(lambda: self._run_draft(seed=random.getrandbits(31)))
-
-    def _after_typing(self, action: Callable[[], object]) -> None:
-        """Do something once what was typed right before it has reached the pane with the focus."""
-        (self.focused or self).call_later(self.attempt, action)
 
     def action_stop(self) -> None:
         """Close the search or the drawer, else stop what streams."""
@@ -96,29 +108,13 @@ class MainScreen(BranchScreen):
         else:
             self._runs.stop()
 
-    def _run_draft(self, seed: int | None = None) -> None:
-        parameters = self.parameters.parameters
-        if seed is not None:
-            parameters = parameters.set("seed", seed)
-        self.ask_and_send(Request(self.filled_prompt, self.asked_model, parameters))
+    @property
+    def request(self) -> Request:
+        """What the draft would send. Raises BadValueError where it cannot be sent."""
+        return Request(self.filled_prompt, self.asked_model, self.parameters.parameters)
 
-    def ask_and_send(
-        self, request: Request, branch: Branch | None = None, then: Callable[[Run], None] | None = None
-    ) -> None:
-        """Send a request, after asking where that is called for; `then` is told its run once it is sent."""
-        # What only sending needs, the first paint need not wait for.
-        from workbench.tui.screens.sending import Sending, ask_and_send
-
-        sending = Sending(self.endpoint, request, self._habits(request), self.services.config.confirm_above)
-
-        def send(split: Split | None) -> None:
-            run = self._send(request, branch, split)
-            if then is not None:
-                then(run)
-
-        ask_and_send(self.app, sending, send, self.attempt)
-
-    def _habits(self, request: Request) -> Habits:
+    def habits(self, request: Request) -> Habits:
+        """What is known of how the endpoint answers several choices or prompts at once."""
         from workbench.domain.splitting import NOT_SPLIT
         from workbench.runner.splitting import Habits
         from workbench.storage.probes import load_probe
@@ -128,7 +124,8 @@ class MainScreen(BranchScreen):
         probe = load_probe(self.services.folders, self.endpoint.name)
         return Habits(probe, self._left_out.get((self.endpoint.name, request.model), NOT_SPLIT))
 
-    def _send(self, request: Request, branch: Branch | None, split: Split | None) -> Run:
+    def send(self, request: Request, branch: Branch | None, split: Split | None) -> Run:
+        """Send a request as the run that streams; `split` is what each of several requests asks for."""
         self.note_draft()
         preset = self.preset_of(request.parameters)
         parent = branch.parent if branch is not None else None
@@ -186,17 +183,6 @@ class MainScreen(BranchScreen):
         again = self.services.commands["run"].first_key
         return [f"{again} offers to ask for each in a request of its own"]
 
-    def adopt(self, adopted: Adopted) -> None:
-        """Let the panel go on with a column, and run the branch from it once the columns have ended."""
-        super().adopt(adopted)
-        if adopted.branch is not None:
-            self.run_worker(self._branch_from(adopted.branch), group="branch")
-
-    async def _branch_from(self, branch: Branch) -> None:
-        if self.comparison is not None:
-            await self.comparison.aclose()
-        self.attempt(lambda: self.send_branch(branch.origin))
-
     # --- the token under the cursor ----------------------------------------------------------------------
 
     @on(OutputPane.TokenFocused)
@@ -235,7 +221,8 @@ class MainScreen(BranchScreen):
         else:
             self._runs.stop()
             self.stop_comparing()
-            self.stop_chatting()
+            if self.talking is not None:
+                self.talking.stop()
 
 
 def _sampling(parameters: Parameters) -> Sampling:

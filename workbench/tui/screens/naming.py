@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -9,6 +11,11 @@ from textual.content import Content
 from textual.widgets import Input
 
 from workbench.tui.screens.popup import Popup
+
+
+def typed_path(text: str) -> Path:
+    """The path that a person typed, where `~` is their home."""
+    return Path(text.strip()).expanduser()
 
 
 class Naming(Popup[str]):

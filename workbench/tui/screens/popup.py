@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -59,6 +59,13 @@ class Item:
         return all(word in text for word in words)
 
 
+class Late(NamedTuple):
+    """What is known only once the list is open: further items, and a note in place of the keys."""
+
+    items: Sequence[Item]
+    note: str
+
+
 class Picker(Popup[str]):
     """A list that typing filters; answers with the value chosen, or None."""
 
@@ -94,13 +101,12 @@ class Picker(Popup[str]):
         chosen: str = "",
         free_text: bool = False,
         note: str = "",
-        on_look: Callable[[str], None] | None = None,
-        on_open: Callable[[Picker], Awaitable[None]] | None = None,
+        more: Awaitable[Late] | None = None,
         aside: bool = False,
     ) -> None:
-        """`free_text` lets what was typed be the answer; `on_look` is told of each item looked at.
+        """`free_text` lets what was typed be the answer.
 
-        `on_open` runs beside the open list, to add what takes time to find out. `aside` keeps the list at
+        `more` is awaited beside the open list, for what takes time to find out. `aside` keeps the list at
         the right edge, so that what lies below is seen.
         """
         super().__init__(classes="-aside" if aside else None)
@@ -111,8 +117,7 @@ class Picker(Popup[str]):
         self._chosen = chosen
         self._free_text = free_text
         self._note = note
-        self._on_look = on_look
-        self._on_open = on_open
+        self._more = more
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -128,14 +133,14 @@ class Picker(Popup[str]):
     def on_mount(self) -> None:
         """Show all."""
         self._show("")
-        if self._on_open is not None:
-            self.run_worker(self._on_open(self), exclusive=True)
+        if self._more is not None:
+            self.run_worker(self._add(self._more), exclusive=True)
 
-    def add_items(self, items: Iterable[Item], note: str = "") -> None:
-        """Add what became known only while the list is open."""
+    async def _add(self, more: Awaitable[Late]) -> None:
+        items, note = await more
         known = {item.value for item in self._items}
         self._items += [item for item in items if item.value not in known]
-        self.query_one(Vertical).border_subtitle = Content(one_line(note)) if note else Content("")
+        self.query_one(Vertical).border_subtitle = Content(one_line(note))
         self._show(self.query_one(Input).value)
 
     def replace_items(self, items: Iterable[Item], chosen: str) -> None:
@@ -182,10 +187,11 @@ class Picker(Popup[str]):
     def _look(self, event: OptionList.OptionHighlighted) -> None:
         if event.option_index >= len(self._shown):
             return
-        item = self._shown[event.option_index]
+        self.look(self._shown[event.option_index])
+
+    def look(self, item: Item) -> None:
+        """Show all of the item under the cursor."""
         self._say_all_of(item)
-        if self._on_look is not None:
-            self._on_look(item.value)
 
     @on(events.Resize)
     def _fit_more(self) -> None:

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.domain.display import one_line
-from workbench.domain.errors import BadValueError, StorageError
+from workbench.domain.errors import StorageError
 from workbench.domain.preset import Preset
-from workbench.domain.prompt import count_prompts
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 from workbench.domain.session import Draft
 from workbench.storage.endpoints import endpoint_for
@@ -19,7 +18,6 @@ from workbench.tui.screens.drafting import DraftScreen
 if TYPE_CHECKING:
     from workbench.tui.comparison import Comparison
     from workbench.tui.screens.compare import Adopted
-    from workbench.tui.screens.comparing import Compared
 
 
 class PresetScreen(DraftScreen):
@@ -61,7 +59,7 @@ class PresetScreen(DraftScreen):
     def show_draft(self, draft: Draft) -> None:
         """Let editor and panel hold another draft, with its changes to its preset marked."""
         super().show_draft(draft)
-        self._show_parameters(draft.parameters, self._preset_named(draft.preset, draft.parameters))
+        self.show_parameters(draft.parameters, self._preset_named(draft.preset, draft.parameters))
 
     def preset_of(self, parameters: Parameters) -> str:
         """The name of the draft's preset where parameters are what it makes of them, else empty."""
@@ -74,7 +72,8 @@ class PresetScreen(DraftScreen):
             return None
         return load_presets(self.services.folders).presets.get(name, Preset(name, parameters))
 
-    def _show_parameters(self, parameters: Parameters, preset: Preset | None) -> None:
+    def show_parameters(self, parameters: Parameters, preset: Preset | None) -> None:
+        """Show parameters in the panel, with their changes to a preset marked."""
         self.preset = preset
         if preset is None:
             self.parameters.set_parameters(parameters)
@@ -97,17 +96,6 @@ class PresetScreen(DraftScreen):
             await self.comparison.aclose()
         await super().aclose()
 
-    def action_choose_preset(self) -> None:
-        """Choose the preset to apply."""
-        from workbench.tui.screens.preset_picker import choose_preset
-
-        def choose() -> None:
-            name = self.preset.name if self.preset is not None else ""
-            current = self.parameters.parameters
-            choose_preset(self.app, self.services.folders, current, name, self.apply_preset)
-
-        self.attempt(choose)
-
     def apply_preset(self, preset: Preset) -> None:
         """Let the panel go on with a preset; a preset's own endpoint and model are taken too."""
 
@@ -117,67 +105,12 @@ class PresetScreen(DraftScreen):
                 self.use_endpoint(endpoint_for(preset.endpoint, None, self.services.endpoints))
             if preset.model:
                 self.use_model(preset.model)
-            self._show_parameters(parameters, preset)
+            self.show_parameters(parameters, preset)
 
         self.attempt(apply)
 
-    def action_save_preset(self) -> None:
-        """Keep the panel as a preset."""
-        from workbench.tui.screens.presets import save_panel
-
-        def save() -> None:
-            note = self.preset.note if self.preset is not None else ""
-            name = self.preset.name if self.preset is not None else ""
-            preset = Preset(name, self.parameters.parameters, note=note)
-            save_panel(self.app, self.services.folders, preset, self._take_saved)
-
-        self.attempt(save)
-
-    def _take_saved(self, preset: Preset) -> None:
-        self._show_parameters(preset.parameters, preset)
-
-    def action_compare(self) -> None:
-        """Compare presets on the draft's prompt; on several of them, in a grid."""
-        # Most sessions compare nothing, so the first paint need not wait for it.
-        from workbench.tui.screens.comparing import compare
-        from workbench.tui.screens.gridding import compare_prompts
-
-        def begin() -> None:
-            draft = self.to_compare()
-            if count_prompts(draft.request.prompt) > 1:
-                compare_prompts(self.app, draft, self.output.runs)
-            else:
-                compare(self.app, draft)
-
-        self.attempt(begin)
-
-    def to_compare(self, request: Request | None = None) -> Compared:
-        """The draft, or another request in its place, and what becomes of what is sent of it.
-
-        Raises BadValueError while something streams, or where the draft cannot be sent.
-        """
-        from workbench.tui.screens.comparing import Compared
-
-        if self.is_streaming:
-            raise BadValueError("Something streams already", hint="Stop it with Esc, then compare.")
-        request = request or Request(
-            self.filled_prompt, self.model or self.endpoint.model, self.parameters.parameters
-        )
-        return Compared(
-            self.services,
-            self.endpoint,
-            request,
-            self._token_styles,
-            on_open=self._compare_opened,
-            on_begin=self.keeper.began,
-            on_end=self._compared,
-            on_adopt=self.adopt,
-        )
-
-    def _compare_opened(self, comparison: Comparison) -> None:
-        self.comparison = comparison
-
-    def _compared(self, run: Run) -> None:
+    def keep_compared(self, run: Run) -> None:
+        """Keep and show a run of a comparison that has ended."""
         self.keeper.ended(run)
         if self.is_attached:
             self.output.begin(run)
@@ -196,4 +129,4 @@ class PresetScreen(DraftScreen):
         preset = self.preset
         if column.preset:
             preset = self._preset_named(column.preset, column.parameters)
-        self._show_parameters(column.parameters, preset)
+        self.show_parameters(column.parameters, preset)

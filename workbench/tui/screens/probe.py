@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.text import Text
@@ -31,17 +29,6 @@ from workbench.tui.widgets.key_row import KeyRow
 _STYLES = {Verdict.HONOURED: "", Verdict.NO_EFFECT: "dim", Verdict.REFUSED: "bold", Verdict.UNKNOWN: "italic"}
 
 
-@dataclass(frozen=True, slots=True)
-class Probed:
-    """What is asked, and who is told what was found."""
-
-    services: Services
-    endpoint: Endpoint
-    model: str
-    on_found: Callable[[], None]
-    """Told when the kept probe is another one."""
-
-
 class ProbeScreen(Screen[None]):
     """Says what it would send, sends it when told to, and shows each finding as it is made."""
 
@@ -62,10 +49,12 @@ class ProbeScreen(Screen[None]):
 
     table = getters.query_one(DataTable)
 
-    def __init__(self, probed: Probed) -> None:
+    def __init__(self, services: Services, endpoint: Endpoint, model: str) -> None:
         super().__init__()
-        self._probed = probed
-        self._older = load_probe(probed.services.folders, probed.endpoint.name)
+        self._services = services
+        self._endpoint = endpoint
+        self._model = model
+        self._older = load_probe(services.folders, endpoint.name)
         self._found = self._older
         self._probing: Probing | None = None
         self._sending: asyncio.Task[None] | None = None
@@ -93,10 +82,10 @@ class ProbeScreen(Screen[None]):
         self._show()
 
     def _announcement(self) -> str:
-        endpoint = self._probed.endpoint
+        endpoint = self._endpoint
         place = LOCAL if endpoint.name == LOCAL else f"{endpoint.name} ({endpoint.base_url})"
         place = place if place != f"{endpoint.base_url} ({endpoint.base_url})" else endpoint.base_url
-        asked = f"{self._probed.model} at {place}" if self._probed.model else place
+        asked = f"{self._model} at {place}" if self._model else place
         said = (
             f"Enter sends at most {MOST_REQUESTS} tiny requests, of at most {MOST_TOKENS} tokens a choice, "
             f"to {one_line(asked, 100)}. Nothing has been sent yet."
@@ -129,13 +118,13 @@ class ProbeScreen(Screen[None]):
             await asyncio.wait({self._sending})
 
     async def _probe(self) -> None:
-        services, endpoint = self._probed.services, self._probed.endpoint
+        services, endpoint = self._services, self._endpoint
         self._probing = None
         try:
             if not services.connections.is_ready(endpoint):
                 self._tell("Starting the local model…")
             self._probing = Probing(
-                services.connections, endpoint, self._probed.model, on_request=self._show_request
+                services.connections, endpoint, self._model, on_request=self._show_request
             )
             await self._probing.run()
             self._end("Done")
@@ -162,12 +151,11 @@ class ProbeScreen(Screen[None]):
 
     def _keep(self, found: Probe) -> None:
         try:
-            save_probe(self._probed.services.folders, found)
+            save_probe(self._services.folders, found)
         except StorageError as problem:
             self.notify(str(problem), title="Not kept", severity="error", markup=False, timeout=10)
             return
         self._older = found
-        self._probed.on_found()
 
     # --- what is to be seen ------------------------------------------------------------------------------
 
@@ -192,12 +180,12 @@ class ProbeScreen(Screen[None]):
         self._show_evidence()
 
     def _show_about(self, probe: Probe | None) -> None:
-        model = (probe.model if probe is not None else "") or self._probed.model
+        model = (probe.model if probe is not None else "") or self._model
         counts = {one: sum(each.verdict is one for each in self._shown) for one in Verdict}
         summary = " · ".join(f"{count} {verdict.value}" for verdict, count in counts.items() if count)
         if probe is not None and probe.is_partial and self._probing is None:
             summary += " · stopped"
-        left = Content.assemble(("Probe", "bold"), f"  {one_line(self._probed.endpoint.name, 40)}  ")
+        left = Content.assemble(("Probe", "bold"), f"  {one_line(self._endpoint.name, 40)}  ")
         room = max(self.size.width - left.cell_length - len(summary) - 4, 1)
         left += Content(one_line(model, room))
         gap = " " * max(self.size.width - 2 - left.cell_length - len(summary), 1)

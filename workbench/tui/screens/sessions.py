@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -23,6 +25,7 @@ from workbench.storage.library import Library, Listed
 from workbench.storage.trash import KEPT
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
+from workbench.tui.flows import FlowContext, asks
 from workbench.tui.screens.help import help_screen
 from workbench.tui.screens.naming import Naming
 from workbench.tui.session_search import Entry, ranked
@@ -30,10 +33,19 @@ from workbench.tui.widgets.key_row import KeyRow
 from workbench.tui.widgets.row_list import RowList
 
 _TITLE_CELLS = 60
+Changed = TypeVar("Changed")
 
 
-class SessionsScreen(Screen[Path]):
-    """Lists the sessions; answers with the one to open, or None."""
+@dataclass(frozen=True, slots=True)
+class ChosenSession:
+    """A session's file, to be opened, or to have its runs compared with those of the open one."""
+
+    path: Path
+    is_compared: bool = False
+
+
+class SessionsScreen(Screen[ChosenSession]):
+    """Lists the sessions; answers with the one chosen, or None."""
 
     DEFAULT_CSS = """
     SessionsScreen { layout: vertical; background: $background; }
@@ -74,17 +86,11 @@ class SessionsScreen(Screen[Path]):
     filter = getters.query_one(Input)
     options = getters.query_one(OptionList)
 
-    def __init__(
-        self, library: Library, current: Path | None, on_compare: Callable[[Path], None] | None = None
-    ) -> None:
-        """`current` is the file of the session that is open, which cannot be deleted.
-
-        `on_compare` is told the file whose runs are to be compared with those of the open session.
-        """
+    def __init__(self, library: Library, current: Path | None) -> None:
+        """`current` is the file of the session that is open, which cannot be deleted."""
         super().__init__()
         self._library = library
         self._current = current
-        self._on_compare = on_compare
         self._wanted = str(current or "")
         """The path of the session to look at once the list is there."""
         self._entries: Sequence[Entry] = ()
@@ -176,7 +182,7 @@ class SessionsScreen(Screen[Path]):
     @on(Input.Submitted)
     def _open(self) -> None:
         if (listed := self.looked_at) is not None:
-            self.dismiss(Path(listed.path))
+            self.dismiss(ChosenSession(Path(listed.path)))
 
     def action_close(self) -> None:
         """Go back to the session that is open."""
@@ -184,49 +190,40 @@ class SessionsScreen(Screen[Path]):
 
     def action_compare(self) -> None:
         """Go back, and compare runs of this session with those of the open one."""
-        if (listed := self.looked_at) is not None and self._on_compare is not None:
-            self.dismiss(None)
-            self._on_compare(Path(listed.path))
+        if (listed := self.looked_at) is not None:
+            self.dismiss(ChosenSession(Path(listed.path), is_compared=True))
 
     def action_help(self) -> None:
         """Show this screen's keys."""
         self.app.push_screen(help_screen(Where.SESSIONS))
 
-    def action_rename(self) -> None:
+    @asks
+    async def action_rename(self, flow: FlowContext) -> None:
         """Give the session another title."""
         if (listed := self.looked_at) is not None:
             path = Path(listed.path)
+            title = await flow.ask(Naming("Rename", listed.title or path.stem))
+            if title is not None:
+                await self._change(partial(self._library.rename, path, title))
 
-            def named(title: str | None) -> None:
-                if title is not None:
-                    self._do(lambda: self._library.rename(path, title))
-
-            self.app.push_screen(Naming("Rename", listed.title or path.stem), named)
-
-    def action_tag(self) -> None:
-        """Give the session other tags, divided by commas."""
+    @asks
+    async def action_tag(self, flow: FlowContext) -> None:
+        """Give the session other tags, separated by commas."""
         if (listed := self.looked_at) is not None:
-            path = Path(listed.path)
+            naming = Naming("Tags, separated by commas", ", ".join(listed.tags), may_be_empty=True)
+            words = await flow.ask(naming)
+            if words is not None:
+                tags = tuple(dict.fromkeys(filter(None, map(str.strip, words.split(",")))))
+                await self._change(partial(self._library.tag, Path(listed.path), tags))
 
-            def named(words: str | None) -> None:
-                if words is not None:
-                    tags = dict.fromkeys(filter(None, map(str.strip, words.split(","))))
-                    self._do(lambda: self._library.tag(path, tuple(tags)))
-
-            naming = Naming("Tags, divided by commas", ", ".join(listed.tags), may_be_empty=True)
-            self.app.push_screen(naming, named)
-
-    def action_duplicate(self) -> None:
+    @asks
+    async def action_duplicate(self, flow: FlowContext) -> None:
         """Copy the session, and look at the copy."""
         if (listed := self.looked_at) is not None:
-            path = Path(listed.path)
+            self._wanted = str(await self._change(partial(self._library.duplicate, Path(listed.path))))
 
-            def duplicate() -> None:
-                self._wanted = str(self._library.duplicate(path))
-
-            self._do(duplicate)
-
-    def action_delete(self) -> None:
+    @asks
+    async def action_delete(self, flow: FlowContext) -> None:
         """Move the session to the trash; the one that is open stays."""
         listed = self.looked_at
         if listed is None:
@@ -235,36 +232,23 @@ class SessionsScreen(Screen[Path]):
         if path == self._current:
             self.notify("This session is open: begin or open another one first.", severity="warning")
             return
-
-        def delete() -> None:
-            self._library.delete(path)
-
         self.action_move(1 if listed is not self.shown[-1] else -1)
+        await self._change(partial(self._library.delete, path))
         name = one_line(listed.title or path.stem, 40)
-        self._do(delete, f"{name} is deleted; Ctrl+Z brings it back, for {KEPT.days} days.")
+        words = f"{name} is deleted; Ctrl+Z brings it back, for {KEPT.days} days."
+        self.notify(words, markup=False, timeout=5)
 
-    def action_undelete(self) -> None:
+    @asks
+    async def action_undelete(self, flow: FlowContext) -> None:
         """Bring back what was deleted last, also where that was another day."""
+        self._wanted = str(await self._change(self._library.undelete))
 
-        def undelete() -> None:
-            self._wanted = str(self._library.undelete())
-
-        self._do(undelete)
-
-    def _do(self, change: Callable[[], None], words: str = "") -> None:
+    async def _change(self, change: Callable[[], Changed]) -> Changed:
         """Change files beside the screen, one change after the other, and show the list anew."""
-        self.run_worker(self._change(change, words), group="change")
-
-    async def _change(self, change: Callable[[], None], words: str) -> None:
-        try:
-            async with self._changing:
-                await asyncio.to_thread(change)
-        except StorageError as problem:
-            self.notify(str(problem), title="Sessions", severity="error", markup=False, timeout=10)
-            return
-        if words:
-            self.notify(words, markup=False, timeout=5)
+        async with self._changing:
+            changed = await asyncio.to_thread(change)
         self._read()
+        return changed
 
 
 def _row(listed: Listed, current: Path | None) -> Content:

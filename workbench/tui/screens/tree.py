@@ -15,6 +15,7 @@ from workbench.domain.run import Run
 from workbench.domain.session import subtree
 from workbench.tui.branch_rows import BranchRow, branch_line, branch_passage, rows_of_tree
 from workbench.tui.commands import Where
+from workbench.tui.flows import FlowContext, asks
 from workbench.tui.screens.listing import ListingScreen
 from workbench.tui.screens.naming import Naming
 
@@ -125,16 +126,13 @@ class TreeScreen(ListingScreen[Run]):
 
     # --- changing ----------------------------------------------------------------------------------------
 
-    def action_name(self) -> None:
+    @asks
+    async def action_name(self, flow: FlowContext) -> None:
         """Give the run another name; an empty one takes it away."""
         if (row := self.looked_at) is not None:
-            run = row.run
-
-            def named(name: str | None) -> None:
-                if name is not None and self._gardener.name_run(run, name):
-                    self.show_rows()
-
-            self.app.push_screen(Naming(f"Name of run {row.number}", run.name, may_be_empty=True), named)
+            name = await flow.ask(Naming(f"Name of run {row.number}", row.run.name, may_be_empty=True))
+            if name is not None and self._gardener.name_run(row.run, name):
+                self.show_rows()
 
     def action_prune(self) -> None:
         """Take the run and all its branches out of the session."""

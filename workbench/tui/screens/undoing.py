@@ -66,6 +66,11 @@ class UndoScreen(PresetScreen):
         yield
         self.note_draft(label)
 
+    def take_draft(self, draft: Draft, label: str) -> None:
+        """Show another draft, as a change of that name."""
+        with self.changing(label):
+            self._show_parts(draft)
+
     @on(events.DescendantBlur)
     @on(events.ScreenResume)
     @on(ParameterPanel.Changed)
@@ -141,7 +146,7 @@ class UndoScreen(PresetScreen):
             self.prompt.put_back(wanted.kind, wanted.prompt)
         if (wanted.parameters, wanted.preset) != (now.parameters, now.preset):
             preset = self._preset_named(wanted.preset, wanted.parameters)
-            self._show_parameters(wanted.parameters, preset)
+            self.show_parameters(wanted.parameters, preset)
         if wanted.endpoint != now.endpoint:
             self.use_endpoint(endpoint_for(wanted.endpoint, None, self.services.endpoints))
         if wanted.model != self.model:

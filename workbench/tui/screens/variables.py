@@ -1,35 +1,20 @@
-"""Giving the variables of a prompt their values: in a form, or from a file."""
+"""The form in which the variables of a prompt are given their values, or taken from a file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-
-from textual.app import App
 
 from workbench.domain.display import escaped, unescaped
 from workbench.domain.errors import BadValueError
 from workbench.storage.variable_files import load_variables
 from workbench.tui.screens.form import Entry, Form
-from workbench.workspace.history import Change, Changes
-from workbench.workspace.keeper import Keeper
 
 
-def edit_variables(
-    app: App[int],
-    names: Iterable[str],
-    keeper: Keeper,
-    changes: Changes,
-    on_change: Callable[[], object],
-) -> None:
-    """Ask for the values of variables, which the session keeps and a change of which can be undone.
-
-    Those that have a value though no prompt names them are offered too. `on_change` is told afterwards.
-    """
-    values = keeper.session.variables
-    known = [*dict.fromkeys([*names, *values])]
-    if not known:
-        known = [""]
+def variables_form(names: Iterable[str], values: Mapping[str, str]) -> Form[Mapping[str, str]]:
+    """Asks for the values of variables, also of those that have one though no prompt names them."""
+    known = [*dict.fromkeys([*names, *values])] or [""]
     entries = [Entry("from a file (TOML or JSON)", "", "path, or empty")]
     entries += [
         Entry(
@@ -38,25 +23,16 @@ def edit_variables(
         )
         for name in known
     ]
+    return Form("Variables · \\n is a line's end", entries, partial(_read, known), exact=True)
 
-    def read(lines: Sequence[str]) -> Mapping[str, str]:
-        given = {name: unescaped(line) for name, line in zip(known, lines[1:], strict=True) if name and line}
-        if "" in known and lines[1]:
-            name, equals, value = lines[1].partition("=")
-            if not name or not equals:
-                raise BadValueError("This is not NAME=VALUE", hint="Such as place=the harbour.")
-            given[name] = unescaped(value)
-        if path := lines[0].strip():
-            return {**given, **load_variables(Path(path).expanduser())}
-        return given
 
-    def put(wanted: Mapping[str, str]) -> None:
-        keeper.keep_variables(wanted)
-        on_change()
-
-    def take(answer: Mapping[str, str] | None) -> None:
-        if answer is not None:
-            put(answer)
-            changes.record(Change("the variables", lambda: put(values), lambda: put(answer)))
-
-    app.push_screen(Form("Variables · \\n is a line's end", entries, read, exact=True), take)
+def _read(known: Sequence[str], lines: Sequence[str]) -> Mapping[str, str]:
+    given = {name: unescaped(line) for name, line in zip(known, lines[1:], strict=True) if name and line}
+    if "" in known and lines[1]:
+        name, equals, value = lines[1].partition("=")
+        if not name or not equals:
+            raise BadValueError("This is not NAME=VALUE", hint="Such as place=the harbour.")
+        given[name] = unescaped(value)
+    if path := lines[0].strip():
+        return {**given, **load_variables(Path(path).expanduser())}
+    return given

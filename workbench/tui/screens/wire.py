@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from typing import ClassVar, NamedTuple
 
 from textual import getters, on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
@@ -28,7 +27,6 @@ from workbench.tui.screens.help import help_screen
 from workbench.tui.token_text import token_text
 from workbench.tui.widgets.event_list import EventList, EventRow
 from workbench.tui.widgets.key_row import KeyRow
-from workbench.tui.widgets.output_pane import OutputPane
 
 _LOOKS_A_SECOND = 20
 _SECONDS = 0.012
@@ -244,25 +242,3 @@ class WireScreen(Screen[Spot]):
         self.app.copy_to_clipboard(text)
         words = f"Copied {len(text):,} characters {how}".rstrip()
         self.notify(f"{words}.", markup=False, timeout=4)
-
-
-def open_wire(app: App[int], exchange: Exchange | None, output: OutputPane) -> None:
-    """Show the last exchange, at the event of the output's token; its cursor follows on coming back."""
-    if exchange is None:
-        app.notify("Nothing was sent since the start.", title="Wire", markup=False)
-        return
-    run, looked_at = exchange.run, output.token
-    spot = None
-    if looked_at is not None and looked_at[0] is run:
-        spot = Spot(looked_at[1].index, looked_at[2])
-    elif looked_at is not None:
-        words = "Only the last request's bytes are kept; this token is another one's."
-        app.notify(words, title="Wire", markup=False)
-
-    def closed(spot: Spot | None) -> None:
-        if spot is not None and run in output.runs:
-            # The token may still be on its way from the store to the view.
-            with suppress(KeyError):
-                output.view.move_cursor(f"{run.id}:{spot.choice}", spot.token)
-
-    app.push_screen(WireScreen(exchange, spot), closed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import exp, log
 from typing import ClassVar
 
 from textual import events, getters, on
@@ -63,52 +62,10 @@ class OutputPane(Vertical):
         alternative: Alternative
 
     @dataclass
-    class Continued(Message):
-        """An answer is to join the prompt and run on."""
-
-        run: Run
-        choice: Choice
-
-    @dataclass
-    class TreeAsked(Message):
-        """The tree of all runs is to be shown, beginning at one."""
-
-        run: Run | None
-
-    @dataclass
-    class ChoicesAsked(Message):
-        """The choices of a run are to be shown beside each other."""
-
-        run: Run
-        choice: Choice
-
-    @dataclass
-    class ReplayAsked(Message):
-        """A run is to be played again."""
-
-        run: Run
-
-    @dataclass
-    class RerunAsked(Message):
-        """A run is to be sent again and compared with itself."""
-
-        run: Run
-
-    @dataclass
-    class CompareAsked(Message):
-        """Runs that are over are to be compared; `run`, where there is one, is the first of them."""
-
-        run: Run | None
-
-    @dataclass
     class DeletionAsked(Message):
         """A run is to be taken out of the session."""
 
         run: Run
-
-    @dataclass
-    class WireAsked(Message):
-        """The last request is to be shown as it went over the wire."""
 
     @dataclass
     class InspectAsked(Message):
@@ -276,7 +233,7 @@ class OutputPane(Vertical):
     def _show_bars(self) -> None:
         """Show the surprise over the whole answer that has the cursor, else over the newest."""
         if self.bars.display:
-            found, answer = self.token, self._answer()
+            found, answer = self.token, self.answer
             self.bars.show(answer[1] if answer else None, found[2] if found else None)
 
     # --- the token under the cursor ----------------------------------------------------------------------
@@ -326,7 +283,7 @@ class OutputPane(Vertical):
     @on(Sparkline.Jumped)
     def _go_to_bar(self, event: Sparkline.Jumped) -> None:
         event.stop()
-        if (answer := self._answer()) is not None:
+        if (answer := self.answer) is not None:
             run, choice = answer
             self.focus_view()
             self.view.move_cursor(f"{run.id}:{choice.index}", event.position)
@@ -348,52 +305,19 @@ class OutputPane(Vertical):
         """Branch with a numbered alternative."""
         self.take_alternative(digit - 1)
 
-    def _answer(self) -> tuple[Run, Choice] | None:
+    @property
+    def answer(self) -> tuple[Run, Choice] | None:
         """The answer with the cursor, else the newest one."""
         if (found := self.token) is not None:
             return found[0], found[1]
         newest = next((run for run in reversed(self._runs) if run.choices), None)
         return None if newest is None else (newest, newest.ordered[0])
 
-    def action_continue_answer(self) -> None:
-        """Let the answer join the prompt and run on."""
-        if (answer := self._answer()) is not None:
-            self.post_message(self.Continued(*answer))
-
-    def action_branch_tree(self) -> None:
-        """Ask for the tree of all runs."""
-        answer = self._answer()
-        self.post_message(self.TreeAsked(answer[0] if answer is not None else None))
-
-    def action_choices(self) -> None:
-        """Ask for the choices of the answer's run."""
-        if (answer := self._answer()) is not None:
-            self.post_message(self.ChoicesAsked(*answer))
-
-    def action_replay(self) -> None:
-        """Ask for the answer's run to be played again."""
-        if (answer := self._answer()) is not None:
-            self.post_message(self.ReplayAsked(answer[0]))
-
-    def action_rerun(self) -> None:
-        """Ask for the answer's run to be sent again and compared."""
-        if (answer := self._answer()) is not None:
-            self.post_message(self.RerunAsked(answer[0]))
-
-    def action_compare_runs(self) -> None:
-        """Ask for the answer's run to be compared with others."""
-        answer = self._answer()
-        self.post_message(self.CompareAsked(None if answer is None else answer[0]))
-
     def action_delete_run(self) -> None:
         """Ask for the run with the cursor, else the newest one, to be deleted."""
         found = self.token
         if self._runs:
             self.post_message(self.DeletionAsked(self._runs[-1] if found is None else found[0]))
-
-    def action_wire(self) -> None:
-        """Ask for the last request and its answer as they went over the wire."""
-        self.post_message(self.WireAsked())
 
     def action_inspect(self) -> None:
         """Go to the inspector."""
@@ -404,7 +328,7 @@ class OutputPane(Vertical):
     def action_copy_answer(self) -> None:
         """Copy the selection, else the answer's exact text."""
         text = self.view.selected_text()
-        if not text and (answer := self._answer()) is not None:
+        if not text and (answer := self.answer) is not None:
             text = answer[1].text
         if text:
             self.app.copy_to_clipboard(text)
@@ -427,30 +351,6 @@ class OutputPane(Vertical):
     def action_toggle_boundaries(self) -> None:
         """Underline every other token, or not."""
         self.view.boundaries = not self.view.boundaries
-
-    def action_surprise_threshold(self) -> None:
-        """Ask below which probability a token is surprising."""
-        from workbench.tui.screens.asking_share import ask_share
-
-        def take(share: float) -> None:
-            self.view.surprise_threshold = -log(share)
-
-        title = "[ and ] go to tokens less likely than"
-        ask_share(self.app, title, exp(-self.view.surprise_threshold), take)
-
-    def action_coverage_threshold(self) -> None:
-        """Ask below which sum of its alternatives a token is one of low coverage."""
-        from workbench.tui.screens.asking_share import ask_share
-
-        def take(share: float) -> None:
-            self.view.coverage_threshold = share
-
-        ask_share(
-            self.app,
-            "< and > go to tokens whose alternatives cover less than",
-            self.view.coverage_threshold,
-            take,
-        )
 
     def action_find(self) -> None:
         """Ask for a text to find."""

@@ -1,0 +1,1 @@
+"""Branches: runs that leave another one at a token."""

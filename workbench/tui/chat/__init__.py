@@ -1,0 +1,1 @@
+"""A conversation over plain completions."""

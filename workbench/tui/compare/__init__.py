@@ -1,0 +1,1 @@
+"""Comparing presets, columns and runs side by side."""

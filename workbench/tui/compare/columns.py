@@ -1,0 +1,130 @@
+"""Choosing what a comparison or a grid sends: presets, each at its own endpoint or at another one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from workbench.domain.display import one_line
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError
+from workbench.domain.preset import Preset
+from workbench.domain.request import Parameters, Request
+from workbench.runner.comparison import Column, seeded
+from workbench.storage.endpoints import endpoint_for
+from workbench.storage.presets import load_presets
+from workbench.tui.comparison import MOST_COLUMNS
+from workbench.tui.endpoints.flow import ask_place
+from workbench.tui.flows import FlowContext
+from workbench.tui.screens.choosing_several import Selection, SeveralPicker
+from workbench.tui.screens.popup import Item
+from workbench.tui.screens.presets import changes_of
+
+LEAST, MOST = 2, MOST_COLUMNS
+"""How many columns a comparison has."""
+_FIRST_CHOSEN = 4
+_SEEDS = "one seed", "own seeds"
+_ELSEWHERE = "\0elsewhere"
+"""Begins what stands for a preset at an endpoint that was chosen for it."""
+_PANEL = "\0panel"
+"""Stands for the panel's parameters among names of presets, none of which can hold this character."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The columns that a person chose, and whether each keeps or draws its own seed."""
+
+    columns: Sequence[Column]
+    own_seeds: bool = False
+
+
+async def choose_columns(
+    flow: FlowContext, request: Request, title: str, chosen: Sequence[str] = (), *, least: int = LEAST
+) -> Chosen | None:
+    """Let a person choose presets for a request, and whether they share one seed.
+
+    Raises BadValueError for a column that its endpoint would refuse.
+    """
+    loaded = load_presets(flow.services.folders)
+    for problem in loaded.problems:
+        flow.warn(str(problem), "Preset")
+    items = [Item(_PANEL, "draft", "the panel as it is")]
+    items += [
+        Item(one.name, one.name, changes_of(one, request.parameters)) for one in loaded.presets.values()
+    ]
+    columns = {item.value: _column(flow, loaded.presets.get(item.value), request) for item in items}
+    selection = Selection(tuple(chosen or list(loaded.presets)[:_FIRST_CHOSEN]))
+    while True:
+        picker = SeveralPicker(
+            title, items, selection, least=least, most=MOST, can_vary="elsewhere", switch=_SEEDS
+        )
+        answer = await flow.ask(picker)
+        if answer is None:
+            return None
+        selection = answer
+        if selection.varied is None:
+            break
+        if (place := await ask_place(flow, flow.main.endpoint)) is not None:
+            endpoint, model = place
+            varied = next(item for item in items if item.value == selection.varied)
+            words = f"{one_line(model, 40) or 'its own model'} @ {one_line(endpoint.name, 40)}"
+            item = Item(f"{_ELSEWHERE}{len(items)}", varied.title, words)
+            items.append(item)
+            columns[item.value] = replace(columns[varied.value], endpoint=endpoint, model=model)
+            selection = selection.with_added(item.value, MOST)
+    taken = [columns[value] for value in selection.values]
+    check_columns(taken)
+    return Chosen(taken, selection.is_switched)
+
+
+def _column(flow: FlowContext, preset: Preset | None, request: Request) -> Column:
+    """The column of a preset, or of the panel as it is."""
+    here, model = flow.main.endpoint, request.model
+    if preset is None:
+        return Column("draft", here, model, _single(request.parameters))
+    name, parameters = preset.name, _single(preset.applied_to(request.parameters))
+    if not preset.endpoint or preset.endpoint == here.name:
+        return Column(name, here, preset.model or model, parameters, name)
+    endpoint = endpoint_for(preset.endpoint, None, flow.services.endpoints)
+    return Column(name, endpoint, preset.model or endpoint.model, parameters, name)
+
+
+def _single(parameters: Parameters) -> Parameters:
+    """A column shows one answer, so only one is asked for."""
+    return parameters.set("n", None).set("best_of", None)
+
+
+def check_columns(columns: Sequence[Column]) -> None:
+    """Raises BadValueError for the first column that its endpoint would refuse."""
+    for column in columns:
+        if not column.endpoint.lenient:
+            for problem in column.parameters.problems(column.endpoint.limits):
+                raise BadValueError(f"{column.title}: {problem.title}", problem.message, problem.hint)
+
+
+def with_seeds(chosen: Chosen) -> tuple[Sequence[Column], str, list[Column]]:
+    """The columns with their seeds, the words for them, and the columns whose own seed was replaced."""
+    columns = chosen.columns
+    if chosen.own_seeds:
+        return [seeded(column, random.getrandbits(31)) for column in columns], "a seed for each", []
+    seed, words = _shared_seed(columns)
+    replaced = [one for one in columns if one.parameters.get("seed") not in (None, seed)]
+    shared = [replace(column, parameters=column.parameters.set("seed", seed)) for column in columns]
+    return shared, words, replaced
+
+
+def _shared_seed(columns: Sequence[Column]) -> tuple[int, str]:
+    """The seed of all columns, the first that one has, else a drawn one; and the words for it."""
+    for column in columns:
+        seed = column.parameters.get("seed")
+        if isinstance(seed, int):
+            return seed, f"seed {seed} for all"
+    seed = random.getrandbits(31)
+    return seed, f"seed {seed} drawn for all"
+
+
+def endpoint_of(flow: FlowContext, name: str) -> Endpoint:
+    """The endpoint in use where it has that name, else the one that is set up under it."""
+    here = flow.main.endpoint
+    return here if name == here.name else endpoint_for(name, None, flow.services.endpoints)

@@ -1,0 +1,179 @@
+"""Comparing: presets on one prompt, a run with itself sent again, and runs that are over."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from workbench.domain.display import one_line
+from workbench.domain.errors import BadValueError, StorageError
+from workbench.domain.prompt import count_prompts, single_prompts
+from workbench.domain.request import Request
+from workbench.domain.run import Run
+from workbench.runner.comparison import ignored, plan, probes_of
+from workbench.runner.saved import SavedRun, saved_column, saved_remarks
+from workbench.storage.library import Library
+from workbench.storage.session_file import read_runs
+from workbench.tui.branches.flow import send_branch
+from workbench.tui.compare.columns import choose_columns, endpoint_of, with_seeds
+from workbench.tui.compare.saved import numbered, other_sessions, saved_items
+from workbench.tui.comparison import MOST_COLUMNS, Comparison
+from workbench.tui.flows import FlowContext
+from workbench.tui.rerunning import Rerun
+from workbench.tui.screens.choosing_several import Selection, SeveralPicker
+from workbench.tui.screens.compare import Adopted, CompareScreen
+from workbench.tui.screens.popup import Item, Picker
+from workbench.tui.screens.rerun import RerunScreen
+
+_ANOTHER = "\0another"
+"""Stands for another session among ids of runs, none of which can hold this character."""
+
+
+async def compare(flow: FlowContext) -> None:
+    """Compare presets on the draft's prompt; on several prompts, in a grid."""
+    request = request_to_compare(flow)
+    if count_prompts(request.prompt) > 1:
+        from workbench.tui.grid.flow import compare_prompts
+
+        await compare_prompts(flow, request)
+    else:
+        await compare_request(flow, request, flow.main.keep_compared)
+
+
+def request_to_compare(flow: FlowContext) -> Request:
+    """The draft's request. Raises BadValueError while something streams, or where it cannot be sent."""
+    refuse_while_streaming(flow)
+    model = flow.main.model or flow.main.endpoint.model
+    return Request(flow.main.filled_prompt, model, flow.main.parameters.parameters)
+
+
+def refuse_while_streaming(flow: FlowContext) -> None:
+    """Raises BadValueError while something streams."""
+    if flow.main.is_streaming:
+        raise BadValueError("Something streams already", hint="Stop it with Esc first.")
+
+
+async def compare_request(
+    flow: FlowContext, request: Request, on_end: Callable[[Run], None], chosen: Sequence[str] = ()
+) -> None:
+    """Choose presets, say what they cost, run them side by side, adopt a column.
+
+    `on_end` is told each run that has ended, however it did.
+    """
+    taken = await choose_columns(flow, request, "Compare", chosen)
+    if taken is None:
+        return
+    prompts = single_prompts(request.prompt)
+    billed = sum(Request(prompts[0], "", column.parameters).billed_tokens for column in taken.columns)
+    count = len(taken.columns)
+    if not await flow.agreed(
+        f"{count} requests, which may generate and bill up to {billed:,} tokens.", billed
+    ):
+        return
+    columns, seed, replaced = with_seeds(taken)
+    notes = [
+        *(["one answer a column: n and best_of are not sent"] if request.choices > 1 else []),
+        *(f"{one_line(one.title, 40)}: own seed replaced by the shared seed" for one in replaced),
+        *ignored(columns, probes_of(flow.services.folders, columns)),
+    ]
+    runs = [job.run for job in plan(prompts, columns, uuid.uuid4().hex)]
+    comparison = Comparison(
+        flow.services, taken.columns, runs, on_end, notes, on_begin=flow.main.keeper.began
+    )
+    async with flow.running(comparison):
+        adopted = await flow.ask(CompareScreen(comparison, flow.styles, seed))
+        comparison.stop_all()
+        if adopted is not None:
+            flow.main.adopt(adopted)
+    if adopted is not None and adopted.branch is not None:
+        await send_branch(flow, adopted.branch.origin)
+
+
+async def rerun(flow: FlowContext, run: Run | None = None) -> None:
+    """Send a run again as it was, the one under the cursor where none is named, and compare the two."""
+    if run is None and (answer := flow.main.output.answer) is not None:
+        run = answer[0]
+    if run is None:
+        return
+    refuse_while_streaming(flow)
+    refuse_running(run)
+    endpoint = endpoint_of(flow, run.endpoint)
+    billed = run.request.billed_tokens
+    if not await flow.agreed(f"This may generate and bill up to {billed:,} tokens.", billed):
+        return
+    again = Rerun(flow.services, endpoint, run, flow.main.keep_compared)
+    flow.main.keeper.began(again.again)
+    async with flow.running(again):
+        adopted = await flow.ask(RerunScreen(again, flow.styles))
+    if adopted is not None:
+        await adopt(flow, adopted)
+
+
+def refuse_running(run: Run) -> None:
+    """Raises BadValueError where a run has not ended."""
+    if run.is_running:
+        raise BadValueError("The run still streams", hint="Wait for its end, or stop it with Esc.")
+
+
+async def adopt(flow: FlowContext, adopted: Adopted) -> None:
+    """Continue with a column's parameters, and send the branch from it where there is one."""
+    flow.main.adopt(adopted)
+    if adopted.branch is not None:
+        await send_branch(flow, adopted.branch.origin)
+
+
+async def compare_runs(flow: FlowContext) -> None:
+    """Choose saved runs of the open session, or of another one too, and compare them; nothing is sent."""
+    saved = numbered(flow.main.output.runs, "run")
+    answer = flow.main.output.answer
+    places = [place for place, one in enumerate(saved) if answer is not None and one.run is answer[0]]
+    chosen = [saved[place].run.id for place in (places[0] - 1, places[0]) if place >= 0] if places else []
+    items = [Item(_ANOTHER, "another session…", "choose runs of it next"), *saved_items(saved)]
+    picker = SeveralPicker("Compare runs", items, Selection(tuple(chosen)), least=1, most=MOST_COLUMNS + 1)
+    taken = await flow.ask(picker)
+    if taken is None:
+        return
+    mine = [one for one in saved if one.run.id in taken.values]
+    if _ANOTHER not in taken.values:
+        await _compare_saved(flow, mine)
+    elif (path := await flow.ask(_other_sessions(flow))) is not None:
+        await compare_session(flow, Path(path), mine)
+
+
+async def compare_session(flow: FlowContext, path: Path, mine: Sequence[SavedRun] = ()) -> None:
+    """Choose runs of another session's file, and compare them with `mine`.
+
+    Without any of the open session the newest of them are offered too.
+    """
+    try:
+        theirs = numbered(await asyncio.to_thread(read_runs, path), one_line(path.stem, 24))
+    except StorageError as problem:
+        flow.fail(problem, "Session")
+        return
+    # The same run may be in both files, so that its id alone does not tell them apart.
+    offered = [*theirs, *([] if mine else numbered(flow.main.output.runs, "run"))]
+    shown = saved_items(offered, newest_first=False)
+    items = [Item(f"{place}", item.title, item.detail) for place, item in enumerate(shown)]
+    title = f"Compare with runs of {path.stem}"
+    picker = SeveralPicker(title, items, Selection(), least=1 if mine else 2, most=MOST_COLUMNS)
+    if (taken := await flow.ask(picker)) is not None:
+        await _compare_saved(flow, [*mine, *(offered[int(place)] for place in taken.values)])
+
+
+def _other_sessions(flow: FlowContext) -> Picker:
+    more = other_sessions(Library(flow.services.folders), flow.main.keeper.path)
+    return Picker("Compare with a run of", [], note="reading…", more=more)
+
+
+async def _compare_saved(flow: FlowContext, saved: Sequence[SavedRun]) -> None:
+    if not 2 <= len(saved) <= MOST_COLUMNS:
+        flow.warn(f"A comparison has 2 to {MOST_COLUMNS} runs, not {len(saved)}.", "Compare")
+        return
+    columns = [saved_column(one, flow.services.endpoints) for one in saved]
+    runs = [one.run for one in saved]
+    comparison = Comparison(flow.services, columns, runs, lambda run: None, saved_remarks(runs))
+    adopted = await flow.ask(CompareScreen(comparison, flow.styles, "saved runs: nothing is sent"))
+    if adopted is not None:
+        await adopt(flow, adopted)

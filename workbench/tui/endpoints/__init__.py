@@ -1,0 +1,1 @@
+"""Choosing where requests are sent, and setting it up."""

@@ -1,0 +1,60 @@
+"""Choosing where requests are sent: the endpoint, and the model there."""
+
+from __future__ import annotations
+
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import WorkbenchError
+from workbench.tui.flows import FlowContext
+from workbench.tui.screens.endpoints import EndpointsScreen
+from workbench.tui.screens.popup import Item, Late, Picker
+from workbench.tui.services import Services
+
+_OWN = "\0own"
+"""Stands for the endpoint's own model among names of models, none of which can hold this character."""
+
+
+async def choose_endpoint(flow: FlowContext) -> None:
+    """Choose where requests are sent, set an endpoint up, or type a base URL."""
+    screen = EndpointsScreen(flow.services, flow.main.endpoint, flow.main.model)
+    if (endpoint := await flow.ask(screen)) is not None:
+        flow.main.use_endpoint(endpoint)
+
+
+async def choose_model(flow: FlowContext) -> None:
+    """Choose a model from the endpoint's list, or type any name."""
+    endpoint, current = flow.main.endpoint, flow.main.model
+    known = dict.fromkeys(name for name in (current, endpoint.model) if name)
+    name = await flow.ask(_model_picker(flow, endpoint, [Item(name, name) for name in known], current))
+    if name is not None:
+        flow.main.use_model(name)
+
+
+async def ask_place(flow: FlowContext, current: Endpoint) -> tuple[Endpoint, str] | None:
+    """Let a person choose an endpoint and a model of it; empty is the endpoint's own."""
+    endpoint = await flow.ask(EndpointsScreen(flow.services, current, current.model))
+    if endpoint is None:
+        return None
+    name = await flow.ask(_model_picker(flow, endpoint, [Item(_OWN, "its own model", endpoint.model)]))
+    return None if name is None else (endpoint, endpoint.model if name == _OWN else name)
+
+
+def _model_picker(flow: FlowContext, endpoint: Endpoint, items: list[Item], current: str = "") -> Picker:
+    return Picker(
+        f"Model @ {endpoint.name}",
+        items,
+        chosen=current,
+        free_text=True,
+        note="asking the endpoint…",
+        more=_list_models(flow.services, endpoint),
+    )
+
+
+async def _list_models(services: Services, endpoint: Endpoint) -> Late:
+    connections = services.connections
+    try:
+        runs = connections.is_ready(endpoint)
+        names = await connections.models(endpoint)
+    except WorkbenchError as problem:
+        return Late([], f"no list: {problem.title}")
+    note = f"{len(names)} models" if runs else "the first run starts it"
+    return Late([Item(name, name) for name in names], f"{note} · Enter · Esc")

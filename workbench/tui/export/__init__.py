@@ -1,0 +1,1 @@
+"""Writing the session or a run in a form that others read."""

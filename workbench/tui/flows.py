@@ -1,0 +1,211 @@
+"""Flows: each tells in one coroutine what a person is asked and what is done with the answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from textual.screen import Screen
+from textual.worker import Worker, WorkerState
+
+from workbench.domain.display import one_line
+from workbench.domain.errors import BadValueError, StorageError, WorkbenchError
+from workbench.domain.run import Failure
+
+if TYPE_CHECKING:
+    from workbench.tui.app import WorkbenchApp
+    from workbench.tui.comparison import Comparison
+    from workbench.tui.screens.main import MainScreen
+    from workbench.tui.services import Services
+    from workbench.tui.token_styles import TokenStyles
+
+Answer = TypeVar("Answer")
+Subject = ParamSpec("Subject")
+Owner = TypeVar("Owner", bound=Screen[Any])
+_GROUP = "flows"
+
+
+def load_flow(name: str) -> Callable[..., Awaitable[None]]:
+    """The coroutine function that `module:function` names, under `workbench.tui`."""
+    module, _, function = name.partition(":")
+    flow: Callable[..., Awaitable[None]] = getattr(import_module(f"workbench.tui.{module}"), function)
+    return flow
+
+
+class FlowContext:
+    """What a flow works with: the application, and the questions that it asks there."""
+
+    def __init__(self, app: WorkbenchApp, changed: asyncio.Event) -> None:
+        self.app = app
+        self._changed = changed
+        self._shown: Screen[Any] | None = None
+        self._is_released = False
+
+    @property
+    def main(self) -> MainScreen:
+        """The main screen."""
+        return self.app.main
+
+    @property
+    def services(self) -> Services:
+        """What sends requests and reads files."""
+        return self.app.services
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether the flow shows no screen of its own now, and is expected to."""
+        return not self._is_released and self._shown not in self.app.screen_stack
+
+    def release(self) -> None:
+        """Let keys go where they go now: the flow takes longer than a person waits for it."""
+        self._is_released = True
+
+    async def ask(self, screen: Screen[Answer]) -> Answer | None:
+        """Show a screen and return what it answers, None where it is closed without an answer."""
+        answered = self.app.push_screen(screen, wait_for_dismiss=True)
+        self._shown = screen
+        self._changed.set()
+        try:
+            return await answered
+        finally:
+            self._remove(screen)
+
+    def _remove(self, screen: Screen[Any]) -> None:
+        """Remove a screen that is still there as its flow was cancelled, and all that lies on top of it."""
+        while self.app.is_running and screen in self.app.screen_stack:
+            if (top := self.app.screen) is screen:
+                self.app.pop_screen()
+            else:
+                top.dismiss(None)
+
+    @property
+    def styles(self) -> TokenStyles:
+        """The styles of tokens under the theme in use."""
+        return self.app.token_styles
+
+    @asynccontextmanager
+    async def running(self, comparison: Comparison) -> AsyncIterator[None]:
+        """Have a comparison be what streams; it is stopped at the end, and waited for."""
+        self.main.comparison = comparison
+        try:
+            yield
+        finally:
+            await comparison.aclose()
+
+    async def agreed(self, question: str, billed: int, yes: str = "send", no: str = "do not send") -> bool:
+        """Ask before something is sent that may generate more tokens than go out unasked."""
+        return not self.is_dear(billed) or await self.confirmed(question, yes, no)
+
+    def is_dear(self, billed: int) -> bool:
+        """Whether something that may generate so many tokens is sent only after a question."""
+        return 0 < self.services.config.confirm_above < billed
+
+    async def confirmed(self, question: str, yes: str, no: str) -> bool:
+        """Ask a question with two answers; whether it is answered with yes."""
+        from workbench.tui.screens.question import Question
+
+        answer = await self.ask(Question(question, yes, no))
+        return answer is True
+
+    async def ask_file(self, title: str, proposed: str, own: Path | None = None) -> Path | None:
+        """Ask for the path of a file to write; one that is there is replaced only after a question.
+
+        `own` is a file that is never replaced. Raises StorageError where the path cannot be looked at.
+        """
+        from workbench.tui.screens.naming import Naming, typed_path
+
+        if (typed := await self.ask(Naming(title, proposed))) is None:
+            return None
+        path = typed_path(typed)
+        question = f"Replace the file {one_line(str(path), 60)}?"
+        if await asyncio.to_thread(_is_there, path, own):
+            return path if await self.confirmed(question, "replace", "leave it") else None
+        return path
+
+    def warn(self, words: str, title: str) -> None:
+        """Say why something was not done."""
+        self.app.notify(words, title=title, severity="warning", markup=False)
+
+    def fail(self, error: WorkbenchError, title: str) -> None:
+        """Say what went wrong."""
+        self.app.notify(str(error), title=title, severity="error", markup=False, timeout=10)
+
+
+def _is_there(path: Path, own: Path | None) -> bool:
+    try:
+        is_there = path.exists()
+        if is_there and own is not None and own.exists() and path.samefile(own):
+            raise StorageError("That is the session itself.")
+    except OSError as error:
+        raise StorageError(f"{one_line(str(path), 80)}: {error.strerror or error}") from error
+    return is_there
+
+
+def asks(
+    action: Callable[Concatenate[Owner, FlowContext, Subject], Awaitable[None]],
+) -> Callable[Concatenate[Owner, Subject], None]:
+    """Run what a screen does as a flow, so that it can ask on top of the screen."""
+
+    @wraps(action)
+    def start(owner: Owner, /, *args: Subject.args, **kwargs: Subject.kwargs) -> None:
+        flows: Flows = owner.app.flows  # type: ignore[attr-defined]
+        flows.run(lambda flow: action(owner, flow, *args, **kwargs))
+
+    return start
+
+
+class Flows:
+    """Runs flows as workers of the application; what goes wrong in one is shown, and ends only that one."""
+
+    def __init__(self, app: WorkbenchApp) -> None:
+        self._app = app
+        self._running: dict[Worker[Any], FlowContext] = {}
+        self.changed = asyncio.Event()
+        """Set whenever a flow has opened a screen or ended."""
+
+    def start(self, name: str, *subject: object) -> Worker[None]:
+        """Run a flow by its name in the table of commands, about `subject` if it is about something."""
+        return self.run(lambda flow: load_flow(name)(flow, *subject))
+
+    def run(self, story: Callable[[FlowContext], Awaitable[None]]) -> Worker[None]:
+        """Run a flow."""
+        flow = FlowContext(self._app, self.changed)
+        worker: Worker[None] = self._app.run_worker(story(flow), group=_GROUP, exit_on_error=False)
+        self._running[worker] = flow
+        return worker
+
+    def is_opening(self) -> bool:
+        """Whether a flow is about to open a screen, or to end."""
+        return any(flow.is_opening for flow in self._running.values())
+
+    def release(self) -> None:
+        """Let keys go where they go now, whatever the flows that run are about to show."""
+        for flow in self._running.values():
+            flow.release()
+
+    def note_state(self, worker: Worker[Any], state: WorkerState) -> None:
+        """Note that a worker has another state; where it was a flow that failed, say so."""
+        if worker not in self._running or state in (WorkerState.PENDING, WorkerState.RUNNING):
+            return
+        del self._running[worker]
+        self.changed.set()
+        if state is WorkerState.ERROR and worker.error is not None:
+            self._show(worker.error)
+
+    def _show(self, error: BaseException) -> None:
+        field = error.field if isinstance(error, BadValueError) else ""
+        if isinstance(error, WorkbenchError):
+            failure = Failure.of(error)
+        else:
+            words = one_line(f"{type(error).__name__}: {error}")
+            failure = Failure("The workbench failed", words, "Nothing typed, received or saved is lost.")
+        if self._app.screen is self._app.main:
+            self._app.main.output.fail(failure, "nothing was sent", field, was_sent=False)
+        else:
+            words = "\n".join(filter(None, (failure.title, failure.message, failure.hint)))
+            self._app.notify(words, title="Nothing was sent", severity="error", markup=False, timeout=10)

@@ -1,0 +1,179 @@
+"""Sweeps and prompt sets: what is varied, what it may cost, and what is answered already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError
+from workbench.domain.prompt import TextPrompt, TokensPrompt, prompt_to_editor, single_prompts
+from workbench.domain.request import Request
+from workbench.domain.sweep import Axis, Sweep, parse_axis
+from workbench.domain.values import format_value
+from workbench.runner.comparison import Column, ignored, probes_of
+from workbench.runner.many import Job
+from workbench.runner.resuming import compare_again, sweep_again
+from workbench.storage.prompt_sets import read_prompts
+from workbench.tui.branches.flow import send_branch
+from workbench.tui.compare.columns import LEAST, MOST, check_columns, choose_columns
+from workbench.tui.compare.flow import request_to_compare
+from workbench.tui.flows import FlowContext
+from workbench.tui.grid.state import Grid, Layout
+from workbench.tui.screens.form import Entry, Form
+from workbench.tui.screens.grid import GridScreen
+
+MOST_REQUESTS = 2000
+"""The most requests of one grid."""
+_EDITOR = "the editor's prompts"
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSet:
+    """Prompts that are sent under the same presets, and where they are from."""
+
+    name: str
+    prompts: tuple[TextPrompt | TokensPrompt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """What a sweep varies, as it was typed and as it was read."""
+
+    typed: tuple[str, ...]
+    axes: tuple[Axis, ...]
+    repeats: int
+
+
+async def sweep(flow: FlowContext) -> None:
+    """Vary one or two parameters over the draft; of what the session holds, nothing is sent again."""
+    request, endpoint = request_to_compare(flow), flow.main.endpoint
+    first, second, repeats = flow.main.typed_axes
+    entries = [
+        Entry("Rows: FIELD=LOW:HIGH:STEP or FIELD=VALUE,VALUE", first, "temperature=0:1.5:0.25"),
+        Entry("Columns, if any", second, "top_p=0.5,1"),
+        Entry(f"Requests a cell, 1 to {MOST}", repeats),
+    ]
+    axes = await flow.ask(Form("Sweep", entries, partial(_read_axes, request, endpoint)))
+    if axes is None:
+        return
+    flow.main.typed_axes = axes.typed
+    prompts = single_prompts(request.prompt)
+    single = replace(request, prompt=prompts[0])
+    jobs = sweep_again(Sweep(single, axes.axes, axes.repeats), endpoint, flow.main.output.runs)
+    notes = [f"only the first of {len(prompts)} prompts is sent"] if len(prompts) > 1 else []
+    layout = _sweep_layout(axes, prompt_to_editor(single.prompt))
+    await _open(flow, layout, _sweep_columns(request, axes, jobs), jobs, notes)
+
+
+def _read_axes(request: Request, endpoint: Endpoint, typed: Sequence[str]) -> Axes:
+    first, second, repeats = typed
+    axes = tuple(parse_axis(one) for one in (first, second) if one or one is first)
+    if len({axis.field for axis in axes}) < len(axes):
+        raise BadValueError("Rows and columns vary the same field", hint="Vary two different ones.")
+    if not repeats.isascii() or not repeats.isdigit() or not 1 <= int(repeats) <= MOST:
+        raise BadValueError(f"A cell has 1 to {MOST} requests", f"Not {repeats!r}.")
+    planned = Sweep(request, axes, int(repeats))
+    _refuse_too_many(planned.size)
+    check_columns(
+        [
+            Column(axis.field, endpoint, "", request.parameters.set(axis.field, value))
+            for axis in axes
+            for value in axis.values
+        ]
+    )
+    return Axes(tuple(typed), axes, int(repeats))
+
+
+def _refuse_too_many(count: int) -> None:
+    if count > MOST_REQUESTS:
+        raise BadValueError(f"That makes {count:,} requests", f"The most is {MOST_REQUESTS:,}.")
+
+
+def _sweep_layout(axes: Axes, about: str) -> Layout:
+    rows = axes.axes[0]
+    across: tuple[str, ...] = ("every value",)
+    if len(axes.axes) > 1:
+        across = tuple(f"{axes.axes[1].field} {format_value(one)}" for one in axes.axes[1].values)
+    return Layout("Sweep", about, rows.field, tuple(map(format_value, rows.values)), across, axes.repeats)
+
+
+def _sweep_columns(request: Request, axes: Axes, jobs: Sequence[Job]) -> list[Column]:
+    """What each run is made with; a seed that was only drawn for the sweep is left out."""
+    keeps_seed = request.parameters.get("seed") is not None or any(axis.field == "seed" for axis in axes.axes)
+    columns = []
+    for place, job in enumerate(jobs):
+        parameters = job.run.request.parameters
+        told = [f"{axis.field} {format_value(parameters.get(axis.field))}" for axis in axes.axes]
+        told += [f"{place % axes.repeats + 1} of {axes.repeats}"] if axes.repeats > 1 else []
+        parameters = parameters if keeps_seed else parameters.set("seed", None)
+        columns.append(Column(" · ".join(told), job.endpoint, request.model, parameters))
+    return columns
+
+
+async def prompt_set(flow: FlowContext) -> None:
+    """Send every prompt of a file, or of the editor, under chosen presets."""
+    request = request_to_compare(flow)
+    own = single_prompts(request.prompt)
+    several = f"; empty: the {len(own)} prompts of the editor" if len(own) > 1 else ""
+    entries = [
+        Entry(f"File of prompts: text, JSON Lines or CSV{several}", "", "prompts.jsonl"),
+        Entry("Prompt column (default: prompt or text)"),
+    ]
+    prompts = await flow.ask(Form("Prompt set", entries, partial(_read_prompt_set, own)))
+    if prompts is not None:
+        await _choose_and_open(flow, request, prompts, least=1)
+
+
+def _read_prompt_set(own: tuple[TextPrompt | TokensPrompt, ...], typed: Sequence[str]) -> PromptSet:
+    if typed[0]:
+        path = Path(typed[0]).expanduser()
+        prompts = PromptSet(path.name, tuple(map(TextPrompt, read_prompts(path, typed[1]))))
+    elif len(own) > 1:
+        prompts = PromptSet(_EDITOR, own)
+    else:
+        raise BadValueError("A prompt set is a file", hint="Type its path.")
+    _refuse_too_many(len(prompts.prompts))
+    return prompts
+
+
+async def compare_prompts(flow: FlowContext, request: Request) -> None:
+    """Choose presets to compare on every prompt of the editor."""
+    prompts = PromptSet(_EDITOR, single_prompts(request.prompt))
+    await _choose_and_open(flow, request, prompts, least=LEAST)
+
+
+async def _choose_and_open(flow: FlowContext, request: Request, found: PromptSet, *, least: int) -> None:
+    chosen = await choose_columns(flow, request, f"{len(found.prompts)} prompts under", least=least)
+    if chosen is None:
+        return
+    prompts, columns = found.prompts, chosen.columns
+    _refuse_too_many(len(prompts) * len(columns))
+    jobs = compare_again(prompts, columns, flow.main.output.runs, any_seed=chosen.own_seeds)
+    titles = tuple(column.title for column in columns)
+    layout = Layout("Prompt set", found.name, "prompt", tuple(map(prompt_to_editor, prompts)), titles)
+    await _open(flow, layout, list(columns) * len(prompts), jobs)
+
+
+async def _open(
+    flow: FlowContext,
+    layout: Layout,
+    columns: Sequence[Column],
+    jobs: Sequence[Job],
+    notes: Sequence[str] = (),
+) -> None:
+    runs = [job.run for job in jobs]
+    notes = [*notes, *ignored(columns, probes_of(flow.services.folders, columns))]
+    began, ended = flow.main.keeper.began, flow.main.keep_compared
+    grid = Grid(flow.services, layout, columns, runs, ended, notes=notes, on_begin=began)
+    if any(run.is_running for run in runs) and not await flow.confirmed(grid.cost, "send", "do not send"):
+        return
+    async with flow.running(grid):
+        adopted = await flow.ask(GridScreen(flow.services, grid, flow.styles))
+        grid.stop_all()
+        if adopted is not None:
+            flow.main.adopt(adopted)
+    if adopted is not None and adopted.branch is not None:
+        await send_branch(flow, adopted.branch.origin)

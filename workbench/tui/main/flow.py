@@ -1,0 +1,89 @@
+"""Going somewhere and choosing how things look: help, palette, jump, theme, thresholds."""
+
+from __future__ import annotations
+
+from math import exp, log
+
+from textual.theme import BUILTIN_THEMES
+
+from workbench.domain.display import one_line
+from workbench.tui.flows import FlowContext
+from workbench.tui.screens.asking_share import read_share
+from workbench.tui.screens.help import can_be_done, help_screen, palette_screen
+from workbench.tui.screens.jump import Jump
+from workbench.tui.screens.naming import Naming
+from workbench.tui.screens.popup import Item, Picker
+
+
+async def show_help(flow: FlowContext) -> None:
+    """Show the focused pane's keys, and do the command chosen."""
+    chosen = await flow.ask(help_screen(flow.main.where, flow.services.commands))
+    _do(flow, chosen)
+
+
+async def show_palette(flow: FlowContext) -> None:
+    """Show every command by name, and do the one chosen."""
+    chosen = await flow.ask(palette_screen(flow.services.commands))
+    _do(flow, chosen)
+
+
+def _do(flow: FlowContext, id: str | None) -> None:
+    if id is not None and can_be_done(id):
+        flow.main.do(id)
+
+
+async def jump(flow: FlowContext) -> None:
+    """Show a letter on every pane and field, and go where the one typed says."""
+    target = await flow.ask(Jump(flow.main.places))
+    if target is not None:
+        flow.main.go_to(target)
+
+
+async def choose_theme(flow: FlowContext) -> None:
+    """Choose a theme, which is shown while it is looked at; Esc brings the old one back."""
+    app, before = flow.app, flow.app.theme
+    names = sorted(app.available_themes, key=lambda name: (name in BUILTIN_THEMES, name.casefold()))
+    items = [Item(name, name, "" if app.available_themes[name].dark else "light") for name in names]
+    chosen = None
+    try:
+        chosen = await flow.ask(ThemePicker("Theme", items, chosen=before, note="Enter · Esc", aside=True))
+    finally:
+        app.theme = chosen or before
+    if chosen is not None:
+        app.remember_theme(chosen)
+
+
+class ThemePicker(Picker):
+    """Shows each theme while it is looked at."""
+
+    def look(self, item: Item) -> None:
+        """Use the theme."""
+        super().look(item)
+        self.app.theme = item.value
+
+
+async def surprise_threshold(flow: FlowContext) -> None:
+    """Set below which probability a token is surprising."""
+    view = flow.main.output.view
+    title = "[ and ] go to tokens less likely than"
+    if (share := await _ask_probability(flow, title, exp(-view.surprise_threshold))) is not None:
+        view.surprise_threshold = -log(share)
+
+
+async def coverage_threshold(flow: FlowContext) -> None:
+    """Set below which top-k mass a token is one of low coverage."""
+    view = flow.main.output.view
+    title = "< and > go to tokens whose alternatives cover less than"
+    if (share := await _ask_probability(flow, title, view.coverage_threshold)) is not None:
+        view.coverage_threshold = share
+
+
+async def _ask_probability(flow: FlowContext, title: str, now: float) -> float | None:
+    """Ask for a probability, as `10%`, `0.1` or the surprisal `2.3 nats`."""
+    text = await flow.ask(Naming(title, f"{now * 100:g}%"))
+    if text is None:
+        return None
+    if (share := read_share(text)) is None:
+        words = f"{one_line(text, 40)} is no probability between 0 and 1.\nType 10%, 0.1 or 2.3 nats."
+        flow.warn(words, "Nothing was changed")
+    return share

@@ -1,0 +1,1 @@
+"""Choosing, saving and looking after presets."""

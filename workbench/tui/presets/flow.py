@@ -1,0 +1,50 @@
+"""Applying a preset, and saving the panel's parameters as one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from workbench.domain.display import one_line
+from workbench.domain.errors import StorageError
+from workbench.domain.preset import Preset
+from workbench.storage.presets import load_presets, save_preset
+from workbench.tui.flows import FlowContext
+from workbench.tui.screens.popup import Item, Picker
+from workbench.tui.screens.preset_picker import PresetPicker
+
+
+async def choose_preset(flow: FlowContext) -> None:
+    """Apply a preset; each shows what it would change."""
+    folders, preset = flow.services.folders, flow.main.preset
+    for problem in load_presets(folders).problems:
+        flow.warn(str(problem), "Preset")
+    name = preset.name if preset is not None else ""
+    chosen = await flow.ask(PresetPicker(folders, flow.main.parameters.parameters, name))
+    if chosen is not None and (preset := load_presets(folders).presets.get(chosen)) is not None:
+        flow.main.apply_preset(preset)
+
+
+async def save_panel(flow: FlowContext) -> None:
+    """Name the panel's parameters and save them as a preset; an existing one is replaced after a question."""
+    begun, parameters = flow.main.preset or Preset("", flow.main.parameters.parameters), flow.main.parameters
+    preset = Preset(begun.name, parameters.parameters, note=begun.note if flow.main.preset else "")
+    presets = load_presets(flow.services.folders).presets
+    items = [
+        Item(one.name, one.name, one.difference(preset.parameters) or "the same") for one in presets.values()
+    ]
+    name = await flow.ask(Picker("Save the panel as", items, chosen=preset.name, free_text=True))
+    if name is None:
+        return
+    if (old := presets.get(name)) is not None:
+        changes = one_line(old.difference(preset.parameters) or "nothing changes")
+        question = f"Replace the preset {one_line(name, 40)}?\n{changes}"
+        if not await flow.confirmed(question, "replace", "leave it"):
+            return
+    saved = replace(preset, name=name if old is not None else name.strip())
+    try:
+        save_preset(flow.services.folders, saved)
+    except StorageError as problem:
+        flow.fail(problem, "Preset")
+        return
+    flow.app.notify(f"Saved the preset {one_line(saved.name, 40)}.", markup=False, timeout=3)
+    flow.main.show_parameters(saved.parameters, saved)

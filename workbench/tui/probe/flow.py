@@ -1,0 +1,13 @@
+"""Finding out what an endpoint supports."""
+
+from __future__ import annotations
+
+from workbench.tui.flows import FlowContext
+from workbench.tui.notes import probe_notes
+from workbench.tui.screens.probe import ProbeScreen
+
+
+async def probe(flow: FlowContext) -> None:
+    """Find out which parameters the endpoint supports; lists its requests before sending them."""
+    await flow.ask(ProbeScreen(flow.services, flow.main.endpoint, flow.main.asked_model))
+    flow.main.parameters.set_notes(probe_notes(flow.services.folders, flow.main.endpoint.name))

@@ -1,0 +1,1 @@
+"""The prompt: its kind, its variables, and taking one from a curl command."""

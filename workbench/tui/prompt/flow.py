@@ -1,0 +1,81 @@
+"""What the prompt is made of, the values of its variables, and prompts taken from curl commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+
+from workbench.domain.errors import WorkbenchError
+from workbench.domain.prompt import PromptKind
+from workbench.domain.variables import find_variables
+from workbench.runner.curl import CurlDraft, draft_from_curl
+from workbench.storage.imports import is_curl
+from workbench.tui.flows import FlowContext
+from workbench.tui.screens.curl import CurlPopup
+from workbench.tui.screens.popup import Item, Picker
+from workbench.tui.screens.variables import variables_form
+from workbench.workspace.history import Change
+from workbench.workspace.keeper import Keeper
+
+_KINDS = {
+    PromptKind.TEXT: "one text, exactly as typed",
+    PromptKind.TEXTS: "several prompts, separated by a line ---",
+    PromptKind.TOKENS: "one text as token ids: 1, 2, 3",
+    PromptKind.TOKEN_LISTS: "several texts as token ids, one a line",
+}
+
+
+async def choose_kind(flow: FlowContext) -> None:
+    """Choose what the prompt is made of."""
+    items = [Item(kind.value, kind.value, words) for kind, words in _KINDS.items()]
+    kind = await flow.ask(Picker("Prompt kind", items, chosen=flow.main.prompt.kind.value))
+    if kind is not None:
+        flow.main.prompt.set_kind(PromptKind(kind))
+
+
+async def variables(flow: FlowContext) -> None:
+    """Give the prompt's variables their values."""
+    await edit_variables(flow, find_variables(flow.main.prompt.text), flow.main.count_prompt)
+
+
+async def edit_variables(flow: FlowContext, names: Iterable[str], on_change: Callable[[], object]) -> None:
+    """Ask for the values of variables, which the session keeps; `on_change` is told when they have others.
+
+    Those that have a value though no prompt names them are offered too.
+    """
+    keeper = flow.main.keeper
+    before = keeper.session.variables
+    after = await flow.ask(variables_form(names, before))
+    if after is not None:
+        undo, redo = (partial(_use, keeper, values, on_change) for values in (before, after))
+        redo()
+        flow.main.changes.record(Change("the variables", undo, redo))
+
+
+def _use(keeper: Keeper, values: Mapping[str, str], on_change: Callable[[], object]) -> None:
+    keeper.keep_variables(values)
+    on_change()
+
+
+async def paste_curl(flow: FlowContext) -> None:
+    """Take prompt and parameters from a curl command."""
+    text = flow.main.prompt.text if is_curl(flow.main.prompt.text) else ""
+    if (taken := await flow.ask(CurlPopup(flow.services.endpoints, text))) is not None:
+        _take(flow, taken)
+
+
+async def offer_curl(flow: FlowContext, text: str) -> None:
+    """Offer to take over a curl command that was pasted as text; one that cannot be is left alone."""
+    try:
+        taken = draft_from_curl(text, flow.services.endpoints)
+    except WorkbenchError:
+        return
+    question = "This is a curl command. Take its prompt and parameters?\n" + "\n".join(taken.notes)
+    if await flow.confirmed(question, "take them", "keep the text as it is"):
+        _take(flow, taken)
+
+
+def _take(flow: FlowContext, taken: CurlDraft) -> None:
+    flow.main.take_draft(taken.draft, "the curl command")
+    words = "\n".join((*taken.notes, "Undo takes it back."))
+    flow.app.notify(words, title="curl", markup=False, timeout=8)

@@ -1,0 +1,1 @@
+"""Sending one run."""

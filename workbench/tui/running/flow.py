@@ -1,0 +1,61 @@
+"""Sending: what is asked before a request goes out, and the one run that streams then."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from workbench.domain.display import one_line
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.request import Request
+from workbench.domain.run import Run
+from workbench.domain.splitting import parts_of
+from workbench.runner.branching import Branch
+from workbench.runner.splitting import offer_split
+from workbench.tui.flows import FlowContext
+from workbench.tui.screens.question import Question
+
+
+async def run(flow: FlowContext) -> None:
+    """Send the draft."""
+    await send(flow, flow.main.request)
+
+
+async def run_again(flow: FlowContext) -> None:
+    """Send the draft with a fresh seed; the pinned one stays in the panel."""
+    request = flow.main.request
+    await send(flow, replace(request, parameters=request.parameters.set("seed", random.getrandbits(31))))
+
+
+async def send(flow: FlowContext, request: Request, branch: Branch | None = None) -> Run | None:
+    """Send a request, after asking whether to send several instead and whether its cost is meant.
+
+    Returns its run, None where a person did not want it sent. Raises BadValueError where a value is not
+    allowed, before anything is asked.
+    """
+    endpoint = flow.main.endpoint
+    cost = f"This may generate and bill up to {request.billed_tokens:,} tokens."
+    offer = offer_split(endpoint, request, flow.main.habits(request))
+    if offer is not None:
+        _check(endpoint, parts_of(request, offer.split)[0].request)
+        words = (
+            f"{one_line(endpoint.name, 40)} may not answer this in one request: {offer.reason}.\n"
+            f"{offer.requests} requests can be sent instead and shown as one run. {offer.cost}"
+        )
+        if flow.is_dear(request.billed_tokens):
+            words = f"{words}\n{cost}"
+        answer = await flow.ask(Question(words, f"send {offer.requests} requests", "send one as it is"))
+        if answer is None:
+            return None
+        if answer:
+            return flow.main.send(request, branch, offer.split)
+    _check(endpoint, request)
+    if not await flow.agreed(cost, request.billed_tokens):
+        return None
+    return flow.main.send(request, branch, None)
+
+
+def _check(endpoint: Endpoint, request: Request) -> None:
+    if not endpoint.lenient:
+        for problem in request.parameters.problems(endpoint.limits):
+            raise problem

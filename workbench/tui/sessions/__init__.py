@@ -1,0 +1,1 @@
+"""Finding, opening and naming sessions."""

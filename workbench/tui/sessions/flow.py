@@ -1,0 +1,44 @@
+"""Naming and saving the session, opening another one, and beginning a new one."""
+
+from __future__ import annotations
+
+from workbench.storage.library import Library
+from workbench.tui.compare.flow import compare_session
+from workbench.tui.flows import FlowContext
+from workbench.tui.screens.naming import Naming
+from workbench.tui.screens.sessions import SessionsScreen
+
+
+async def save(flow: FlowContext) -> None:
+    """Ask for the session's name and save it."""
+    keeper = flow.main.keeper
+    name = await flow.ask(Naming("Save session as", "" if keeper.title == "untitled" else keeper.title))
+    if name is None:
+        return
+    keeper.edited(flow.main.draft)
+    if await keeper.rename(name):
+        flow.app.notify("Saved.", markup=False, timeout=2)
+    flow.main.show_session()
+
+
+async def sessions(flow: FlowContext) -> None:
+    """Find, open and look after sessions."""
+    chosen = await flow.ask(SessionsScreen(Library(flow.services.folders), flow.main.keeper.path))
+    if chosen is None:
+        return
+    if chosen.is_compared:
+        await compare_session(flow, chosen.path)
+    elif _may_leave(flow):
+        await flow.main.open_session(chosen.path)
+
+
+async def new(flow: FlowContext) -> None:
+    """Begin a new session; the open one stays saved."""
+    if _may_leave(flow):
+        flow.main.begin_session()
+
+
+def _may_leave(flow: FlowContext) -> bool:
+    if flow.main.is_streaming:
+        flow.warn("Stop the stream first.", "Session")
+    return not flow.main.is_streaming

@@ -1,0 +1,1 @@
+"""The last request as it went over the wire."""
