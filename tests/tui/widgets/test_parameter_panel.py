@@ -24,7 +24,7 @@ class Alone(App[None]):
     def __init__(self) -> None:
         super().__init__()
         self.changes: list[Parameters] = []
-        self.models_asked = 0
+        self.models_asked = self.models_unset = 0
 
     def compose(self) -> ComposeResult:
         yield ParameterPanel()
@@ -37,6 +37,9 @@ class Alone(App[None]):
 
     def on_parameter_panel_model_asked(self) -> None:
         self.models_asked += 1
+
+    def on_parameter_panel_model_unset(self) -> None:
+        self.models_unset += 1
 
     @property
     def panel(self) -> ParameterPanel:
@@ -107,6 +110,28 @@ async def test_what_is_being_typed_is_sent_too() -> None:
     async with app.run_test(size=(80, 40)) as pilot:
         await pilot.press(*"0.4")
         assert app.panel.parameters.get("temperature") == 0.4
+
+
+@pytest.mark.parametrize("name", ROWS)
+async def test_x_unsets_every_field_and_types_nothing(name: str) -> None:
+    app = Alone()
+    async with app.run_test(size=(32, 40)) as pilot:
+        values: dict[str, ParameterValue] = {"stop": ("a",), "logit_bias": {"1": 2}, "n": 2, "seed": 1}
+        app.panel.set_parameters(Parameters(values, {"grammar": "x"}))
+        before = app.panel.parameters
+        assert app.panel.go_to(name)
+        await pilot.press("x")
+        await pilot.pause()
+        assert app.panel.parameters == (
+            before.with_extra({})
+            if name == "extra"
+            else before
+            if name == "model"
+            else before.set(name, None)
+        )
+        assert app.models_unset == (name == "model")
+        await pilot.press("down")
+        assert app.panel.field == ROWS[min(ROWS.index(name) + 1, len(ROWS) - 1)], "nothing is being typed"
 
 
 async def test_x_unsets_and_an_emptied_field_is_unset() -> None:

@@ -329,6 +329,10 @@ class DraftScreen(FrameScreen):
         self.model = model
         self._show_model()
 
+    @on(ParameterPanel.ModelUnset)
+    def _use_own_model(self) -> None:
+        self.use_model("")
+
     def _show_model(self, answered: str = "") -> None:
         self.parameters.set_model(self.asked_model)
         self.header.model = self.asked_model or answered

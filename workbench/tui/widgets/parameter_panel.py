@@ -73,6 +73,10 @@ class ParameterPanel(Vertical, can_focus=True):
     class ModelAsked(Message):
         """Another model is wanted."""
 
+    @dataclass
+    class ModelUnset(Message):
+        """The endpoint's own model is wanted."""
+
     editor = getters.query_one(FieldEditor)
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
@@ -193,7 +197,7 @@ class ParameterPanel(Vertical, can_focus=True):
         """Unset the row's field."""
         match self.field:
             case "model":
-                return
+                self.post_message(self.ModelUnset())
             case "extra":
                 self._change(self._parameters.with_extra({}))
             case name:
@@ -227,7 +231,7 @@ class ParameterPanel(Vertical, can_focus=True):
             return
         if not self.has_focus or event.character is None or not event.is_printable:
             return
-        if self.field in (MODEL, EXTRA) or event.character in ":?":
+        if self.field in (MODEL, EXTRA) or event.key in self.screen.active_bindings:
             return
         field = FIELDS[self.field]
         if (
