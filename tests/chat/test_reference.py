@@ -22,6 +22,7 @@ from workbench.domain.errors import TemplateError
 
 _EXPECTED: dict[str, str | None] = json.loads(RECORDED.read_text("utf-8"))
 _CASES = cases()
+LOSES = "The template leaves out the system prompt"
 
 
 @pytest.fixture
@@ -37,14 +38,20 @@ async def rendered(renderer: ChatRenderer, case: Case) -> str | None:
     try:
         return (await renderer.render(case.template, case.conversation)).prompt
     except TemplateError as error:
-        assert error.title == "The template refused the conversation"
+        assert error.title in ("The template refused the conversation", LOSES)
         return None
 
 
 @pytest.mark.slow
 async def test_every_prompt_is_that_of_transformers(renderer: ChatRenderer) -> None:
     got = {case.name: await rendered(renderer, case) for case in _CASES}
-    assert got == _EXPECTED
+    # This one knows no system prompt, and transformers loses it without a word.
+    loses = {
+        case.name: None
+        for case in _CASES
+        if case.template.name == "generation_tag" and case.conversation.system
+    }
+    assert got == {**_EXPECTED, **loses}
 
 
 @pytest.mark.slow

@@ -140,7 +140,7 @@ async def test_one_process_serves_all_templates_and_ends_with_the_renderer() -> 
     await renderer.render(_GOOD, _ASKED)
     pid = renderer.pid
     assert pid is not None
-    await renderer.render(JinjaTemplate("other", "{{ messages | length }}"), _ASKED)
+    await renderer.render(JinjaTemplate("other", "{{ messages[0].content }}"), _ASKED)
     assert renderer.pid == pid
     await renderer.aclose()
     assert renderer.pid is None
@@ -195,7 +195,13 @@ async def test_a_prefill_keeps_its_blanks_under_a_template_that_strips(renderer:
     assert prompt == "[user]Hi<|end|>[assistant]Well, \n"
 
 
-@pytest.mark.parametrize("source", ["{{ messages[-1].content | upper }}", "{{ messages[-1].content * 2 }}"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ messages[0].content ~ messages[-1].content | upper }}",
+        "{% for m in messages * 2 %}{{ m.content }}{% endfor %}",
+    ],
+)
 async def test_a_template_that_changes_or_repeats_an_answer_cannot_continue_one(
     renderer: ChatRenderer, source: str
 ) -> None:
@@ -216,9 +222,9 @@ async def test_texts_of_every_kind_pass_unharmed(renderer: ChatRenderer) -> None
 
 
 async def test_the_tools_of_templates_are_there(renderer: ChatRenderer) -> None:
-    source = "{{ strftime_now('%Y') | length }} {{ tools is none }} {{ documents is none }} {{ mood }}"
-    template = JinjaTemplate("t", source, variables={"mood": "calm"})
-    assert (await renderer.render(template, _ASKED)).prompt == "4 True True calm"
+    source = "{{ strftime_now('%Y') | length }} {{ tools is none }} {{ documents is none }} {{ mood }} "
+    template = JinjaTemplate("t", source + "{{ messages[0].content }}", variables={"mood": "calm"})
+    assert (await renderer.render(template, _ASKED)).prompt == "4 True True calm Hi"
 
 
 async def test_special_tokens_are_those_of_the_tokenizer_and_those_that_the_template_spells_out(
@@ -235,3 +241,66 @@ async def test_special_tokens_are_those_of_the_tokenizer_and_those_that_the_temp
         ("[X]", False),
         ("<e>", False),
     ]
+
+
+_LONGER = Conversation(
+    (Message(Role.USER, "Name a lake"), Message(Role.ASSISTANT, " Chad "), Message(Role.USER, "user")),
+)
+_PARTS = [
+    "{{ m.content | map(attribute='text') | join }}",
+    "{% for c in m.content | selectattr('type', 'equalto', 'text') %}{{ c.text }}{% endfor %}",
+    "{{ m['content'][0]['text'] }}",
+    "{{ m.content[0].text.strip() }}",
+    "{% if m.content is string %}{{ raise_exception('a list, please') }}{% endif %}{{ m.content[0].text }}",
+    "{% if m.content is string %}(text){% else %}{{ m.content[0].text }}{% endif %}",
+]
+
+
+@pytest.mark.parametrize("source", _PARTS)
+async def test_a_template_that_wants_parts_gets_them(renderer: ChatRenderer, source: str) -> None:
+    template = JinjaTemplate(
+        "t",
+        f"{{% for m in messages %}}<{{{{ m.role }}}}>{source}<|e|>{{% endfor %}}"
+        "{% if add_generation_prompt %}<assistant>{% endif %}",
+    )
+    rendered = await renderer.render(template, _LONGER)
+    written = "".join(rendered.prompt.split())
+    assert written == "<user>Namealake<|e|><assistant>Chad<|e|><user>user<|e|><assistant>"
+    assert rendered.stop == ("<|e|>",)
+    begun = await renderer.render(template, Conversation(_ASKED.messages, prefill="Well, "))
+    assert begun.prompt == "<user>Hi<|e|><assistant>Well, "
+
+
+@pytest.mark.parametrize(
+    ("shown", "lost"),
+    [
+        ("{{ m.contents }}", "the text of the user"),
+        ("{{ m.value }}", "the text of the user"),
+        ("{% if m.role == 'user' %}{{ m.content }}{% endif %}", "the text of the assistant"),
+        ("{% if loop.last %}{{ m.content }}{% endif %}", "the text of the user"),
+        ("{{ m.content[:4] }}", "the text of the user"),
+    ],
+)
+async def test_a_template_that_loses_what_was_said_is_refused(
+    renderer: ChatRenderer, shown: str, lost: str
+) -> None:
+    template = JinjaTemplate("t", f"{{% for m in messages %}}<{{{{ m.role }}}}>{shown}{{% endfor %}}")
+    with pytest.raises(TemplateError, match=f"The template leaves out {lost}"):
+        await renderer.render(template, _LONGER)
+
+
+async def test_a_template_that_loses_the_system_prompt_is_refused_where_there_is_one(
+    renderer: ChatRenderer,
+) -> None:
+    source = "{% for m in messages if m.role != 'system' %}[{{ m.content }}]{% endfor %}"
+    template = JinjaTemplate("t", source)
+    with pytest.raises(TemplateError, match="leaves out the system prompt"):
+        await renderer.render(template, Conversation(_ASKED.messages, "Be brief."))
+    assert (await renderer.render(template, _ASKED)).prompt == "[Hi]"
+
+
+async def test_a_template_may_leave_out_what_a_model_thought_and_trim_texts(renderer: ChatRenderer) -> None:
+    source = "{% for m in messages %}[{{ m.content.split('</think>')[-1] | trim | upper }}]{% endfor %}"
+    thought = Message(Role.ASSISTANT, "<think>a lake</think> Chad ")
+    conversation = Conversation((Message(Role.USER, " Name one\n"), thought, Message(Role.USER, "")))
+    assert (await renderer.render(JinjaTemplate("t", source), conversation)).prompt == "[NAME ONE][CHAD][]"

@@ -88,3 +88,33 @@ def test_a_missing_file_a_bare_folder_and_a_silent_server_are_errors(tmp_path: P
         load_templates(tmp_path)
     with pytest.raises(TemplateError, match="tells of no chat template"):
         template_from_props({"chat_template": ""})
+
+
+def test_a_processor_s_template_has_the_tokens_of_the_tokenizer_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer_config.json").write_text('{"bos_token": "<s>", "eos_token": "</s>"}')
+    (tmp_path / "chat_template.json").write_text('{"chat_template": "{{ bos_token }}"}')
+    for path in (tmp_path, tmp_path / "chat_template.json"):
+        [template] = load_templates(path).values()
+        assert (template.source, template.bos, template.eos) == ("{{ bos_token }}", "<s>", "</s>")
+
+
+def test_a_template_file_of_a_model_has_the_tokens_of_the_tokenizer_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "</s>", "chat_template": "old"}')
+    (tmp_path / "chat_template.jinja").write_text("new")
+    [template] = load_templates(tmp_path / "chat_template.jinja").values()
+    assert (template.source, template.eos) == ("new", "</s>")
+    (tmp_path / "own.jinja").write_text("own")
+    [template] = load_templates(tmp_path / "own.jinja").values()
+    assert (template.source, template.eos) == ("own", "")
+
+
+@pytest.mark.parametrize("is_main_there", [True, False])
+def test_a_model_s_folder_may_hold_additional_templates(is_main_there: bool, tmp_path: Path) -> None:
+    (tmp_path / "additional_chat_templates").mkdir()
+    (tmp_path / "additional_chat_templates" / "rag.jinja").write_text("RAG")
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "</s>"}')
+    if is_main_there:
+        (tmp_path / "chat_template.jinja").write_text("MAIN")
+    found = {name: (one.source, one.eos) for name, one in load_templates(tmp_path).items()}
+    main = {"default": ("MAIN", "</s>")} if is_main_there else {}
+    assert found == {**main, "rag": ("RAG", "</s>")}

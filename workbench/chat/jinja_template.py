@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TypeAlias
 
 from workbench.chat.rendered import Rendered, find_specials, likely_specials
 from workbench.chat.sandbox import Limits, Sandbox
 from workbench.chat.templates import BuiltinTemplate
-from workbench.domain.conversation import Conversation, conversation_to_json
+from workbench.domain.conversation import Conversation, Role, conversation_to_json
 from workbench.domain.errors import TemplateError
 from workbench.domain.json_values import JsonObject
 
@@ -18,6 +22,11 @@ _LONG = 200
 """Turns from which on a conversation is rendered in a thread."""
 _TAG = "~answer goes on here~"
 _PROBE = "~probe~"
+_WHOLE_PART = re.compile(r"""['"]text['"]: ['"]\w*""")
+_MOST_SHAPES = 64
+"""Shapes of conversations whose rendering is remembered."""
+
+_Turns: TypeAlias = Sequence[Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +56,8 @@ class ChatRenderer:
 
     def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 - a frozen value
         self._sandbox = Sandbox(limits)
-        self._endings: tuple[tuple[str, str, str], str] | None = None
+        self._endings: dict[tuple[str, str, str], str] = {}
+        self._wants_parts: dict[tuple[str, str, str, tuple[str, ...]], bool] = {}
 
     @property
     def pid(self) -> int | None:
@@ -57,7 +67,8 @@ class ChatRenderer:
     async def render(self, template: BuiltinTemplate | JinjaTemplate, conversation: Conversation) -> Rendered:
         """The exact prompt of a conversation, with its stop sequences.
 
-        Raises TemplateError where the template is broken, hostile, or refuses the conversation.
+        Raises TemplateError where the template is broken, hostile, refuses the conversation, or leaves out
+        what a turn says.
         """
         # Thousands of turns take a tenth of a second, for which no key must wait.
         is_long = len(conversation.messages) > _LONG
@@ -87,7 +98,7 @@ class ChatRenderer:
             return await self._run(template, messages, add_generation_prompt=True)
         # The template writes the answer as if it were whole; what it writes after the mark is not yet due.
         # The mark also keeps a template that strips turns from stripping the end of the prefill.
-        messages.append({"role": "assistant", "content": conversation.prefill + _TAG})
+        messages.append({"role": Role.ASSISTANT.value, "content": conversation.prefill + _TAG})
         written = await self._run(template, messages, add_generation_prompt=False)
         prompt, tag, _ = written.rpartition(_TAG)
         if not tag or _TAG in prompt or not prompt.endswith(conversation.prefill.lstrip()):
@@ -105,8 +116,8 @@ class ChatRenderer:
 
     async def _ending(self, template: JinjaTemplate) -> str:
         key = (template.source, template.bos, template.eos)
-        if self._endings is not None and self._endings[0] == key:
-            return self._endings[1]
+        if key in self._endings:
+            return self._endings[key]
         turns = [{"role": "user", "content": "."}, {"role": "assistant", "content": _PROBE}]
         try:
             written = await self._run(template, turns, add_generation_prompt=False)
@@ -114,11 +125,52 @@ class ChatRenderer:
             written = ""  # a template may want more than these two turns
         _, _, after = written.rpartition(_PROBE)
         ending = next(iter(after.split()), "") if after != written else ""
-        self._endings = (key, ending)
+        self._endings = {key: ending}
         return ending
 
-    async def _run(
-        self, template: JinjaTemplate, messages: list[dict[str, str]], add_generation_prompt: bool
+    async def _run(self, template: JinjaTemplate, turns: _Turns, *, add_generation_prompt: bool) -> str:
+        key = (template.source, template.bos, template.eos, tuple(turn["role"] for turn in turns))
+        if key not in self._wants_parts:
+            if len(self._wants_parts) == _MOST_SHAPES:
+                self._wants_parts.clear()
+            self._wants_parts[key] = await self._find_form(template, turns, add_generation_prompt)
+        messages = _in_parts(turns) if self._wants_parts[key] else turns
+        return await self._render(template, messages, add_generation_prompt)
+
+    async def _find_form(self, template: JinjaTemplate, turns: _Turns, add_generation_prompt: bool) -> bool:
+        """Whether a template wants what is said as parts, `[{"type": "text", "text": …}]`, and not as a text.
+
+        Marks stand for the texts, as a template may trim one or leave out what a model thought.
+        """
+        marked = [{**turn, "content": f"4c1f{number}e9d2"} for number, turn in enumerate(turns)]
+
+        async def lost(messages: Sequence[JsonObject]) -> str:
+            written = (await self._render(template, messages, add_generation_prompt)).casefold()
+            # A list of parts that is written as it is shows no text.
+            written = _WHOLE_PART.sub("", written)
+            return next((turn["role"] for turn in marked if turn["content"] not in written), "")
+
+        failure: TemplateError | None = None
+        role = ""
+        try:
+            if not (role := await lost(marked)):
+                return False
+        except TemplateError as error:
+            failure = error
+        with suppress(TemplateError):
+            if not await lost(_in_parts(marked)):
+                return True
+        what, way_out = f"text of the {role}", ""
+        if role == Role.SYSTEM:
+            what, way_out = "system prompt", " or remove the system prompt"
+        raise failure or TemplateError(
+            f"The template leaves out the {what}",
+            "It is not in the prompt, given neither as a text nor as a list of parts.",
+            f"Choose another template{way_out}.",
+        )
+
+    async def _render(
+        self, template: JinjaTemplate, messages: Sequence[JsonObject], add_generation_prompt: bool
     ) -> str:
         variables = {
             "tools": None,
@@ -126,7 +178,11 @@ class ChatRenderer:
             "bos_token": template.bos,
             "eos_token": template.eos,
             **template.variables,
-            "messages": messages,
+            "messages": list(messages),
             "add_generation_prompt": add_generation_prompt,
         }
         return await self._sandbox.render(template.source, variables)
+
+
+def _in_parts(turns: _Turns) -> Sequence[JsonObject]:
+    return [{**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in turns]

@@ -13,6 +13,8 @@ from workbench.domain.json_values import JsonObject, JsonValue
 DEFAULT = "default"
 """The name of the template that is meant where a tokenizer has several."""
 
+_TOKENIZER, _PROCESSOR = "tokenizer_config.json", "chat_template.json"
+_TEMPLATE, _ADDITIONAL = "chat_template.jinja", "additional_chat_templates"
 _MOST_BYTES = 64_000_000
 _TOKENS = ("bos_token", "eos_token", "pad_token", "unk_token", "sep_token", "cls_token", "mask_token")
 
@@ -20,16 +22,18 @@ _TOKENS = ("bos_token", "eos_token", "pad_token", "unk_token", "sep_token", "cls
 def load_templates(path: Path) -> Mapping[str, JinjaTemplate]:
     """The templates in a file, by name: one `default`, or all that a `tokenizer_config.json` names.
 
-    A file whose name ends in `.json` is read as a tokenizer's configuration, a folder is searched for
-    `tokenizer_config.json` and `chat_template.jinja`, everything else is the template itself.
+    A file whose name ends in `.json` is read as a tokenizer's configuration, a folder as a model's, and
+    everything else is the template itself. A model's template file has the tokens of the tokenizer beside it.
     Raises TemplateError where nothing usable is found.
     """
     if path.is_dir():
         return _load_folder(path)
+    beside = path.with_name(_TOKENIZER)
+    tokens = _load_object(beside) if path.name in (_TEMPLATE, _PROCESSOR) and beside.exists() else {}
     text = _read(path)
     if path.suffix.lower() != ".json":
-        return {DEFAULT: JinjaTemplate(path.name, text)}
-    return templates_from_tokenizer_config(_object(text, path), str(path.name))
+        return {DEFAULT: _template(path.name, text, tokens)}
+    return templates_from_tokenizer_config({**tokens, **_object(text, path)}, path.name)
 
 
 def templates_from_tokenizer_config(config: JsonObject, name: str) -> Mapping[str, JinjaTemplate]:
@@ -63,15 +67,18 @@ def template_from_props(props: JsonObject) -> JinjaTemplate:
 
 
 def _load_folder(folder: Path) -> Mapping[str, JinjaTemplate]:
-    config_file, template_file = folder / "tokenizer_config.json", folder / "chat_template.jinja"
-    config = _object(_read(config_file), config_file) if config_file.exists() else {}
-    if template_file.exists():
-        return {DEFAULT: _template(template_file.name, _read(template_file), config)}
-    if config:
-        return templates_from_tokenizer_config(config, config_file.name)
+    """The templates of a model's folder: files of their own, else those in one of its configurations."""
+    tokens = _load_object(folder / _TOKENIZER) if (folder / _TOKENIZER).exists() else {}
+    files = {DEFAULT: folder / _TEMPLATE} if (folder / _TEMPLATE).exists() else {}
+    files |= {one.stem: one for one in sorted((folder / _ADDITIONAL).glob("*.jinja"))}
+    if files:
+        return {name: _template(file.name, _read(file), tokens) for name, file in files.items()}
+    for file in (folder / _TOKENIZER, folder / _PROCESSOR):
+        if file.exists() and "chat_template" in (config := _load_object(file)):
+            return templates_from_tokenizer_config({**tokens, **config}, file.name)
     raise TemplateError(
         f"{folder.name} holds no chat template",
-        "There is neither chat_template.jinja nor tokenizer_config.json in it.",
+        f"There is no {_TEMPLATE}, and no chat_template in a {_TOKENIZER} or {_PROCESSOR}.",
     )
 
 
@@ -120,6 +127,10 @@ def _read(path: Path) -> str:
         raise TemplateError(f"{path.name} cannot be read", error.strerror or str(error)) from None
     except UnicodeDecodeError as error:
         raise TemplateError(f"{path.name} is no text", f"Byte {error.start + 1} is not UTF-8.") from None
+
+
+def _load_object(path: Path) -> JsonObject:
+    return _object(_read(path), path)
 
 
 def _object(text: str, path: Path) -> JsonObject:

@@ -9,7 +9,7 @@ from pathlib import Path
 from workbench.chat.context import Fitted, fit
 from workbench.chat.jinja_template import ChatRenderer, JinjaTemplate
 from workbench.chat.rendered import Rendered
-from workbench.chat.sources import load_templates, template_from_props
+from workbench.chat.sources import DEFAULT, load_templates, template_from_props
 from workbench.chat.templates import BUILTIN_TEMPLATES, PLAIN, BuiltinTemplate, plain_template
 from workbench.domain.conversation import Conversation, Prefixes, WhenFull
 from workbench.domain.endpoint import Endpoint
@@ -91,7 +91,7 @@ def named_template(source: str) -> BuiltinTemplate | JinjaTemplate:
         raise TemplateError(f"there is no template {source!r}", hint=f"Name a file, or one of {known}.")
     templates = load_templates(Path(path))
     if not wanted:
-        return next(iter(templates.values()))
+        wanted = DEFAULT if DEFAULT in templates or len(templates) > 1 else next(iter(templates))
     if wanted not in templates:
         raise TemplateError(f"{path} has no template {wanted!r}", hint=f"It has {', '.join(templates)}.")
     return templates[wanted]
