@@ -58,6 +58,11 @@ def test_inline_tables_and_dotted_keys_are_changed_where_they_stand() -> None:
     assert with_value('key.environment = "A"\n', ("key", "environment"), "B") == 'key.environment = "B"\n'
 
 
+def test_a_file_of_windows_keeps_its_line_ends() -> None:
+    text = WRITTEN.replace("\n", "\r\n")
+    assert with_value(text, ("concurrency",), 2) == text.replace("concurrency = 8", "concurrency = 2")
+
+
 def test_what_cannot_be_changed_alone_is_refused() -> None:
     with pytest.raises(NotEditable, match="header"):
         with_value('key.environment = "A"\n', ("key", "header"), "X")

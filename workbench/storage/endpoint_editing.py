@@ -60,7 +60,9 @@ def save_endpoint(
 def _edited(text: str, endpoint: Endpoint, shipped: Mapping[str, Endpoint], path: Path) -> str:
     """The file's text with the endpoint's values."""
     try:
-        for edited in (_with_differences(text, endpoint, shipped), _with_all(text, endpoint)):
+        # What cannot be said in a profile that is like another is said in one that is like none.
+        for begun in (text, with_value(text, ("like",), None)):
+            edited = _with_differences(begun, endpoint, shipped)
             if _read(edited, endpoint.name, shipped) == endpoint:
                 return edited
         why = "some of it would be lost"
@@ -97,17 +99,6 @@ def _with_differences(text: str, endpoint: Endpoint, shipped: Mapping[str, Endpo
                 # Taken over from the profile that it is like.
                 default = getattr(EndpointFile(""), key[0]) if len(key) == 1 else None
                 text = with_value(text, key, default)
-    return text
-
-
-def _with_all(text: str, endpoint: Endpoint) -> str:
-    """The text with every value of the endpoint, which is like no other profile any more."""
-    wanted = _values(endpoint)
-    for key, value in wanted.items():
-        text = with_value(text, key, value)
-    for key, _ in _flat(tomllib.loads(text)):
-        if key not in wanted:
-            text = with_value(text, key, None)
     return text
 
 

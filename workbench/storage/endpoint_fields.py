@@ -109,12 +109,13 @@ def with_texts(endpoint: Endpoint, texts: Mapping[str, str]) -> Endpoint:
     taken, faults = read_profile(texts.get("name", endpoint.name).strip(), table, {})
     if taken is not None:
         return taken
-    found = [(_field_of(one.name), one) for one in faults]
+    found = [(field_of(one.name), one) for one in faults]
     field, fault = next((one for one in found if one[0] in texts), found[0])
     raise BadValueError(f"{fault.name} {fault.why}", hint=fault.hint, field=field)
 
 
-def _field_of(key: str) -> str:
+def field_of(key: str) -> str:
+    """The field that a key of a profile's file belongs to; empty where it is none's."""
     return next((name for name in _BY_NAME if f"{key}.".startswith(f"{name}.")), "")
 
 

@@ -50,52 +50,40 @@ def endpoints_folder(folders: Folders) -> Path:
 
 def load_endpoints(folders: Folders) -> EndpointList:
     """Every profile there is; a person's profile stands in the place of the program's of that name."""
-    shipped: dict[str, Endpoint] = {}
-    problems: list[StorageError] = []
-    for path in sorted(_SHIPPED.glob("*.toml")):
-        _read_into(path, shipped, shipped, problems)
-    found = dict(shipped)
-    own: dict[str, Endpoint] = {}
-    broken: dict[str, StorageError] = {}
-    for path in sorted(endpoints_folder(folders).glob("*.toml")):
-        before = len(problems)
-        _read_into(path, own, shipped, problems)
-        if len(problems) > before:
-            broken[path.stem] = problems[before]
-            if path.stem != LOCAL:
-                found.pop(path.stem, None)
-    found.update(own)
+    shipped, _ = _read_folder(_SHIPPED, {})
+    own, problems = _read_folder(endpoints_folder(folders), shipped)
+    found = {name: one for name, one in shipped.items() if name == LOCAL or name not in problems}
     return EndpointList(
-        MappingProxyType(_ordered(found)),
-        problems,
+        MappingProxyType(_ordered({**found, **own})),
+        [one for all_of_one in problems.values() for one in all_of_one],
         frozenset(own),
-        MappingProxyType(broken),
+        {name: all_of_one[0] for name, all_of_one in problems.items()},
         MappingProxyType(_ordered(shipped)),
     )
 
 
-def _read_into(
-    path: Path, into: dict[str, Endpoint], shipped: Mapping[str, Endpoint], problems: list[StorageError]
-) -> None:
-    if not is_endpoint_name(path.stem):
-        problems.append(
-            StorageError(
-                f"{path.name}: not a name for an endpoint",
-                "",
-                f"Rename the file. {NAME_HINT}",
-                path=str(path),
-            )
-        )
-        return
-    try:
-        file = read_toml(path)
-    except StorageError as problem:
-        problems.append(problem)
-        return
-    endpoint, faults = read_profile(path.stem, file.table, shipped)
-    problems += map(file.error, faults)
-    if endpoint is not None:
-        into[path.stem] = endpoint
+def _read_folder(
+    folder: Path, shipped: Mapping[str, Endpoint]
+) -> tuple[dict[str, Endpoint], dict[str, list[StorageError]]]:
+    """The endpoints of a folder's profiles, and what is wrong with the others, by name."""
+    endpoints: dict[str, Endpoint] = {}
+    problems: dict[str, list[StorageError]] = {}
+    for path in sorted(folder.glob("*.toml")):
+        name = path.stem
+        try:
+            if not is_endpoint_name(name):
+                title = f"{path.name}: not a name for an endpoint"
+                raise StorageError(title, "", f"Rename the file. {NAME_HINT}", path=str(path))
+            file = read_toml(path)
+        except StorageError as problem:
+            problems[name] = [problem]
+            continue
+        endpoint, faults = read_profile(name, file.table, shipped)
+        if endpoint is None:
+            problems[name] = [*map(file.error, faults)]
+        else:
+            endpoints[name] = endpoint
+    return endpoints, problems
 
 
 def _ordered(endpoints: Mapping[str, Endpoint]) -> dict[str, Endpoint]:

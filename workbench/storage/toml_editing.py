@@ -7,12 +7,12 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import tomli_w
 from msgspec import Struct
+
+from workbench.storage.toml_text import toml_key, toml_value
 
 _PART = r"""(?:[\w-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
 _KEY = re.compile(rf"\s*{_PART}(?:\s*\.\s*{_PART})*\s*=")
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class NotEditable(ValueError):
@@ -81,7 +81,7 @@ def with_value(text: str, path: Sequence[str], value: object) -> str:
         wanted = changed(tomllib.loads(text), path, value)
         edited = "\n".join(_edited(lines, tuple(path), value))
         if tomllib.loads(edited) == wanted:
-            return edited
+            return edited.replace("\n", "\r\n") if text.count("\r\n") == text.count("\n") else edited
     except (TypeError, tomllib.TOMLDecodeError):
         pass
     raise NotEditable(".".join(path))
@@ -118,7 +118,7 @@ def _replaced(lines: list[str], one: Statement, value: object) -> list[str]:
     if value is None:
         return _without_empty_table([*before, *after], one.path[:-1])
     start = lines[one.first].partition("=")[0].rstrip()
-    return [*before, f"{start} = {_toml(value)}{_comment(lines[one.first : one.last + 1])}", *after]
+    return [*before, f"{start} = {toml_value(value)}{_comment(lines[one.first : one.last + 1])}", *after]
 
 
 def _comment(lines: list[str]) -> str:
@@ -142,13 +142,13 @@ def _without_empty_table(lines: list[str], table: tuple[str, ...]) -> list[str]:
 
 
 def _added(lines: list[str], found: list[Statement], path: tuple[str, ...], value: object) -> list[str]:
-    line, table = f"{_key(path[-1])} = {_toml(value)}", path[:-1]
+    line, table = f"{toml_key(path[-1])} = {toml_value(value)}", path[:-1]
     header = next((one.first for one in found if one.value is None and one.path == table), None)
     beside = [one.last for one in found if one.value is not None and one.path[:-1] == table]
     if table and header is None:
         while lines and not lines[-1].strip():
             lines = lines[:-1]
-        return [*lines, *([""] if lines else []), f"[{'.'.join(map(_key, table))}]", line, ""]
+        return [*lines, *([""] if lines else []), f"[{'.'.join(map(toml_key, table))}]", line, ""]
     if beside:
         at = max(beside) + 1
     elif header is not None:
@@ -157,16 +157,3 @@ def _added(lines: list[str], found: list[Statement], path: tuple[str, ...], valu
         headers = (one.first for one in found if one.value is None)
         at = next(headers, len([one for one in lines if one.strip()]))
     return [*lines[:at], line, *(lines[at:] or [""])]
-
-
-def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _toml(name)
-
-
-def _toml(value: object) -> str:
-    match value:
-        case Mapping():
-            return "{ " + ", ".join(f"{_key(key)} = {_toml(one)}" for key, one in value.items()) + " }"
-        case list():
-            return "[" + ", ".join(map(_toml, value)) + "]"
-    return tomli_w.dumps({"a": value}).removeprefix("a = ").rstrip("\n")

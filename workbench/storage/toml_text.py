@@ -1,8 +1,4 @@
-"""TOML as a session file writes it: arrays on one line, texts with their line breaks, nothing inlined twice.
-
-`tomli_w` writes an array one value a line and may write a list of runs as one inline array, after which
-no run can be appended.
-"""
+"""TOML as the program writes it: arrays on one line, texts with their line breaks, nothing inlined twice."""
 
 from __future__ import annotations
 
@@ -55,7 +51,7 @@ def toml_value(value: object) -> str:
         case date() | time():
             return value.isoformat()
         case Mapping():
-            return "{" + ", ".join(f"{toml_key(k)} = {_inline(v)}" for k, v in value.items()) + "}"
+            return "{ " + ", ".join(f"{toml_key(k)} = {_inline(v)}" for k, v in value.items()) + " }"
         case list() | tuple():
             return "[" + ", ".join(map(_inline, value)) + "]"
     raise TypeError(f"TOML cannot hold {type(value).__name__}")

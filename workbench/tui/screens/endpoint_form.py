@@ -15,7 +15,7 @@ from textual.widgets import Input, Label, Static
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, StorageError
-from workbench.storage.endpoint_fields import ENDPOINT_FIELDS, looks_like_key, texts_of, with_texts
+from workbench.storage.endpoint_fields import ENDPOINT_FIELDS, field_of, looks_like_key, texts_of, with_texts
 from workbench.tui.commands import Where
 from workbench.tui.screens.popup import Popup
 from workbench.tui.widgets.key_row import KeyRow
@@ -62,9 +62,12 @@ class EndpointForm(Popup[Endpoint]):
         super().__init__()
         self._title = title
         self._endpoint = endpoint
-        self._texts = texts_of(endpoint)
         self._save = save
         self._first = needs
+        self._inputs = {
+            name: Input(text, name=name, select_on_focus=False) for name, text in texts_of(endpoint).items()
+        }
+        self._wrong = {name: Static(classes="wrong", name=name) for name in self._inputs}
         self._refused: dict[str, str] = {}
         """Texts that were refused, by field."""
 
@@ -74,22 +77,16 @@ class EndpointForm(Popup[Endpoint]):
             for field in ENDPOINT_FIELDS:
                 if heading := _HEADINGS.get(field.name):
                     yield Static(Content(heading), classes="group")
-                yield from self._row(field.name)
+                with Horizontal(classes="row"):
+                    yield Label(Content(field.name))
+                    yield self._inputs[field.name]
+                yield self._wrong[field.name]
         yield Static(id="help")
         yield KeyRow(Where.ENDPOINT_FORM)
 
-    def _row(self, name: str) -> ComposeResult:
-        with Horizontal(classes="row"):
-            yield Label(Content(name))
-            yield Input(self._texts[name], name=name, select_on_focus=False)
-        yield Static(name=name, classes="wrong")
-
     def on_mount(self) -> None:
         """Begin in the field that needs a value."""
-        self._input(self._first).focus()
-
-    def _input(self, name: str) -> Input:
-        return next(one for one in self.query(Input) if one.name == name)
+        self._inputs[self._first].focus()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Say what the field is for."""
@@ -108,21 +105,16 @@ class EndpointForm(Popup[Endpoint]):
                 event.input.value = ""
                 self._tell(name, problem)
         elif event.value != self._refused.get(name, event.value):
-            for one in self.query(".wrong"):
-                if one.name == name:
-                    one.remove_class("-shown")
+            self._wrong[name].remove_class("-shown")
 
     def _tell(self, name: str, problem: BadValueError | StorageError) -> None:
         """Show what is wrong below its field, and go there; below the first where none is named."""
-        named = [one.name for one in ENDPOINT_FIELDS if name == one.name or name.startswith(f"{one.name}.")]
-        at = named[0] if named else ENDPOINT_FIELDS[0].name
+        at = field_of(name) or "name"
         words = " ".join(filter(None, (problem.title, problem.message, problem.hint)))
-        self._refused[at] = self._input(at).value
-        for one in self.query(".wrong").results(Static):
-            if one.name == at:
-                one.update(Content(one_line(f"✗ {words}", 400)))
-                one.add_class("-shown")
-        self._input(at).focus()
+        self._refused[at] = self._inputs[at].value
+        self._wrong[at].update(Content(one_line(f"✗ {words}", 400)))
+        self._wrong[at].add_class("-shown")
+        self._inputs[at].focus()
 
     @on(Input.Submitted)
     def _go_on(self) -> None:
@@ -130,8 +122,8 @@ class EndpointForm(Popup[Endpoint]):
 
     def action_save(self) -> None:
         """Save what the fields say, or show what is wrong."""
-        texts = {one.name: one.value for one in self.query(Input) if one.name}
-        for one in self.query(".wrong"):
+        texts = {name: one.value for name, one in self._inputs.items()}
+        for one in self._wrong.values():
             one.remove_class("-shown")
         try:
             endpoint = with_texts(self._endpoint, texts)
