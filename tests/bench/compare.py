@@ -74,14 +74,14 @@ def ours(port: int) -> tuple[float, float]:
 
     async def once() -> float:
         connections = Connections({})
-        endpoint = Endpoint("bench", f"http://127.0.0.1:{port}/v1")
+        endpoint = Endpoint("bench", f"http://127.0.0.1:{port}/v1", concurrency=CONCURRENCY)
         column = Column("all", endpoint, "m", Parameters({"max_tokens": TOKENS}))
         jobs = plan([TextPrompt(f"Prompt {number}") for number in range(REQUESTS)], [column], "bench")
         # What the first request alone pays for, imports above all, is measured as the start-up's cost.
         await ManyRuns(connections, plan([TextPrompt("First")], [column], "first")).execute()
 
         began = time.perf_counter()
-        await ManyRuns(connections, jobs, concurrency=CONCURRENCY).execute()
+        await ManyRuns(connections, jobs).execute()
         took = time.perf_counter() - began
         await connections.aclose()
         wrong = [

@@ -77,6 +77,24 @@ async def test_a_preset_is_compared_at_several_endpoints_and_models() -> None:
     ]
 
 
+async def test_all_of_a_batch_are_answered_behind_a_limit_of_one_at_a_time() -> None:
+    answers = iter([True, *[False, True] * 20])
+
+    async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
+        if next(answers):
+            await telling_temperature()(received, writer)
+        else:
+            writer.write(head(429, "application/json", 2, ["retry-after-ms: 10"]) + b"{}")
+            await writer.drain()
+
+    async with serving(handle) as server:
+        sweep = ("sweep", "--prompt", "x", "--vary", "temperature=0:1:0.1", "--yes", "--json")
+        done = await workbench(*sweep, "--endpoint", server.base_url)
+    runs = cast(list[JsonObject], json.loads(done.out))
+    assert (done.status, [run["outcome"] for run in runs]) == (0, ["complete"] * 11)
+    assert "the endpoint asks to wait 10 ms; attempt 2 in 1" in done.err
+
+
 async def test_an_unknown_preset_is_named_with_the_known_ones() -> None:
     done = await workbench("compare", "--prompt", "x", "--preset", "greedy", "--preset", "warm")
     assert done.status == 2

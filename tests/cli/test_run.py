@@ -163,6 +163,19 @@ async def test_ctrl_c_keeps_what_came_and_closes_the_connection() -> None:
             assert await process.wait() == 130
 
 
+async def test_a_long_wait_is_told_at_once_also_where_standard_error_is_no_terminal() -> None:
+    busy = answering(b'{"error":{"message":"slow down"}}', 429, JSON, ["Retry-After: 3600"])
+    async with serving(busy) as server:
+        process = await start("run", "--prompt", "x", "--endpoint", server.base_url)
+        assert process.stderr is not None
+        async with asyncio.timeout(60):
+            told = (await process.stderr.readline()).decode()
+            process.send_signal(signal.SIGINT)
+            assert await process.wait() == 130
+        assert "slow down; the endpoint asks to wait 1 h 0 min; attempt 2 in 1 h 0 min" in told
+        assert len(server.requests) == 1
+
+
 async def test_an_endpoint_that_is_not_there_is_named() -> None:
     async with serving(answering(b"")) as server:
         address = server.base_url

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.display import escape_character, is_control, one_line, plural, show_bytes, visible
+from workbench.domain.display import (
+    escape_character,
+    is_control,
+    one_line,
+    plural,
+    show_bytes,
+    show_seconds,
+    visible,
+)
 
 anything = st.text(st.characters(exclude_categories=()))
 DANGEROUS = {"Cc", "Cs", "Zl", "Zp"}
@@ -62,3 +70,20 @@ def test_a_number_of_things_is_in_the_singular_only_for_one() -> None:
     counts = [plural(count, "token") for count in (0, 1, 2, 12_345)]
     assert counts == ["0 tokens", "1 token", "2 tokens", "12,345 tokens"]
     assert [plural(2, "branch"), plural(1, "branch")] == ["2 branches", "1 branch"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0.0101, "11 ms"),
+        (1.0, "1 s"),
+        (1.25, "1.2 s"),
+        (12.1, "13 s"),
+        (125, "2 min 5 s"),
+        (3600, "1 h 0 min"),
+        (86_400 + 4 * 3600, "1 d 4 h"),
+        (1e12, "11,574,074 d 1 h"),
+    ],
+)
+def test_a_time_to_wait_is_as_precise_as_a_person_needs(seconds: float, shown: str) -> None:
+    assert show_seconds(seconds) == shown

@@ -213,7 +213,7 @@ async def test_nothing_listening_is_an_error_after_visible_repetitions() -> None
     connections = Connections({})
     await connections.send(endpoint, run, on_status=seen.append)
     await connections.aclose()
-    assert [one.phase for one in seen] == [Phase.SENDING, Phase.RETRYING, Phase.ENDED]
+    assert [one.phase for one in seen] == [Phase.SENDING, Phase.RETRYING, Phase.SENDING, Phase.ENDED]
     assert run.outcome is Outcome.ERROR
     assert run.error is not None
     assert run.error.title == "The endpoint cannot be reached"

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from workbench.cli.exit_status import ExitStatus
+from workbench.cli.following import tell_retrying
 from workbench.domain.display import visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Outcome, Run
@@ -99,8 +100,8 @@ async def _execute(
             many = ManyRuns(
                 connections,
                 ready,
-                concurrency=arguments.concurrency,
                 on_begin=began,
+                on_status=lambda run, status: tell_retrying(status),
                 on_end=ended,
             )
             task = asyncio.create_task(many.execute())
@@ -118,6 +119,8 @@ async def _execute(
 
 def _within(endpoint: Endpoint, arguments: argparse.Namespace) -> Endpoint:
     """The endpoint with the limits that the options give in place of its own."""
+    if arguments.concurrency is not None:
+        endpoint = replace(endpoint, concurrency=arguments.concurrency)
     if arguments.requests_per_minute is not None:
         endpoint = replace(endpoint, requests_per_minute=arguments.requests_per_minute)
     return endpoint

@@ -12,7 +12,7 @@ from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import Printer, print_failure, print_json, run_to_json
 from workbench.domain.display import visible
 from workbench.domain.run import Outcome, Run
-from workbench.runner.status import Status
+from workbench.runner.status import Phase, Status
 from workbench.workspace.keeper import Keeper
 
 
@@ -73,5 +73,14 @@ def tell(status: str) -> None:
 
 
 def tell_status(status: Status) -> None:
-    """Say on a terminal where a run stands before its first token."""
-    tell(str(status))
+    """Say on a terminal where a run stands before its first token; that it waits is said everywhere."""
+    if status.phase is Phase.RETRYING:
+        tell_retrying(status)
+    else:
+        tell(str(status))
+
+
+def tell_retrying(status: Status) -> None:
+    """Say on standard error, whatever it is, why a request is sent again and when."""
+    if status.phase is Phase.RETRYING:
+        print(f"workbench: {visible(str(status))}", file=sys.stderr, flush=True)

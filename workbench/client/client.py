@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, aclosing, suppress
@@ -11,12 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.client.assembly import Assembly
-from workbench.client.calls import Call, encode, read_all
-from workbench.client.events import Answering, Ended, Event, Failed, Retrying, Started
+from workbench.client.calls import Call, Refused, encode, read_all
+from workbench.client.events import Answering, Ended, Event, Failed, Started
 from workbench.client.exact import Json, Pairs, parse
-from workbench.client.keys import resolve_key
+from workbench.client.keys import Keys
 from workbench.client.reply import BrokenError, Reply
-from workbench.client.retries import is_retried, pause
+from workbench.client.retries import can_retry
 from workbench.client.services import (
     context_of_models,
     context_of_props,
@@ -46,14 +45,14 @@ class Client:
     """Sends requests; keeps connections for the next one."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """`environment` is where keys are found; it is read anew for every request."""
-        self._environment = environment
+        """`environment` is where keys are found."""
+        self._keys = Keys(environment)
         self._transports: dict[_Settings, Transport] = {}
 
     async def stream(
         self, endpoint: Endpoint, request: Request, *, wire: WireLog | None = None
     ) -> AsyncGenerator[Event]:
-        """Send a request and tell what comes, whether streamed or not; never raises an EndpointError.
+        """Send a request once and tell what comes, streamed or not; never raises an EndpointError.
 
         Close the generator (`aclosing`) or cancel its task, and the connection closes at once. The last
         event is `Ended`. `wire` records the exchange.
@@ -64,19 +63,13 @@ class Client:
             call = await self._call(endpoint, "POST", body, wire)
             yield Started(shown(call.url), body)
             async with AsyncExitStack() as stack:
-                reply = None
-                attempt = 0
-                while reply is None:
-                    attempt += 1
-                    tried = await call.attempt(stack)
-                    if isinstance(tried, Reply):
-                        reply = tried
-                    elif attempt > endpoint.retries or not is_retried(tried.error, connected=tried.connected):
-                        raise tried.error
-                    else:
-                        seconds = pause(attempt, tried.error.retry_after, random.random())
-                        yield Retrying(seconds, attempt, tried.error)
-                        await asyncio.sleep(seconds)
+                reply = await call.attempt(stack)
+                if isinstance(reply, Refused):
+                    is_asked_anew = reply.error.status == 401 and self._keys.refused(endpoint.key, call.key)
+                    again = is_asked_anew or can_retry(reply.error, connected=reply.connected)
+                    yield Failed(reply.error, again)
+                    yield Ended()
+                    return
                 yield Answering(reply.status, reply.headers.get("x-request-id", ""))
                 async with aclosing(_answer(reply, call)) as events:
                     async for event in events:
@@ -138,7 +131,8 @@ class Client:
         return value if isinstance(value, Pairs) else {}
 
     async def aclose(self) -> None:
-        """Close all connections."""
+        """Close all connections, and end the commands that are asked for a key."""
+        await self._keys.aclose()
         transports, self._transports = self._transports, {}
         for transport in transports.values():
             await transport.aclose()
@@ -162,7 +156,7 @@ class Client:
         self, endpoint: Endpoint, method: str, body: JsonObject | None, wire: WireLog | None, url: str = ""
     ) -> Call:
         urls = normalise(endpoint.base_url)
-        key = await resolve_key(endpoint.key, self._environment)
+        key = await self._keys.find(endpoint.key)
         headers = {"Accept": "text/event-stream, application/json", **endpoint.headers}
         if body is not None:
             headers["Content-Type"] = "application/json"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from workbench.client.exact import Json, Pairs, parse
 from workbench.client.retries import retry_after
 from workbench.client.urls import Urls, shown
-from workbench.domain.display import one_line
+from workbench.domain.display import one_line, show_seconds
 from workbench.domain.errors import EndpointError
 from workbench.domain.json_values import JsonValue
 
@@ -100,7 +100,7 @@ def error_of(answer: Answer, urls: Urls, tried: str, redact: Redact) -> Endpoint
     error.request_id = one_line(redact(_request_id(answer.headers)), 100) or error.request_id
     error.retry_after = retry_after(answer.headers)
     if error.retry_after is not None:
-        error.hint = f"Wait {error.retry_after:.0f} s, as the endpoint asks. {error.hint}"
+        error.hint = f"Wait {show_seconds(error.retry_after)}, as the endpoint asks. {error.hint}"
     if answer.status == 404:
         error.hint = (
             f"Tried {shown(tried)}. Check the model's name and the base URL, "

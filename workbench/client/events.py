@@ -25,16 +25,6 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class Retrying:
-    """The endpoint refused before any answer; the request goes out again after a pause."""
-
-    seconds: float
-    attempt: int
-    """1 for the first repetition."""
-    error: EndpointError
-
-
-@dataclass(frozen=True, slots=True)
 class Answering:
     """The endpoint accepted the request; text is still to come."""
 
@@ -109,6 +99,8 @@ class Failed:
     """An error in place of an answer or within it; what came before stays."""
 
     error: EndpointError
+    can_retry: bool = False
+    """Whether the request may be sent again: nothing was generated for it, so nobody bills it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +118,6 @@ class Ended:
 
 Event: TypeAlias = (
     Started
-    | Retrying
     | Answering
     | Alive
     | Told

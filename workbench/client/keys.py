@@ -15,6 +15,8 @@ MASK = "•••"
 """Stands where a key was."""
 
 _PATIENCE = 60.0
+_ASKED_JUST_NOW = 10.0
+"""Seconds within which a command that printed a refused key again is not asked once more."""
 _LEAST = 4
 """Characters below which nothing is taken for a key."""
 
@@ -48,11 +50,64 @@ class Secret:
         return text
 
 
-async def resolve_key(source: KeySource | None, environment: Mapping[str, str]) -> Secret:
-    """The key that a source holds; empty where there is no source.
+class Keys:
+    """The keys of a session: a command that prints one runs once, and again after the key was refused."""
 
-    Raises EndpointError where the source holds no key, or one that no header can carry.
-    """
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        """`environment` is read anew whenever a key of its is wanted."""
+        self._environment = environment
+        self._printed: dict[CommandKey, asyncio.Task[Secret]] = {}
+        self._refused: dict[CommandKey, tuple[Secret, float]] = {}
+        """The key that an endpoint refused last, and the time when that was."""
+
+    async def find(self, source: KeySource | None) -> Secret:
+        """The key of a source; empty where there is no source.
+
+        All who want a command's key while it runs wait for the same one. Raises EndpointError where the
+        source holds no key, or one that no header can carry.
+        """
+        if not isinstance(source, CommandKey):
+            return await _resolve(source, self._environment)
+        if (task := self._printed.get(source)) is None:
+            task = self._printed[source] = asyncio.create_task(self._print(source))
+        await asyncio.wait({task})
+        return task.result()
+
+    async def _print(self, source: CommandKey) -> Secret:
+        try:
+            return await _resolve(source, self._environment)
+        except BaseException:
+            # What failed is tried again by whoever wants the key next.
+            self._printed.pop(source, None)
+            raise
+
+    def refused(self, source: KeySource | None, key: Secret) -> bool:
+        """Forget a command's key that an endpoint refused; True where it is worth asking for another one.
+
+        It is not where the command was asked just now and printed the same key again.
+        """
+        if not isinstance(source, CommandKey):
+            return False
+        task = self._printed.get(source)
+        if task is None or not task.done() or task.result().reveal() != key.reveal():
+            return True
+        now = asyncio.get_running_loop().time()
+        before, when = self._refused.get(source, (Secret(), 0.0))
+        if before.reveal() == key.reveal() and now - when < _ASKED_JUST_NOW:
+            return False
+        self._refused[source] = key, now
+        del self._printed[source]
+        return True
+
+    async def aclose(self) -> None:
+        """End the commands that run."""
+        tasks, self._printed = list(self._printed.values()), {}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _resolve(source: KeySource | None, environment: Mapping[str, str]) -> Secret:
     match source:
         case None:
             return Secret()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import ceil
 
 _ESCAPED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -59,6 +60,19 @@ def plural(count: int, noun: str) -> str:
     """A number of things: `1 token`, `2 tokens`, `3 branches`."""
     ending = "es" if noun.endswith(("s", "x", "ch", "sh")) else "s"
     return f"{count:,} {noun}{'' if count == 1 else ending}"
+
+
+def show_seconds(seconds: float) -> str:
+    """A time to wait, as precise as a person needs it: `250 ms`, `1.5 s`, `2 min 5 s`, `1 h 0 min`."""
+    if seconds < 1:
+        return f"{ceil(seconds * 1000)} ms"
+    if seconds < 10:
+        return f"{seconds:.1f}".removesuffix(".0") + " s"
+    whole = ceil(seconds)
+    for size, unit, smaller, of in ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            return f"{whole // size:,} {unit} {whole % size // smaller} {of}"
+    return f"{whole} s"
 
 
 def show_bytes(raw: bytes) -> str:

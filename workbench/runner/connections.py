@@ -14,10 +14,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.domain.display import one_line
-from workbench.domain.endpoint import LOCAL, Endpoint, EnvironmentKey
+from workbench.domain.endpoint import LOCAL, Endpoint, EnvironmentKey, KeySource
 from workbench.domain.errors import EndpointError, WorkbenchError
 from workbench.domain.json_values import JsonObject
 from workbench.domain.run import Failure, Outcome, Run
+from workbench.runner.limiter import Limiter
 from workbench.runner.local_server import KEY_VARIABLE, LocalServer
 from workbench.runner.status import Phase, Status
 
@@ -37,28 +38,34 @@ class Connections:
         self._environment = environment
         self._local = LocalServer(environment, model)
         self._opened: Client | None = None
+        self._limiters: dict[tuple[str, KeySource | None], Limiter] = {}
+        """By address and key: what endpoints limit, whatever profile leads there."""
 
     async def send(
         self,
         endpoint: Endpoint,
         run: Run,
         *,
+        batch: str = "",
         on_status: Callable[[Status], None] = lambda status: None,
         wire: WireLog | None = None,
     ) -> None:
         """Send a run and fill it with what comes; afterwards it has its outcome, whatever happened.
 
-        `on_status` receives what happens before the first token. Cancelling closes the connection and leaves
-        the outcome `stopped`. `wire` records the exchange, the first one of a run that is split.
+        `batch` names the batch that the run is part of; without one it goes before all batches. `on_status`
+        receives what happens before the first token. Cancelling closes the connection and leaves the outcome
+        `stopped`. `wire` records the exchange, the first one of a run that is split.
         """
         # The client's imports are slow: they are paid for when something is sent, not when the screen opens.
-        from workbench.runner.execution import execute
+        from workbench.runner.execution import Sender
 
         try:
             if not self.is_ready(endpoint):
                 on_status(Status(Phase.STARTING, "starting the local model"))
             ready = await self._ready(endpoint)
-            await execute(self._client, ready, run, on_status=on_status, wire=wire)
+            limiter = self._limiter(endpoint)
+            sender = Sender(self._client, limiter, ready, batch=batch, on_status=on_status, wire=wire)
+            await sender.send(run)
             await self._name_death(ready, run)
         except asyncio.CancelledError:
             run.outcome = run.outcome or Outcome.STOPPED
@@ -131,6 +138,13 @@ class Connections:
 
             self._opened = Client(self._environment)
         return self._opened
+
+    def _limiter(self, endpoint: Endpoint) -> Limiter:
+        """The one limiter of where an endpoint leads. Raises EndpointError where its address is none."""
+        from workbench.client.urls import normalise
+
+        address = LOCAL if endpoint.name == LOCAL else normalise(endpoint.base_url).completions
+        return self._limiters.setdefault((address, endpoint.key), Limiter())
 
     async def _ready(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint as it answers: `local` with address, key and model of its server, which is started."""

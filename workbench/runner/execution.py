@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
+from datetime import UTC, datetime
 from math import isnan
 from time import perf_counter
+from typing import NamedTuple
 
 from workbench.client.client import Client
 from workbench.client.events import (
@@ -19,86 +23,177 @@ from workbench.client.events import (
     Finished,
     Noted,
     PromptTold,
-    Retrying,
     Started,
     Told,
     UsageTold,
 )
+from workbench.client.retries import pause
 from workbench.client.wire import WireLog
 from workbench.domain.choice import Choice, Piece
-from workbench.domain.display import one_line
+from workbench.domain.display import one_line, show_seconds
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
 from workbench.domain.run import Failure, Outcome, Run, Usage
 from workbench.runner.echo import mark_prompts
+from workbench.runner.limiter import Limiter, Turn
 from workbench.runner.splitting import send_apart
 from workbench.runner.status import Phase, Status
 
-
-async def execute(
-    client: Client,
-    endpoint: Endpoint,
-    run: Run,
-    *,
-    on_status: Callable[[Status], None] | None = None,
-    wire: WireLog | None = None,
-) -> None:
-    """Send the run's request and fill the run with what comes; a run that is split goes as several requests.
-
-    Errors end in `run.error`, never as exceptions. On cancellation the connection closes at once, the run
-    is stopped with the text that came, and the cancellation goes on. `wire` records the exchange, the
-    first of several.
-    """
-    began = perf_counter()
-    if not run.split:
-        await _exchange(client, endpoint, run, began, on_status=on_status, wire=wire)
-        return
-
-    wires = iter([wire])
-
-    async def send(part: Run) -> None:
-        await _exchange(client, endpoint, part, began, on_status=on_status, wire=next(wires, None))
-
-    try:
-        await send_apart(run, run.split, endpoint, send)
-    finally:
-        run.total = perf_counter() - began
+_BAD_KEY = 401
+_TOO_MANY = 429
 
 
-async def _exchange(
-    client: Client,
-    endpoint: Endpoint,
-    run: Run,
-    began: float,
-    *,
-    on_status: Callable[[Status], None] | None,
-    wire: WireLog | None,
-) -> None:
-    recorder = Recorder(run, endpoint)
-    try:
-        async with aclosing(client.stream(endpoint, run.request, wire=wire)) as events:
-            async for event in events:
-                recorder.take(event, perf_counter() - began)
-                if on_status is not None and type(event) is not Delta:
-                    _tell(event, on_status)
-    finally:
-        # An exchange that came to its end has named the outcome already.
-        recorder.stop()
-        run.total = perf_counter() - began
+class _Refused(NamedTuple):
+    """An attempt that the endpoint refused, where another one follows."""
+
+    status: Status
+    is_held: bool
+    """Whether the limiter holds the next attempt back, with all other requests."""
 
 
-def _tell(event: Event, on_status: Callable[[Status], None]) -> None:
-    match event:
-        case Started():
-            on_status(Status(Phase.SENDING))
-        case Retrying(seconds, attempt, error):
-            on_status(Status(Phase.RETRYING, _words(error), seconds, attempt))
-        case Answering():
-            on_status(Status(Phase.WAITING))
-        case Alive(text):
-            on_status(Status(Phase.WAITING, text))
-        case Ended():
-            on_status(Status(Phase.ENDED))
+class _Refusals:
+    """How often one request was refused, and what follows from it."""
+
+    def __init__(self, most: int, limiter: Limiter) -> None:
+        """`most` is how many refusals are followed by another attempt."""
+        self.count = 0
+        self._most = most
+        self._limiter = limiter
+        self._counted = 0
+        self._answers = limiter.answers
+
+    def may_repeat(self, failed: Failed) -> bool:
+        """Whether the request is sent again after one more refusal.
+
+        One for too many requests does not count where the endpoint accepted another request since the one
+        before: all get through in time.
+        """
+        is_behind_others = failed.error.status == _TOO_MANY and self._limiter.answers > self._answers
+        self._answers = self._limiter.answers
+        self.count += 1
+        self._counted += not is_behind_others
+        return failed.can_retry and 0 < self._most >= self._counted
+
+    def pause(self, error: EndpointError) -> float:
+        """Seconds until the next attempt; another key is tried at once."""
+        if error.status == _BAD_KEY:
+            return 0.0
+        return pause(max(self._counted, 1), error.retry_after, random.random())
+
+
+class Sender:
+    """Sends the requests of one run, each in its turn, and again where the endpoint refused it."""
+
+    def __init__(
+        self,
+        client: Client,
+        limiter: Limiter,
+        endpoint: Endpoint,
+        *,
+        batch: str,
+        on_status: Callable[[Status], None],
+        wire: WireLog | None,
+    ) -> None:
+        """`batch` is as the limiter takes it; `wire` records the exchange, the first one of several."""
+        self._client = client
+        self._limiter = limiter
+        self._endpoint = endpoint
+        self._batch = batch
+        self._on_status = on_status
+        self._wire = wire
+        self._first_sent: float | None = None
+
+    async def send(self, run: Run) -> None:
+        """Send a run and fill it with what comes; a run that is split goes as several requests.
+
+        Errors end in `run.error`, never as exceptions. On cancellation the connections close at once, the run
+        is stopped with the text that came, and the cancellation goes on. All times count from the moment when
+        the request went out that was answered: waiting for a turn or for another attempt is not part of them.
+        """
+        if not run.split:
+            await self._exchange(run, run)
+            return
+        try:
+            await send_apart(run, run.split, self._endpoint, lambda part: self._exchange(part, run))
+        finally:
+            if self._first_sent is not None:
+                run.total = perf_counter() - self._first_sent
+
+    async def _exchange(self, run: Run, whole: Run) -> None:
+        """Send one request until it is answered or refused for good; it is part of the `whole` run."""
+        recorder, refusals = Recorder(run, self._endpoint), _Refusals(self._endpoint.retries, self._limiter)
+        wire, self._wire = self._wire, None
+        try:
+            while True:
+                async with self._turn(again=refusals.count > 0) as turn:
+                    if self._first_sent is None:
+                        self._first_sent, whole.started = perf_counter(), datetime.now(UTC)
+                    refused = await self._attempt(recorder, run, turn, refusals, wire)
+                if refused is None:
+                    return
+                self._on_status(refused.status)
+                if not refused.is_held:
+                    await asyncio.sleep(refused.status.seconds)
+        finally:
+            # An exchange that came to its end has named the outcome already.
+            recorder.stop()
+
+    def _turn(self, *, again: bool) -> Turn:
+        def wait(seconds: float) -> None:
+            words = (
+                f"the endpoint asks to wait {show_seconds(seconds)}" if seconds else "waiting for its turn"
+            )
+            self._on_status(Status(Phase.QUEUED, words, seconds))
+
+        if again:
+            # It was said already how long this one waits.
+            return self._limiter.turn(self._endpoint, self._batch, again=True)
+        return self._limiter.turn(self._endpoint, self._batch, on_wait=wait)
+
+    async def _attempt(
+        self, recorder: Recorder, run: Run, turn: Turn, refusals: _Refusals, wire: WireLog | None
+    ) -> _Refused | None:
+        """Send the request once and record its answer; returns a refusal that another attempt follows."""
+        began = perf_counter()
+        try:
+            async with aclosing(self._client.stream(self._endpoint, run.request, wire=wire)) as events:
+                async for event in events:
+                    if type(event) is not Delta:
+                        if isinstance(event, Failed) and (refused := self._refused(event, turn, refusals)):
+                            return refused
+                        if isinstance(event, Answering):
+                            turn.answered()
+                        self._tell(event)
+                    recorder.take(event, perf_counter() - began)
+        finally:
+            run.total = perf_counter() - began
+        return None
+
+    def _refused(self, failed: Failed, turn: Turn, refusals: _Refusals) -> _Refused | None:
+        """What follows from a refusal; None where the request is not sent again."""
+        error = failed.error
+        is_sent_again = refusals.may_repeat(failed)
+        seconds = refusals.pause(error)
+        is_held = error.retry_after is not None or (is_sent_again and error.status == _TOO_MANY)
+        if is_held:
+            turn.hold(seconds)
+        if not is_sent_again:
+            return None
+        words = _words(error)
+        if error.retry_after is not None:
+            words += f"; the endpoint asks to wait {show_seconds(error.retry_after)}"
+        return _Refused(Status(Phase.RETRYING, words, seconds, refusals.count), is_held)
+
+    def _tell(self, event: Event) -> None:
+        match event:
+            case Started():
+                self._on_status(Status(Phase.SENDING))
+            case Answering():
+                self._on_status(Status(Phase.WAITING))
+            case Alive(text):
+                self._on_status(Status(Phase.WAITING, text))
+            case Ended():
+                self._on_status(Status(Phase.ENDED))
 
 
 def _words(error: EndpointError) -> str:

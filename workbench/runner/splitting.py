@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -98,28 +98,19 @@ def left_out(run: Run) -> Split:
     return Split(several, run.request.parameters.number("n", 1) > 1)
 
 
-SendPart: TypeAlias = Callable[[Run], Awaitable[None]]
+SendPart: TypeAlias = Callable[[Run], Coroutine[None, None, None]]
 """Sends one request and fills its run; errors end in the run, never as exceptions."""
 
 
 async def send_apart(run: Run, split: Split, endpoint: Endpoint, send: SendPart) -> None:
-    """Send a run as several requests, within the endpoint's limits, and join what comes as it comes.
+    """Send a run as several requests and join what comes as it comes.
 
     A request that fails leaves the others' answers; the run then is an error that says how many failed. On
     cancellation all of them stop.
     """
     parts = [_PartRun(one, run) for one in parts_of(run.request, split)]
-    # Only what is really split needs it, and the first paint waits for everything imported at the top.
-    from workbench.runner.many import Gate
-
-    gate = Gate(endpoint.concurrency, endpoint.requests_per_minute)
     run.raw_logprobs = endpoint.raw_logprobs
-
-    async def one(part: _PartRun) -> None:
-        async with gate:
-            await send(part)
-
-    tasks = [asyncio.create_task(one(part)) for part in parts]
+    tasks = [asyncio.create_task(send(part)) for part in parts]
     for part, task in zip(parts, tasks, strict=True):
         task.add_done_callback(partial(_settle, part))
     try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from workbench.domain.display import show_seconds
+
 
 class Phase(StrEnum):
     """Where a run stands."""
@@ -36,5 +38,5 @@ class Status:
     def __str__(self) -> str:
         """One line for a person; empty where there is nothing to say."""
         if self.phase is Phase.RETRYING:
-            return f"attempt {self.attempt + 1} in {self.seconds:.0f} s: {self.detail}"
+            return f"{self.detail}; attempt {self.attempt + 1} in {show_seconds(self.seconds)}"
         return self.detail

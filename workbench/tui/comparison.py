@@ -34,7 +34,7 @@ class Comparison:
         on_end: Callable[[Run], None],
         notes: Sequence[str] = (),
         *,
-        on_begin: Callable[[Run], None] | None = None,
+        on_begin: Callable[[Run], None] = lambda run: None,
     ) -> None:
         """`runs` has each column's run; `on_end` is told each one that has ended, however it did.
 
