@@ -244,3 +244,10 @@ async def test_every_note_of_a_run_is_printed_beside_its_text() -> None:
         "workbench: server returned 1 of 3 choices",
         "workbench: the answer ended without a finish_reason",
     ]
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "sweep"])
+async def test_an_endpoint_whose_variable_is_not_set_is_refused(command: str) -> None:
+    done = await workbench(command, "--endpoint", "", "--prompt", "x")
+    assert (done.status, done.out) == (2, b"")
+    assert "argument --endpoint: no endpoint is named" in done.err

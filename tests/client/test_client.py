@@ -13,6 +13,7 @@ import pytest
 from tests.client.loopback import DONE, JSON, Handler, Received, answering, chunked, event, serving
 from workbench.client.client import Client
 from workbench.client.events import Delta, DoneReceived, Ended, Failed, Started
+from workbench.client.proxies import is_exempt
 from workbench.client.wire import WireLog
 from workbench.domain.endpoint import Endpoint, EnvironmentKey
 from workbench.domain.errors import EndpointError
@@ -160,6 +161,96 @@ async def test_a_proxy_of_the_environment_is_used_only_where_the_profile_says_so
         found = await failure_of(Endpoint("x", "http://endpoint.invalid/v1", retries=0))
         assert found.title == "The endpoint cannot be reached"
         assert len(proxy.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"ALL_PROXY": "socks://127.0.0.1:7891"}, ("ALL_PROXY", "socks5://127.0.0.1:7891")),
+        ({"http_proxy": "gopher://127.0.0.1:1"}, ("http_proxy", "gopher://127.0.0.1:1")),
+        ({"HTTP_PROXY": "http://me:s3cret@host:lpd"}, ("HTTP_PROXY",)),
+        ({"ALL_PROXY": "socks5://127.0.0.1:1"}, ("ALL_PROXY", "SOCKS")),
+    ],
+)
+async def test_a_proxy_of_the_environment_that_cannot_be_used_is_named(
+    variables: dict[str, str], words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    found = await failure_of(Endpoint("x", "http://endpoint.invalid/v1", retries=0, trust_environment=True))
+    assert all(word in str(found) for word in words)
+    assert "s3cret" not in str(found)
+
+
+@pytest.mark.parametrize(
+    "exempt",
+    ["127.0.0.1,printer:lpd", "127.0.0.1,[fd12::7]", "127.0.0.1,2001:db8:1::/48", "x:y:z, 127.0.0.0/8"],
+)
+async def test_odd_entries_of_no_proxy_are_passed_over(exempt: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", exempt)
+    client = Client({})
+    async with serving(answering(event("a", finish_reason="stop") + DONE)) as server:
+        there = server.endpoint(trust_environment=True)
+        events = [one async for one in client.stream(there, REQUEST)]
+        await client.aclose()
+    assert DoneReceived() in events
+
+
+@pytest.mark.parametrize(
+    ("exempt", "host", "right"),
+    [
+        ("example.com", "example.com", True),
+        ("example.com", "api.example.com", True),
+        (".example.com", "api.example.com", True),
+        ("*.example.com", "api.EXAMPLE.com", True),
+        ("example.com", "badexample.com", False),
+        ("example.com:80", "example.com", True),
+        ("example.com:81", "example.com", False),
+        ("*", "anything", True),
+        ("10.0.0.0/8", "10.1.2.3", True),
+        ("10.0.0.0/8", "11.1.2.3", False),
+        ("[fd12::7]", "fd12::7", True),
+        ("[fd12::7]:80", "fd12::7", True),
+        ("2001:db8:1::/48", "2001:db8:1::5", True),
+        ("0.1", "127.0.0.1", False),
+        ("http://example.com", "example.com", True),
+        (" , ,a b", "b", True),
+        ("", "b", False),
+        ("[", "b", False),
+    ],
+)
+def test_no_proxy_exempts_hosts_domains_addresses_and_networks(exempt: str, host: str, right: bool) -> None:
+    assert is_exempt(exempt, host, 80) is right
+
+
+@pytest.mark.parametrize(
+    ("fields", "variables", "named"),
+    [
+        ({"ca_file": "/no/such.pem"}, {}, "ca_file"),
+        ({"client_certificate": "/no/such.pem"}, {}, "client_certificate"),
+        ({"client_certificate": __file__, "client_key": "/no/such.pem"}, {}, "client_key"),
+        ({"trust_environment": True}, {"SSL_CERT_FILE": "/no/such.pem"}, "SSL_CERT_FILE"),
+        ({"trust_environment": True}, {"SSL_CERT_DIR": "/no/such.pem"}, "SSL_CERT_DIR"),
+    ],
+)
+async def test_a_tls_file_that_cannot_be_read_is_named_with_what_names_it(
+    fields: dict[str, object], variables: dict[str, str], named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    endpoint = Endpoint(**{"name": "x", "base_url": "https://x.invalid", "retries": 0, **fields})  # type: ignore[arg-type]
+    found = await failure_of(endpoint)
+    assert found.title == "A TLS file of the endpoint cannot be used"
+    assert found.message.startswith(f"{named}: /no/such.pem: ")
+    assert named in found.hint
+
+
+@pytest.mark.parametrize("field", ["ca_file", "client_certificate"])
+async def test_a_tls_file_that_holds_something_else_is_named(field: str) -> None:
+    found = await failure_of(Endpoint(**{"name": "x", "base_url": "https://x.invalid", field: __file__}))  # type: ignore[arg-type]
+    assert found.message.startswith(f"{field}: {__file__}: ")
 
 
 async def test_passwords_in_a_base_url_are_shown_nowhere() -> None:

@@ -21,6 +21,8 @@ from workbench.domain.errors import EndpointError
         "https://api.jiekou.ai/openai/v1/v1",
         "https://api.jiekou.ai//openai/v1",
         "api.jiekou.ai/openai",
+        *(f"https://api.jiekou.ai/openai/v1{one}" for one in "\u200b\u2060\u00ad\u200e\ufeff\u3164\ufe0f"),
+        "\ufeffhttps://api.jiekou.\u200bai/openai/v1/ \u2060",
     ],
 )
 def test_every_form_leads_to_the_same_place(pasted: str) -> None:

@@ -329,3 +329,37 @@ def test_endpoints_whose_key_is_present_are_offered(folders: Folders) -> None:
 def test_commands_may_be_written_as_one_line(folders: Folders) -> None:
     write(folders, "mine", "base_url = 'https://h/v1'\n[key]\ncommand = \"pass show 'a b'\"\n")
     assert load_endpoints(folders).endpoints["mine"].key == CommandKey(("pass", "show", "a b"))
+
+
+@pytest.mark.parametrize("hidden", ["\u200b", "\u2060", "\u00ad", "\u200e", "\ufeff"])
+def test_characters_that_nobody_sees_are_no_part_of_an_address(folders: Folders, hidden: str) -> None:
+    write(folders, "mine", f'base_url = "https://host.example/v1{hidden}"\n')
+    loaded = load_endpoints(folders)
+    assert loaded.endpoints["mine"].base_url == "https://host.example/v1"
+    bare = endpoint_for(f"https://host.example/v1{hidden}", None, loaded)
+    assert (bare.name, bare.base_url) == ("https://host.example/v1", "https://host.example/v1")
+
+
+@pytest.mark.parametrize("name", ["", " ", "\u200b"])
+def test_an_endpoint_without_a_name_is_refused(folders: Folders, name: str) -> None:
+    with pytest.raises(BadValueError, match="no endpoint is named"):
+        endpoint_for(name, None, load_endpoints(folders))
+
+
+def test_a_key_variable_without_a_name_is_refused(folders: Folders) -> None:
+    with pytest.raises(BadValueError, match="no environment variable's name"):
+        endpoint_for("local", "", load_endpoints(folders))
+
+
+@pytest.mark.parametrize("scheme", ["http", "https", "socks5", "socks5h"])
+def test_a_proxy_may_be_of_every_kind_that_the_client_knows(folders: Folders, scheme: str) -> None:
+    write(folders, "mine", f'base_url = "https://host.example/v1"\nproxy = "{scheme}://127.0.0.1:1080"\n')
+    loaded = load_endpoints(folders)
+    assert loaded.problems == []
+    assert loaded.endpoints["mine"].proxy == f"{scheme}://127.0.0.1:1080"
+
+
+def test_a_proxy_of_another_kind_is_refused_with_an_example(folders: Folders) -> None:
+    write(folders, "mine", 'base_url = "https://host.example/v1"\nproxy = "socks://127.0.0.1:1080"\n')
+    (problem,) = load_endpoints(folders).problems
+    assert "socks5://host:1080" in str(problem)

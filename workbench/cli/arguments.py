@@ -38,11 +38,20 @@ def add_prompt_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _endpoint_name(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("no endpoint is named (a variable may not be set)")
+    return text
+
+
 def add_endpoint_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say where a request goes."""
     group = parser.add_argument_group("endpoint")
     group.add_argument(
-        "--endpoint", metavar="NAME|URL", help="an endpoint's name or base URL (default: local)"
+        "--endpoint",
+        type=_endpoint_name,
+        metavar="NAME|URL",
+        help="an endpoint's name or base URL (default: local)",
     )
     group.add_argument("--model", default="", metavar="NAME", help="the model to ask for")
     group.add_argument(

@@ -38,7 +38,7 @@ _AFTER_DONE = 1.0
 
 _MOST_BYTES = 64 * 1024 * 1024
 
-_Settings: TypeAlias = tuple[bool, Timeouts, str, bool, str, str, str, bool]
+_Settings: TypeAlias = tuple[bool, Timeouts, str, str, str, str, str, bool]
 
 
 class Client:
@@ -179,7 +179,8 @@ class Client:
             endpoint.base_url.strip().lower().startswith("http://"),
             endpoint.timeouts,
             endpoint.proxy,
-            endpoint.trust_environment,
+            # Which proxy the environment names depends on the address.
+            endpoint.base_url if endpoint.trust_environment else "",
             endpoint.ca_file,
             endpoint.client_certificate,
             endpoint.client_key,

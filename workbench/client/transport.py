@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import AsyncGenerator, AsyncIterable, Mapping
+import os
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from typing import Protocol, runtime_checkable
 
+import httpcore
 import httpx
+from httpcore import URL, AnyIOBackend, AsyncConnectionPool, Request
+from httpcore import Proxy as CoreProxy
 
 from workbench.client.network import JoiningBackend
+from workbench.client.proxies import Proxy, proxy_of
 from workbench.client.reply import BrokenError, NotConnectedError, Reply
+from workbench.client.tls import tls_context
 from workbench.client.urls import shown
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
 
 _POOL_WAIT = 10
+_KEPT_SECONDS = 5
 _READABLE = ("gzip", "x-gzip", "deflate")
-_BROKEN = (httpx.TransportError, httpx.StreamError, httpx.DecodingError, OSError)
+_BROKEN = (
+    httpcore.NetworkError,
+    httpcore.TimeoutException,
+    httpcore.ProtocolError,
+    httpx.StreamError,
+    httpx.DecodingError,
+    OSError,
+)
 
 
 class Transport:
@@ -27,38 +42,24 @@ class Transport:
         """Raises EndpointError where a proxy or a TLS file cannot be used."""
         self._endpoint = endpoint
         times = endpoint.timeouts
-        try:
-            self._http = httpx.AsyncClient(
-                verify=_tls(endpoint),
-                trust_env=endpoint.trust_environment,
-                proxy=endpoint.proxy or None,
-                follow_redirects=False,
-                timeout=httpx.Timeout(
-                    connect=times.connect, read=times.read, write=times.write, pool=_POOL_WAIT
-                ),
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=_kept(endpoint)),
-                # Compressed streams arrive in lumps, as proxies gather them first.
-                headers={"User-Agent": "completion-workbench", "Accept-Encoding": "identity"},
-            )
-            _join_chunks(self._http)
-        except ImportError:
-            raise EndpointError(
-                "The proxy needs SOCKS support, which is not installed",
-                one_line(endpoint.proxy.rpartition("@")[2]),
-                "Install it with: pip install 'httpx[socks]'; or name an HTTP proxy.",
-            ) from None
-        except (ssl.SSLError, OSError) as error:
-            raise EndpointError(
-                "A TLS file of the endpoint cannot be used",
-                one_line(str(error)),
-                "Check ca_file, client_certificate and client_key in its profile.",
-            ) from None
-        except (ValueError, httpx.InvalidURL) as error:
-            raise EndpointError(
-                "The endpoint's proxy is no usable address",
-                one_line(str(error)),
-                "It looks like http://127.0.0.1:3128.",
-            ) from None
+        proxy = proxy_of(endpoint, os.environ)
+        self._http = httpx.AsyncClient(
+            transport=_Pool(
+                AsyncConnectionPool(
+                    ssl_context=tls_context(endpoint, os.environ),
+                    proxy=None if proxy is None else _proxy(proxy),
+                    max_connections=None,
+                    max_keepalive_connections=_kept(endpoint),
+                    keepalive_expiry=_KEPT_SECONDS,
+                    network_backend=JoiningBackend(AnyIOBackend()),
+                )
+            ),
+            trust_env=False,
+            follow_redirects=False,
+            timeout=httpx.Timeout(connect=times.connect, read=times.read, write=times.write, pool=_POOL_WAIT),
+            # Compressed streams arrive in lumps, as proxies gather them first.
+            headers={"User-Agent": "completion-workbench", "Accept-Encoding": "identity"},
+        )
 
     @asynccontextmanager
     async def exchange(
@@ -71,9 +72,15 @@ class Transport:
         try:
             request = self._http.build_request(method, url, headers=dict(headers), content=body or None)
             response = await self._http.send(request, stream=True)
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
+        except (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.ProxyError) as error:
             raise NotConnectedError(_not_connected(error, url, self._endpoint)) from None
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeEncodeError, httpx.LocalProtocolError):
+        except (
+            httpx.InvalidURL,
+            httpx.UnsupportedProtocol,
+            httpcore.UnsupportedProtocol,
+            httpcore.LocalProtocolError,
+            UnicodeEncodeError,
+        ):
             raise BrokenError(
                 EndpointError(
                     "The request cannot be sent",
@@ -108,12 +115,68 @@ class Transport:
         await self._http.aclose()
 
 
-def _join_chunks(http: httpx.AsyncClient) -> None:
-    """Put the joining network beneath; the library has no public place for it."""
-    for transport in (http._transport, *http._mounts.values()):
-        if isinstance(transport, httpx.AsyncHTTPTransport):
-            pool = transport._pool
-            pool._network_backend = JoiningBackend(pool._network_backend)
+class _Pool(httpx.AsyncBaseTransport):
+    """Connections with a network of our own, for which the HTTP library's own transport has no place."""
+
+    def __init__(self, pool: AsyncConnectionPool) -> None:
+        self._pool = pool
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request. Raises httpcore's errors."""
+        assert isinstance(request.stream, AsyncIterable)
+        sent = Request(
+            request.method,
+            _core_url(request.url),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=request.extensions,
+        )
+        came = await self._pool.handle_async_request(sent)
+        assert isinstance(came.stream, AsyncIterable)
+        return httpx.Response(
+            came.status, headers=came.headers, stream=_Body(came.stream), extensions=came.extensions
+        )
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._pool.aclose()
+
+
+class _Body(httpx.AsyncByteStream):
+    """An answer's body as httpcore reads it."""
+
+    def __init__(self, stream: AsyncIterable[bytes]) -> None:
+        self._stream = stream
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return aiter(self._stream)
+
+    async def aclose(self) -> None:
+        """Give the connection back, or close it where the body was not read to its end."""
+        if isinstance(self._stream, _Closable):
+            await self._stream.aclose()
+
+
+@runtime_checkable
+class _Closable(Protocol):
+    async def aclose(self) -> None: ...
+
+
+def _core_url(url: httpx.URL) -> URL:
+    return URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+
+
+def _proxy(proxy: Proxy) -> CoreProxy:
+    """A proxy for httpcore. Raises EndpointError where SOCKS support is missing."""
+    one = httpx.Proxy(proxy.url)
+    if one.url.scheme.startswith("socks") and find_spec("socksio") is None:
+        named = f" that {proxy.variable} names" if proxy.variable else ""
+        raise EndpointError(
+            f"The proxy{named} needs SOCKS support, which is not installed",
+            one_line(shown(proxy.url)),
+            "Install it with: pip install 'httpx[socks]'; or name an HTTP proxy.",
+        )
+    return CoreProxy(_core_url(one.url), auth=one.raw_auth, headers=one.headers.raw)
 
 
 def _kept(endpoint: Endpoint) -> int:
@@ -125,30 +188,15 @@ def _kept(endpoint: Endpoint) -> int:
     return 0 if endpoint.base_url.strip().lower().startswith("http://") else 64
 
 
-def _tls(endpoint: Endpoint) -> ssl.SSLContext | bool:
-    if endpoint.base_url.strip().startswith("http://") and not endpoint.proxy.startswith("https:"):
-        # Reading the certificates takes longer than a local request, and nothing here uses them.
-        return False
-    if not endpoint.verify:
-        context = ssl._create_unverified_context()
-    elif endpoint.ca_file:
-        context = ssl.create_default_context(cafile=endpoint.ca_file)
-    else:
-        context = httpx.create_ssl_context(trust_env=endpoint.trust_environment)
-    if endpoint.client_certificate:
-        context.load_cert_chain(endpoint.client_certificate, endpoint.client_key or None)
-    return context
-
-
 def _not_connected(error: Exception, url: str, endpoint: Endpoint) -> EndpointError:
     words = one_line(str(error))
-    if isinstance(error, httpx.ConnectTimeout):
+    if isinstance(error, httpcore.ConnectTimeout):
         return EndpointError(
             f"No connection within {endpoint.timeouts.connect:g} s",
             shown(url),
             "Check the address, the network and the proxy.",
         )
-    if isinstance(error, httpx.ProxyError):
+    if isinstance(error, httpcore.ProxyError):
         return EndpointError("The proxy refused the connection", words, "Check the endpoint's proxy.")
     if "CERTIFICATE" in words or "SSL" in words:
         return EndpointError(
@@ -165,7 +213,7 @@ def _not_connected(error: Exception, url: str, endpoint: Endpoint) -> EndpointEr
 
 def _broken(error: Exception, url: str, endpoint: Endpoint) -> EndpointError:
     words = one_line(str(error))
-    if isinstance(error, httpx.ReadTimeout):
+    if isinstance(error, httpcore.ReadTimeout):
         return EndpointError(
             f"Nothing came for {endpoint.timeouts.read:g} s",
             shown(url),

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
+from workbench.domain.display import without_invisible
 from workbench.domain.errors import EndpointError
 
 _TAIL = re.compile(r"(?:/chat/completions|/completions|/models|/responses)$")
@@ -52,7 +53,7 @@ def normalise(base_url: str) -> Urls:
 
     Raises EndpointError for what is no HTTP address.
     """
-    text = "".join(base_url.split())
+    text = "".join(without_invisible(base_url).split())
     try:
         if text and "://" not in text:
             text = f"{'http' if _is_near(urlsplit(f'//{text}').hostname) else 'https'}://{text}"

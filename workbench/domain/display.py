@@ -9,6 +9,11 @@ _ESCAPED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f\ud800-\udfff]"
 )
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+)
 _JOINER = "\u200d"
 _NAMES = {"\r": "\\r", "\x1b": "\\e", "\0": "\\0", "\a": "\\a", "\b": "\\b", "\v": "\\v", "\f": "\\f"}
 
@@ -48,6 +53,11 @@ def visible(text: str) -> str:
         return character if joins else escape_character(character)
 
     return _ESCAPED.sub(show, text)
+
+
+def without_invisible(text: str) -> str:
+    """An address without characters that nobody sees, which copying brings along, and blanks around it."""
+    return _INVISIBLE.sub("", text).strip()
 
 
 def one_line(text: str, limit: int = 300) -> str:

@@ -8,6 +8,8 @@ from typing import TypeAlias
 
 from workbench.domain.parameters import Range
 
+PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
+"""How a proxy's address may begin."""
 LOCAL = "local"
 """Name of the endpoint that the embedded model answers."""
 

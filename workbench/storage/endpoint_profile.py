@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Annotated, Any, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
@@ -12,7 +12,15 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from workbench.domain.endpoint import CommandKey, Endpoint, EnvironmentKey, Prices, Timeouts
+from workbench.domain.display import without_invisible
+from workbench.domain.endpoint import (
+    PROXY_SCHEMES,
+    CommandKey,
+    Endpoint,
+    EnvironmentKey,
+    Prices,
+    Timeouts,
+)
 from workbench.domain.parameters import PARAMETERS, Range
 from workbench.storage.toml_editing import changed
 from workbench.storage.toml_files import Fault, about, typed, unknown_key
@@ -95,7 +103,9 @@ class EndpointFile(Struct, frozen=True, forbid_unknown_fields=True):
     requests_per_minute: Annotated[_Count | None, about("Maximum requests per minute, if any.")] = None
     retries: Annotated[int, about("How often a refused request (429, 503) is sent again.", ge=0)] = 2
     timeouts: TimeoutsTable = TimeoutsTable()
-    proxy: Annotated[str, about("Such as http://127.0.0.1:3128; empty: no proxy.")] = ""
+    proxy: Annotated[str, about("Such as http://127.0.0.1:3128 or socks5://127.0.0.1:1080; empty: none.")] = (
+        ""
+    )
     trust_environment: Annotated[bool, about("true: use the proxies of HTTP_PROXY and the like.")] = False
     ca_file: Annotated[str, about("File with the authority's certificate, for a server of your own.")] = ""
     client_certificate: Annotated[str, about("File with your certificate, where one is asked for.")] = ""
@@ -121,15 +131,17 @@ def is_variable(name: str) -> bool:
     return _VARIABLE.fullmatch(name) is not None and _SECRET_VALUE.match(name) is None
 
 
-def url_problem(url: str) -> str | None:
-    """What is wrong with a base URL, in words that do not repeat it; None where nothing is."""
+def url_problem(
+    url: str, schemes: Sequence[str] = ("http", "https"), example: str = "https://host/v1"
+) -> str | None:
+    """What is wrong with an address, in words that do not repeat it; None where nothing is."""
     try:
         parts = urlsplit(url)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        valid = parts.scheme in schemes and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         valid = False
     if not valid or any(character.isspace() or ord(character) < 0x20 for character in url):
-        return "must be an address such as https://host/v1"
+        return f"must be an address such as {example}"
     if parts.username or parts.password:
         return "must not hold a user name or password"
     if any(_SECRET_NAME.search(name) for name, _ in parse_qsl(parts.query, keep_blank_values=True)):
@@ -181,9 +193,12 @@ def _keys_in(table: Mapping[str, Any]) -> Iterator[Fault]:
 
 def _faults(file: EndpointFile) -> Iterator[Fault]:
     """What is wrong with values of the right type."""
-    for name, url in (("base_url", file.base_url.strip()), ("proxy", file.proxy.strip())):
-        if (why := url_problem(url)) and (url or name == "base_url"):
-            yield Fault((name,), why)
+    if why := url_problem(without_invisible(file.base_url)):
+        yield Fault(("base_url",), why)
+    if (proxy := without_invisible(file.proxy)) and (
+        why := url_problem(proxy, PROXY_SCHEMES, "http://host:3128 or socks5://host:1080")
+    ):
+        yield Fault(("proxy",), why)
     yield from _key_faults(file.key)
     for key in (*(("aliases", one) for one in file.aliases), *(("limits", one) for one in file.limits)):
         if key[-1] not in _PARAMETERS:
@@ -227,8 +242,8 @@ def _endpoint(name: str, file: EndpointFile) -> Endpoint:
     command = _argv(key.command)
     unpriced = prices.prompt is None and prices.completion is None
     values |= {
-        "base_url": file.base_url.strip(),
-        "proxy": file.proxy.strip(),
+        "base_url": without_invisible(file.base_url),
+        "proxy": without_invisible(file.proxy),
         "key": CommandKey(command)
         if command
         else EnvironmentKey(key.environment)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from workbench.domain.display import without_invisible
 from workbench.domain.endpoint import LOCAL, Endpoint, EnvironmentKey
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.storage.atomic import write_atomically
@@ -102,7 +103,13 @@ def endpoint_for(name_or_url: str, api_key_env: str | None, loaded: EndpointList
     Raises BadValueError where there is no such profile or its file is wrong, or the URL is none.
     """
     key = _named_key(api_key_env)
-    name = name_or_url.strip()
+    name = without_invisible(name_or_url)
+    if not name:
+        raise BadValueError(
+            "endpoint: no endpoint is named",
+            hint="The name is empty: a variable may not be set. Give a profile's name or a base URL.",
+            field="endpoint",
+        )
     if name in loaded.endpoints:
         endpoint = loaded.endpoints[name]
         return endpoint if key is None else replace(endpoint, key=key)
@@ -126,7 +133,7 @@ def endpoint_for(name_or_url: str, api_key_env: str | None, loaded: EndpointList
 
 
 def _named_key(variable: str | None) -> EnvironmentKey | None:
-    if not variable:
+    if variable is None:
         return None
     if not is_variable(variable):
         # What was given is not repeated, as it may be the key.

@@ -1,0 +1,91 @@
+"""Which proxy leads to an endpoint, by its profile or by the environment."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from workbench.client.urls import normalise, shown
+from workbench.domain.endpoint import PROXY_SCHEMES, Endpoint
+from workbench.domain.errors import EndpointError
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class Proxy(NamedTuple):
+    """A proxy's address, and what names it."""
+
+    url: str
+    variable: str = ""
+    """The environment variable; empty where it is the profile's."""
+
+
+def proxy_of(endpoint: Endpoint, environment: Mapping[str, str]) -> Proxy | None:
+    """The proxy that leads to an endpoint; None where it is asked directly.
+
+    Raises EndpointError for an address that no proxy has.
+    """
+    if endpoint.proxy:
+        return _checked(Proxy(endpoint.proxy))
+    if not endpoint.trust_environment:
+        return None
+    parts = urlsplit(normalise(endpoint.base_url).base)
+    exempt = environment.get("no_proxy") or environment.get("NO_PROXY", "")
+    if is_exempt(exempt, parts.hostname or "", parts.port or _PORTS[parts.scheme]):
+        return None
+    names = (f"{parts.scheme}_proxy", f"{parts.scheme}_proxy".upper(), "all_proxy", "ALL_PROXY")
+    named = (Proxy(environment.get(name, "").strip(), name) for name in names)
+    found = next((one for one in named if one.url), None)
+    return None if found is None else _checked(found)
+
+
+def _checked(proxy: Proxy) -> Proxy:
+    url = f"http://{proxy.url}" if proxy.variable and "://" not in proxy.url else proxy.url
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in PROXY_SCHEMES and bool(parts.hostname) and (parts.port or 1) > 0
+        rest = shown(url).partition("://")[2]
+    except ValueError:
+        is_usable, rest = False, ""
+    if is_usable:
+        return proxy._replace(url=url)
+    hint = "It looks like http://127.0.0.1:3128 or socks5://127.0.0.1:1080."
+    if rest and url.startswith(("socks://", "socks4://", "socks4a://")):
+        hint = f"Write it as socks5://{rest} where it is a SOCKS5 proxy."
+    named = f"{proxy.variable} is not a usable proxy address"
+    raise EndpointError(
+        named if proxy.variable else "The endpoint's proxy is no usable address", shown(url), hint
+    )
+
+
+def is_exempt(exempt: str, host: str, port: int) -> bool:
+    """Whether NO_PROXY exempts a host: by name, domain, address or network; other entries are passed over."""
+    entries = exempt.replace(",", " ").split()
+    return any(_covers(entry.rpartition("://")[2].lower(), host.lower(), port) for entry in entries)
+
+
+def _covers(entry: str, host: str, port: int) -> bool:
+    if entry == "*":
+        return True
+    address = _address(host)
+    try:
+        network = ipaddress.ip_network(entry.strip("[]"), strict=False)
+    except ValueError:
+        pass
+    else:
+        return address is not None and address.version == network.version and address in network
+    name, colon, number = entry.rpartition(":")
+    if colon:
+        return number == str(port) and _covers(name, host, port)
+    domain = entry.removeprefix("*").removeprefix(".").rstrip(".")
+    plain = host.rstrip(".")
+    return bool(domain) and address is None and (plain == domain or plain.endswith(f".{domain}"))
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
