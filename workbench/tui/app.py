@@ -32,6 +32,7 @@ from workbench.tui.colours import detect_depth, theme_for, token_styles
 from workbench.tui.commands import BY_ID
 from workbench.tui.flows import FlowContext, Flows
 from workbench.tui.key_queue import KeyQueue
+from workbench.tui.painting import paint_directly
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.services import Services
 from workbench.tui.terminal import is_suspendable, let_go_of_terminal, safe_driver
@@ -57,6 +58,7 @@ class WorkbenchApp(App[int]):
         """`session` is the file to open; None reopens the last one. `demo` is a run to play first."""
         # Without this Textual answers NO_COLOR by shades of grey of its own, black on black among them.
         super().__init__(ansi_color=True if "NO_COLOR" in services.environment else None)
+        paint_directly()
         self.services = services
         self._depth = detect_depth(services.environment, self.console.color_system)
         self._state = load_state(services.folders)

@@ -1,0 +1,127 @@
+"""Painting only what changed writes the same cells as Textual's own update, whatever lies over what."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.style import Style
+from textual._compositor import Compositor
+from textual.app import App, ComposeResult
+from textual.containers import Horizontal, VerticalScroll
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widgets import Static
+
+from tests.client.loopback import answering
+from tests.tui.scripted import answer, until, workbench
+from workbench.tui.painting import PaintUpdate, paint_directly
+
+Cells = dict[tuple[int, int], tuple[str, Style | None]]
+
+
+class Layered(App[None]):
+    """Widgets beside, within and over each other, some of them scrolled and one that lets through."""
+
+    CSS = """
+    Screen { layers: below above; }
+    Horizontal { height: 6; }
+    Horizontal Static { width: 1fr; border: round red; background: blue 50%; }
+    VerticalScroll { height: 1fr; }
+    VerticalScroll Static { height: 12; background: green; }
+    #over { layer: above; offset: 7 4; width: 13; height: 4; background: yellow; border: heavy white; }
+    #glass { layer: above; offset: 18 2; width: 9; height: 3; background: white 20%; }
+    """
+
+    def compose(self) -> ComposeResult:
+        with Horizontal():
+            yield Static("one 日本語 and a long line that wraps", markup=False)
+            yield Static("two", markup=False)
+        with VerticalScroll():
+            yield Static("\n".join(f"row {number} 漢字" for number in range(12)), markup=False)
+        yield Static("over all", id="over")
+        yield Static("glass", id="glass")
+
+
+def cell(strip: Strip, x: int) -> tuple[str, Style | None]:
+    """The text and look of a cell; of a wide character that it cuts, a blank."""
+    (segment, *_) = strip.crop(x, x + 1)
+    return segment.text, segment.style
+
+
+def assert_painted(update: PaintUpdate | None, regions: list[Region], compositor: Compositor) -> None:
+    """Exactly the cells of the regions are painted, once, and as the whole screen has them."""
+    whole = compositor.render_strips()
+    cells: dict[tuple[int, int], tuple[str, Style | None]] = {}
+    for region, strips in update.painted if update is not None else ():
+        assert len(strips) == region.height
+        for y, strip in enumerate(strips, region.y):
+            assert strip.cell_length == region.width
+            for x in range(region.width):
+                assert (region.x + x, y) not in cells
+                cells[region.x + x, y] = cell(strip, x)
+    screen = compositor.size.region
+    wanted = {
+        (x, y) for one in regions for y in one.line_range for x in one.column_range if screen.contains(x, y)
+    }
+    assert cells.keys() == wanted
+    for (x, y), painted in cells.items():
+        if painted[0] != " ":
+            assert painted == cell(whole[y], x)
+
+
+regions = st.lists(
+    st.builds(Region, st.integers(0, 45), st.integers(0, 16), st.integers(1, 45), st.integers(1, 17)),
+    min_size=1,
+    max_size=6,
+)
+
+
+def test_what_changed_is_painted_as_the_whole_screen_has_it() -> None:
+    paint_directly()
+
+    async def main() -> None:
+        app = Layered()
+        async with app.run_test(size=(42, 15)) as pilot:
+            app.query_one(VerticalScroll).scroll_to(y=3, animate=False)
+            await pilot.pause()
+            compositor = app.screen._compositor
+
+            @given(regions)
+            def check(changed: list[Region]) -> None:
+                compositor._dirty_regions = set(changed)
+                update = compositor.render_partial_update()
+                assert isinstance(update, PaintUpdate | None)
+                assert_painted(update, changed, compositor)
+                assert not compositor._dirty_regions
+
+            check()
+
+    asyncio.run(main())
+
+
+async def test_only_the_rows_that_changed_are_written_where_they_stand() -> None:
+    paint_directly()
+    app = Layered()
+    async with app.run_test(size=(42, 15)) as pilot:
+        await pilot.pause()
+        compositor = app.screen._compositor
+        compositor._dirty_regions = {Region(1, 7, 3, 1), Region(1, 8, 3, 1), Region(40, 14, 9, 9)}
+        update = compositor.render_partial_update()
+        assert isinstance(update, PaintUpdate)
+        written = update.render_segments(app.console)
+        assert [region for region, _ in update.painted] == [Region(1, 7, 3, 2), Region(40, 14, 2, 1)]
+        assert written.startswith("\x1b[8;2H") and "\x1b[9;2H" in written and "\x1b[15;41H" in written
+
+
+async def test_the_workbench_paints_its_stream_this_way() -> None:
+    async with workbench(answering(answer(" went", " in"))) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        app.main.prompt.refresh()
+        app.main._compositor.update_widgets({app.main.prompt})
+        changed = list(app.main._compositor._dirty_regions)
+        update = app.main._compositor.render_partial_update()
+        assert isinstance(update, PaintUpdate)
+        assert_painted(update, changed, app.main._compositor)
