@@ -72,6 +72,14 @@ async def test_a_stream_has_one_id_one_end_a_choice_and_usage_only_if_asked_for(
     assert all("usage" not in json.loads(event) for event in plain.events[:-1])
 
 
+async def test_a_stream_is_ascii_as_some_clients_end_lines_at_other_characters() -> None:
+    async with serving(FakeEngine([tokens(["a", "é\u2028\x85", "b"])])) as app:
+        answer = await complete(app, stream=True, logprobs=1)
+    assert answer.content.isascii()
+    parts = [json.loads(event)["choices"][0] for event in answer.events[:-1]]
+    assert [token for one in parts for token in one["logprobs"]["tokens"]] == ["a", "é\u2028\x85", "b"]
+
+
 async def test_choices_are_numbered_by_prompt_then_choice() -> None:
     engine = FakeEngine([tokens([text]) for text in ("a", "b", "c", "d")])
     async with serving(engine, slots=1) as app:

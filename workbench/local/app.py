@@ -11,7 +11,7 @@ from workbench.domain.json_values import JsonObject
 from workbench.local.access import PREFLIGHT_HEADERS, Access
 from workbench.local.completion import Completion, in_thread, prompt_tokens
 from workbench.local.engine import Engine
-from workbench.local.http_server import Handler, Reply, Request, dump
+from workbench.local.http_server import Handler, Reply, Request, dump_quickly
 from workbench.local.openapi import openapi_document
 from workbench.local.refusal import Refusal, bad_request
 from workbench.local.slots import Slots
@@ -112,7 +112,7 @@ class LocalServer:
                 async for chunks in batches:
                     await reply.begin_events()
                     if chunks:
-                        await reply.send_events(*map(dump, chunks))
+                        await reply.send_events(*map(dump_quickly, chunks))
             await reply.send_events(b"[DONE]")
             await reply.end_events()
 

@@ -120,8 +120,9 @@ class Completion:
                     if not isinstance(event, Step):
                         event.result()
                         running -= 1
-                # An engine that is faster than its reader must not keep the loop from everyone else.
-                await asyncio.sleep(0)
+                if not queue.empty():
+                    # An engine that is faster than its reader must not keep the loop from everyone else.
+                    await asyncio.sleep(0)
         finally:
             for task in tasks:
                 task.cancel()

@@ -15,6 +15,7 @@ from typing import Protocol, TypeAlias
 from urllib.parse import unquote
 
 import h11
+import msgspec
 
 from workbench.domain.errors import EngineError
 from workbench.domain.json_values import JsonValue
@@ -133,7 +134,16 @@ class _Connection:
 
     async def write(self, *events: h11.Event) -> None:
         """Send parts of an answer. Raises ConnectionError where the client is gone or reads no more."""
-        self._writer.write(b"".join(filter(None, map(self._http.send, events))))
+        await self._write(b"".join(filter(None, map(self._http.send, events))))
+
+    async def write_chunk(self, data: bytes) -> None:
+        """Send a part of a body whose length is not known. Raises ConnectionError as `write` does."""
+        # Framed here: for each token, h11 would take longer than everything else but the socket.
+        is_chunked = (self._http.their_http_version or b"") >= b"1.1"
+        await self._write(b"%x\r\n%b\r\n" % (len(data), data) if is_chunked else data)
+
+    async def _write(self, data: bytes) -> None:
+        self._writer.write(data)
         if self._writer.transport.get_write_buffer_size():
             try:
                 async with asyncio.timeout(self._patience.write):
@@ -257,7 +267,7 @@ class Reply:
 
     async def send_events(self, *events: bytes) -> None:
         """Send events with these data."""
-        await self._connection.write(h11.Data(data=b"".join(b"data: %b\n\n" % data for data in events)))
+        await self._connection.write_chunk(b"".join(b"data: %b\n\n" % data for data in events))
 
     async def end_events(self) -> None:
         """End a stream of events."""
@@ -283,10 +293,16 @@ class Reply:
 
 def dump(content: Mapping[str, JsonValue]) -> bytes:
     """A JSON object in ASCII: some clients end lines at more than line feeds."""
-    return _ENCODER.encode(content).encode()
+    return json.dumps(content, separators=(",", ":"), allow_nan=False).encode()
 
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
+def dump_quickly(content: Mapping[str, JsonValue]) -> bytes:
+    """The same for an object whose texts are all valid UTF-8 and mostly ASCII."""
+    data = _QUICK.encode(content)
+    return data if data.isascii() else dump(content)
+
+
+_QUICK = msgspec.json.Encoder()
 
 
 def _read_head(head: h11.Request) -> Request:
