@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import gc
 import importlib
 import os
@@ -11,20 +10,21 @@ from collections.abc import Sequence
 
 from workbench.cli.commands import COMMANDS
 from workbench.cli.exit_status import ExitStatus
+from workbench.cli.parsing import Parser, use_utf8
 from workbench.domain.display import visible
 from workbench.domain.errors import WorkbenchError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
+    if argv is None:
+        use_utf8()
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         command = COMMANDS.get(arguments[0]) if arguments else None
         if command is not None:
             module = importlib.import_module(command.module)
-            parser = argparse.ArgumentParser(
-                f"workbench {arguments[0]}", description=command.help, allow_abbrev=False
-            )
+            parser = Parser(f"workbench {arguments[0]}", command.help)
             module.configure(parser)
             status: int = module.run(parser.parse_args(arguments[1:]), parser)
             return status

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from workbench.cli.parsing import file_name, unicode_text
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.parameters import PARAMETERS, Field, Kind, ParameterValue, Range
@@ -29,6 +30,7 @@ def add_prompt_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--prompt-file",
+        type=file_name,
         action="append",
         metavar="FILE",
         help="read a prompt from a file; - is standard input",
@@ -41,7 +43,7 @@ def add_prompt_options(parser: argparse.ArgumentParser) -> None:
 def _endpoint_name(text: str) -> str:
     if not text.strip():
         raise argparse.ArgumentTypeError("no endpoint is named (a variable may not be set)")
-    return text
+    return unicode_text(text)
 
 
 def add_endpoint_options(parser: argparse.ArgumentParser) -> None:

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.following import tell_retrying
+from workbench.cli.parsing import file_name
 from workbench.domain.display import visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Outcome, Run
@@ -30,7 +31,9 @@ def add_batch_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--requests-per-minute", type=_positive, metavar="N", help="the most requests sent a minute"
     )
-    group.add_argument("--session", metavar="FILE", help="keep every run in this session file")
+    group.add_argument(
+        "--session", type=file_name, metavar="FILE", help="keep every run in this session file"
+    )
     group.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 

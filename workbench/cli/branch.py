@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from workbench.cli.arguments import add_endpoint_options, add_parameter_options, explain, read_parameters
 from workbench.cli.following import follow, report, tell_status
+from workbench.cli.parsing import file_name
 from workbench.cli.sessions import choose_runs, open_for_writing
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.endpoint import Endpoint
@@ -26,7 +27,9 @@ from workbench.workspace.keeper import Keeper
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("file", metavar="FILE", help="a session file, which gets the branch too")
+    parser.add_argument(
+        "file", type=file_name, metavar="FILE", help="a session file, which gets the branch too"
+    )
     parser.add_argument("--run", metavar="ID", help="the run to leave: the beginning of its id, or its name")
     parser.add_argument("--choice", type=int, default=1, metavar="K", help="its choice, from 1 (default: 1)")
     parser.add_argument(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from workbench.cli.parsing import file_name
 from workbench.domain.conversation import (
     Conversation,
     Prefixes,
@@ -30,6 +31,7 @@ def add_chat_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("conversation")
     group.add_argument(
         "--chat",
+        type=file_name,
         metavar="FILE",
         help='turns as JSON: [{"role": "user", "content": "…"}, …]; answers the last one, or goes on with it '
         "where it is an answer",
@@ -66,7 +68,7 @@ def add_chat_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="fill {{NAME}} in prompts; repeatable",
     )
-    group.add_argument("--vars", metavar="FILE", help="values of variables in TOML or JSON")
+    group.add_argument("--vars", type=file_name, metavar="FILE", help="values of variables in TOML or JSON")
 
 
 def read_conversation(name: str) -> Conversation:

@@ -22,6 +22,7 @@ from workbench.cli.compare_saved import compare_saved
 from workbench.cli.compared import print_compared
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
+from workbench.cli.parsing import file_name
 from workbench.cli.sessions import open_for_writing
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError, StorageError
@@ -41,7 +42,9 @@ from workbench.storage.prompt_sets import read_prompts
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add_prompt_options(parser)
-    parser.add_argument("--prompts", metavar="FILE", help="a prompt set: a text, JSON Lines or CSV file")
+    parser.add_argument(
+        "--prompts", type=file_name, metavar="FILE", help="a prompt set: a text, JSON Lines or CSV file"
+    )
     parser.add_argument("--column", default="", metavar="NAME", help="where the prompt set holds the prompt")
     parser.add_argument(
         "--preset", action="append", default=[], metavar="NAME", help="a preset to compare; repeat it"
@@ -55,6 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--runs",
+        type=file_name,
         nargs="+",
         metavar="FILE#RUN",
         help="compare saved runs instead, by the beginning of their ids or their names; nothing is sent",

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json
+from workbench.cli.parsing import file_name
 from workbench.domain.display import one_line, visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
@@ -28,6 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    # What follows an action is for its own parser to check.
+    actions.type = file_name
     show = actions.add_parser("show", help="every field of one endpoint, as `set` takes it")
     put = actions.add_parser(
         "set", help="add or change one: set NAME base_url=https://host/v1 key.environment=MY_KEY"

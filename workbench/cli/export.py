@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.cli.exit_status import ExitStatus
+from workbench.cli.parsing import file_name
 from workbench.cli.sessions import choose_runs, read_session
 from workbench.client.urls import normalise
 from workbench.domain.display import visible
@@ -30,12 +31,14 @@ _OF_ONE_RUN = (*RUN_FORMS, *_OF_REQUESTS)
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("file", metavar="FILE", help="a session file")
+    parser.add_argument("file", type=file_name, metavar="FILE", help="a session file")
     parser.add_argument("--to", required=True, choices=(*SESSION_FORMS, *_OF_ONE_RUN), help="the form")
     parser.add_argument(
         "--run", metavar="ID", help="one run, by the beginning of its id or its name (default: all)"
     )
-    parser.add_argument("--output", metavar="F", help="write a file instead of standard output")
+    parser.add_argument(
+        "--output", type=file_name, metavar="F", help="write a file instead of standard output"
+    )
     parser.add_argument(
         "--endpoint",
         metavar="NAME|URL",

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from workbench.cli.exit_status import ExitStatus
+from workbench.cli.parsing import file_name
 from workbench.cli.sessions import open_for_writing
 from workbench.domain.display import visible
 from workbench.domain.errors import StorageError
@@ -22,10 +23,17 @@ from workbench.workspace.keeper import Keeper
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument(
-        "file", metavar="FILE", help="a JSON Lines export or a curl command; - is standard input"
+        "file",
+        type=file_name,
+        metavar="FILE",
+        help="a JSON Lines export or a curl command; - is standard input",
     )
     parser.add_argument(
-        "--session", required=True, metavar="S", help="the session to add to, created if missing"
+        "--session",
+        type=file_name,
+        required=True,
+        metavar="S",
+        help="the session to add to, created if missing",
     )
 
 

@@ -105,9 +105,13 @@ def run_to_json(run: Run) -> dict[str, JsonValue]:
 
 
 def print_json(value: JsonValue) -> None:
-    """Print one JSON value; a terminal gets nothing but ASCII."""
+    """Print one JSON value; a terminal gets nothing but ASCII, and so does what is not Unicode."""
     text = json.dumps(value, ensure_ascii=sys.stdout.isatty())
-    sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError:
+        raw = json.dumps(value).encode()
+    sys.stdout.buffer.write(raw + b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -12,6 +12,7 @@ from workbench.cli.arguments import add_endpoint_options
 from workbench.cli.batch import execute_batch
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import Printer, print_json
+from workbench.cli.parsing import file_name
 from workbench.cli.sessions import choose_runs, read_session
 from workbench.domain.choice import Token
 from workbench.domain.display import visible
@@ -28,7 +29,7 @@ from workbench.storage.folders import Folders
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("file", metavar="FILE", help="a session file")
+    parser.add_argument("file", type=file_name, metavar="FILE", help="a session file")
     parser.add_argument("--run", metavar="ID", help="one run, by the beginning of its id or its name")
     parser.add_argument(
         "--speed", type=_speed, default=1.0, metavar="X", help="2 is twice as fast as recorded; 0 is at once"

@@ -27,6 +27,7 @@ from workbench.cli.chat import (
 )
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.following import follow, report, tell, tell_status
+from workbench.cli.parsing import file_name
 from workbench.cli.sessions import open_for_writing
 from workbench.cli.splitting import add_split_option, limits_of, split_of
 from workbench.domain.endpoint import LOCAL, Endpoint
@@ -51,7 +52,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_endpoint_options(parser)
     add_parameter_options(parser)
     add_split_option(parser)
-    parser.add_argument("--session", metavar="FILE", help="append the run to a session, created if missing")
+    parser.add_argument(
+        "--session", type=file_name, metavar="FILE", help="append the run to a session, created if missing"
+    )
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object at the end instead of the text"
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from workbench.cli.arguments import add_endpoint_options
 from workbench.cli.commands import COMMANDS
+from workbench.cli.parsing import Parser, file_name
 from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.tui.app import WorkbenchApp
@@ -69,16 +70,19 @@ class _Version(argparse.Action):
 
 def _parser() -> argparse.ArgumentParser:
     commands = "\n".join(f"  {name:<10}{command.help}" for name, command in COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "workbench",
         description="A workbench for LLM text completions, on the embedded model unless told otherwise.",
         epilog=f"commands without a screen (workbench COMMAND --help):\n{commands}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
     parser.add_argument(
-        "session", nargs="?", metavar="SESSION.toml", help="a session file to open; without it the last one"
+        "session",
+        type=file_name,
+        nargs="?",
+        metavar="SESSION.toml",
+        help="a session file to open; without it the last one",
     )
     parser.add_argument(
         "--demo", action="store_true", help="play a recorded run, with no engine and no network"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from workbench.cli.parsing import file_name
 from workbench.local.options import ServeOptions
 from workbench.local.serve import run_server
 
@@ -14,7 +15,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=int, default=8080, help="port; 0 takes a free one (default: %(default)s)"
     )
-    parser.add_argument("--model", metavar="FILE", help="a GGUF file (default: the embedded model)")
+    parser.add_argument(
+        "--model", type=file_name, metavar="FILE", help="a GGUF file (default: the embedded model)"
+    )
     parser.add_argument(
         "--api-key-env", metavar="NAME", help="environment variable that holds the key to ask for"
     )

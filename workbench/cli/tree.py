@@ -6,6 +6,7 @@ import argparse
 
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json
+from workbench.cli.parsing import file_name
 from workbench.cli.sessions import choose_runs, open_for_writing, read_session
 from workbench.cli.tables import number, print_table
 from workbench.domain.answers import best_choice
@@ -23,7 +24,7 @@ _HEADS = ("run", "where", "tokens", "ppl", "logprob", "outcome")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("file", metavar="FILE", help="a session file")
+    parser.add_argument("file", type=file_name, metavar="FILE", help="a session file")
     parser.add_argument("--name", nargs=2, metavar=("RUN", "NAME"), help="name a run; '' takes the name away")
     parser.add_argument("--prune", metavar="RUN", help="take a run and all its branches out of the session")
     parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")

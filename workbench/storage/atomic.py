@@ -14,9 +14,10 @@ from workbench.domain.errors import StorageError
 
 def short_name(name: str) -> str:
     """A file name that leaves room for what is added to it; file systems allow 255 bytes."""
-    if len(name.encode()) <= 160:
+    raw = os.fsencode(name)
+    if len(raw) <= 160:
         return name
-    return f"{name.encode()[:100].decode(errors='ignore')}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return f"{raw[:100].decode(errors='ignore')}~{hashlib.sha256(raw).hexdigest()[:16]}"
 
 
 def followed(path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import uuid
 from contextlib import suppress
@@ -39,7 +40,7 @@ class Trash:
     def put(self, path: Path) -> Deleted:
         """Move a session's file here. Raises StorageError; nothing was changed then."""
         now = datetime.now(UTC)
-        stem = path.stem.encode()[:_LONGEST].decode(errors="ignore")
+        stem = os.fsencode(path.stem)[:_LONGEST].decode(errors="ignore")
         name = f"{stem}.toml"
         trash = self.folder / f"{now:{_MOMENT}}-{uuid.uuid4().hex[:4]}-{name}"
         move(path, trash)

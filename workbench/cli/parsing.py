@@ -1,0 +1,40 @@
+"""Parsers of the command line, whatever the locale: texts are UTF-8, file names any bytes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from workbench.domain.display import visible
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose options take UTF-8 text, but for those that take a `file_name`."""
+
+    def __init__(self, prog: str, description: str | None = None, **more: object) -> None:
+        """As argparse's; options are never abbreviated."""
+        super().__init__(prog, description=description, **{"allow_abbrev": False, **more})  # type: ignore[arg-type]
+        self.register("type", None, unicode_text)
+
+
+def file_name(text: str) -> str:
+    """The `type` of an option that takes the name of a file, whose bytes need not be UTF-8."""
+    return text
+
+
+def unicode_text(text: str) -> str:
+    """The `type` of any other option. Raises ArgumentTypeError for bytes that are not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raw = os.fsencode(text[error.start : error.start + 1])
+        shown = visible(text[:60])
+        raise argparse.ArgumentTypeError(f"byte 0x{raw.hex()} in '{shown}' is not UTF-8") from None
+    return text
+
+
+def use_utf8() -> None:
+    """Start this process again in Python's UTF-8 mode where the locale would read its arguments otherwise."""
+    if sys.getfilesystemencoding() != "utf-8":
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
