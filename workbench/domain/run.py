@@ -46,8 +46,8 @@ class Usage:
 class Parent:
     """Where a branch leaves another run."""
 
-    run: str
-    """Id of the run it leaves."""
+    run: str = ""
+    """Id of the run it leaves; empty where a file no longer says."""
     choice: int = 0
     token: int = 0
     """Index of the first token that the branch does not share."""
@@ -61,7 +61,7 @@ class Parent:
 class Failure:
     """What went wrong, in words a person can use and a file can keep."""
 
-    title: str
+    title: str = ""
     message: str = ""
     hint: str = ""
     status: int | None = None

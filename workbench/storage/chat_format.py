@@ -2,85 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from workbench.domain.conversation import Prefixes, Role, WhenFull
 from workbench.domain.turns import SYSTEM, Chat, Turn, Turns, linked
-from workbench.storage.fields import BadField, Fields
-
-_PREFIXES = ("user", "assistant", "system", "separator")
+from workbench.storage.records import record, table_of, unknown
 
 
-def chat_to_table(chat: Chat) -> dict[str, object]:
+class _Chat(Struct, frozen=True):
+    template: str = ""
+    last: str | None = None
+    when_full: WhenFull = WhenFull.REFUSE
+    context: int | None = None
+    prefixes: Prefixes = Prefixes()
+
+
+class _Turn(Struct, frozen=True):
+    id: str = ""
+    role: str = ""
+    run: str = ""
+    choice: int = 0
+    parent: str = ""
+    text: str = ""
+
+
+def chat_to_table(chat: Chat) -> dict[str, Any]:
     """All of a conversation but its turns; empty where nothing of it is set."""
-    table: dict[str, object] = {}
-    if chat.template:
-        table["template"] = chat.template
-    if chat.turns.all:
-        table["last"] = chat.turns.last
-    if chat.when_full is not WhenFull.REFUSE:
-        table["when_full"] = chat.when_full.value
-    if chat.context is not None:
-        table["context"] = chat.context
-    if chat.prefixes != Prefixes():
-        table["prefixes"] = {name: getattr(chat.prefixes, name) for name in _PREFIXES}
-    return {**table, **chat.other}
+    last = chat.turns.last if chat.turns.all else None
+    return {**table_of(_Chat(chat.template, last, chat.when_full, chat.context, chat.prefixes)), **chat.other}
 
 
-def turns_to_tables(chat: Chat) -> list[dict[str, object]]:
+def turns_to_tables(chat: Chat) -> list[dict[str, Any]]:
     """The turns of a conversation, its system prompt as the first."""
     system = [] if chat.system is None else [Turn(Role.SYSTEM, chat.system, SYSTEM)]
-    return [_turn_to_table(turn) for turn in (*system, *chat.turns.all)]
+    names = _Turn.__struct_fields__
+    return [
+        {**table_of(_Turn(*(getattr(turn, name) for name in names)), "id", "role", "text"), **turn.other}
+        for turn in (*system, *chat.turns.all)
+    ]
 
 
-def chat_from_tables(fields: Fields, turns: Sequence[Fields]) -> Chat:
+def chat_from_tables(table: Mapping[str, Any], turns: Sequence[Mapping[str, Any]]) -> Chat:
     """The conversation that a file holds. Raises BadField naming the table and key at fault."""
-    found = [_turn_from_table(one) for one in turns]
+    file = record(table, _Chat, "the session: chat")
+    found = [_turn(one, number) for number, one in enumerate(turns, 1)]
     system = None
     if found and found[0].role == Role.SYSTEM and found[0].id in ("", SYSTEM):
         system, found = found[0].text, found[1:]
     # Where the end of the path is not named, somebody wrote the turns by hand, one after another.
-    is_tree = "last" in fields or any(turn.parent for turn in found)
-    last = fields.text("last")
-    when_full = fields.text("when_full")
-    if when_full and when_full not in list(WhenFull):
-        raise BadField(f"the session: chat: when_full {when_full!r} is none of {', '.join(WhenFull)}")
+    is_tree = file.last is not None or any(turn.parent for turn in found)
     return Chat(
-        Turns(tuple(found), last) if is_tree else linked(found),
+        Turns(tuple(found), file.last or "") if is_tree else linked(found),
         system,
-        fields.text("template"),
-        _prefixes(fields),
-        WhenFull(when_full or WhenFull.REFUSE),
-        fields.optional_integer("context"),
-        fields.rest(),
+        file.template,
+        file.prefixes,
+        file.when_full,
+        file.context,
+        unknown(table, _Chat),
     )
 
 
-def _prefixes(fields: Fields) -> Prefixes:
-    if "prefixes" not in fields:
-        return Prefixes()
-    table = fields.table("prefixes")
-    given = {name: table.text(name) for name in _PREFIXES if name in table}
-    return replace(Prefixes(), **given)
-
-
-def _turn_to_table(turn: Turn) -> dict[str, object]:
-    table: dict[str, object] = {"id": turn.id, "role": turn.role}
-    if turn.run:
-        table["run"], table["choice"] = turn.run, turn.choice
-    if turn.parent:
-        table["parent"] = turn.parent
-    return {**table, "text": turn.text, **turn.other}
-
-
-def _turn_from_table(fields: Fields) -> Turn:
-    return Turn(
-        id=fields.text("id"),
-        role=fields.text("role"),
-        text=fields.text("text"),
-        run=fields.text("run"),
-        choice=fields.integer("choice"),
-        parent=fields.text("parent"),
-        other=fields.rest(),
-    )
+def _turn(table: Mapping[str, Any], number: int) -> Turn:
+    file = record(table, _Turn, f"the session: turns {number}")
+    return Turn(**msgspec.structs.asdict(file), other=unknown(table, _Turn))

@@ -22,6 +22,7 @@ from workbench.domain.endpoint import (
     Timeouts,
 )
 from workbench.domain.parameters import PARAMETERS, Range
+from workbench.storage.records import table_of
 from workbench.storage.toml_editing import changed
 from workbench.storage.toml_files import Fault, about, typed, unknown_key
 
@@ -289,12 +290,4 @@ def profile_of(endpoint: Endpoint) -> EndpointFile:
 
 def profile_table(endpoint: Endpoint) -> dict[str, Any]:
     """What a profile's file says of an endpoint: all that differs from the defaults."""
-    defaults = msgspec.to_builtins(EndpointFile(""))
-    table: dict[str, Any] = {}
-    for name, value in msgspec.to_builtins(profile_of(endpoint)).items():
-        default = defaults[name]
-        if isinstance(value, dict):
-            table[name] = {key: one for key, one in value.items() if default.get(key) != one}
-        elif value != default:
-            table[name] = value
-    return {name: value for name, value in table.items() if value != {}}
+    return table_of(profile_of(endpoint))

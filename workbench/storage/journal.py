@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from workbench.domain.choice import Columns
 from workbench.domain.run import Outcome, Run
-from workbench.storage.fields import BadField, Fields
+from workbench.storage.records import BadField
 from workbench.storage.run_format import add_columns, header_to_table, run_from_table
 from workbench.storage.token_columns import columns_to_table
 from workbench.storage.toml_text import sound, toml_table
@@ -178,7 +178,7 @@ def read_journal(path: Path) -> Recovered | None:
 
 
 def _run_of(header: str) -> Run:
-    return run_from_table(Fields(tomllib.loads(header), "the run"))
+    return run_from_table(tomllib.loads(header))
 
 
 def _extend(run: Run, entry: dict[str, object]) -> None:

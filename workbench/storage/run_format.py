@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
 
 from workbench.domain.choice import Choice, Piece
 from workbench.domain.errors import BadValueError
@@ -12,7 +16,7 @@ from workbench.domain.prompt import Prompt, TextPrompt, prompt_from_json, prompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Failure, Outcome, Parent, Run, Usage
 from workbench.domain.splitting import SentPart, Split
-from workbench.storage.fields import BadField, Fields
+from workbench.storage.records import EPOCH, BadField, in_utc, record, table_of, unknown
 from workbench.storage.token_columns import columns_from_table, columns_to_table
 from workbench.storage.toml_text import sound, toml_column, toml_string, toml_table
 
@@ -46,82 +50,93 @@ def _run_lines(run: Run) -> Iterator[str]:
                 yield f"{name} = {toml_column(column)}\n"
 
 
-def header_to_table(run: Run) -> dict[str, object]:
-    """Everything of a run but its choices."""
-    table: dict[str, object] = {"id": run.id, "started": run.started}
-    texts = {"name": run.name, "endpoint": run.endpoint, "model": run.model, "preset": run.preset}
-    table |= {key: text for key, text in texts.items() if text}
-    if run.outcome is not None:
-        table["outcome"] = run.outcome.value
-    texts = {"group": run.group, "turn": run.turn, "response_id": run.response_id}
-    table |= {key: text for key, text in texts.items() if text}
-    optional = {"created": run.created, "raw_logprobs": run.raw_logprobs}
-    table |= {key: value for key, value in optional.items() if value is not None}
-    if run.tags:
-        table["tags"] = list(run.tags)
-    if run.notes:
-        table["notes"] = list(run.notes)
-    if run.parent is not None:
-        table["parent"] = _parent_to_table(run.parent)
-    table |= _request_to_tables(run)
-    if run.split:
-        table["split"] = [name for name in _SPLITS if getattr(run.split, name)]
-    if run.parts:
-        table["parts"] = [_part_to_table(part) for part in run.parts]
-    if run.first_token is not None or run.total is not None:
-        # Rounded as the columns are, so that a run recovered from its journal is written the same again.
-        seconds = {"first_token": _microseconds(run.first_token), "total": run.total}
-        table["timing"] = {key: value for key, value in seconds.items() if value is not None}
-    if run.usage is not None:
-        usage = run.usage
-        table["usage"] = {
-            "prompt_tokens": usage.prompt_tokens,
-            "completion_tokens": usage.completion_tokens,
-            "total_tokens": usage.total_tokens,
-        }
-    if run.error is not None:
-        table["error"] = _failure_to_table(run.error)
-    return {**table, **run.other}
+class _Part(Struct, frozen=True):
+    choices: tuple[int, ...] = ()
+    response_id: str = ""
+    changes: dict[str, Any] = {}
+    changes_json: dict[str, str] = {}
 
 
+class _Timing(Struct, frozen=True):
+    first_token: float | None = None
+    total: float | None = None
+
+
+class _Asked(Struct, frozen=True):
+    model: str | None = None
+    prompt: Any = None
+    parameters: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
+    extra_json: dict[str, str] = {}
+
+
+class _Choice(Struct, frozen=True):
+    index: int = 0
+    finish_reason: str | None = None
+    echoed: int = 0
+    text: str = ""
+
+
+class _Run(Struct, frozen=True):
+    """A run as its file holds it."""
+
+    id: str = ""
+    started: datetime = EPOCH
+    name: str = ""
+    endpoint: str = ""
+    model: str = ""
+    preset: str = ""
+    outcome: Outcome | None = None
+    group: str = ""
+    turn: str = ""
+    response_id: str = ""
+    created: int | None = None
+    raw_logprobs: bool | None = None
+    tags: tuple[str, ...] = ()
+    notes: list[str] = []
+    parent: Parent | None = None
+    unasked: list[str] = []
+    request: dict[str, Any] = {}
+    request_json: dict[str, str] = {}
+    asked: _Asked | None = None
+    split: list[str] = []
+    parts: list[_Part] = []
+    timing: _Timing = _Timing()
+    usage: Usage | None = None
+    error: Failure | None = None
+    choices: list[_Choice] = []
+    tokens: list[dict[str, Any]] = []
+
+
+_SAME = (*_Run.__struct_fields__[: _Run.__struct_fields__.index("unasked")], "usage", "error")
+"""What a run and its file call by one name."""
 _SPLITS = ("prompts", "choices")
 
 
-def _part_to_table(part: SentPart) -> dict[str, object]:
-    table: dict[str, object] = {"choices": list(part.choices)}
-    if part.response_id:
-        table["response_id"] = part.response_id
-    plain, as_json = plain_table(part.changes)
-    return table | ({"changes": plain} if plain else {}) | ({"changes_json": as_json} if as_json else {})
-
-
-def _microseconds(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 6)
-
-
-def _parent_to_table(parent: Parent) -> dict[str, object]:
+def header_to_table(run: Run) -> dict[str, object]:
+    """Everything of a run but its choices."""
+    # Rounded as the columns are, so that a run recovered from its journal is written the same again.
+    first_token = None if run.first_token is None else round(run.first_token, 6)
     return {
-        "run": parent.run,
-        "choice": parent.choice,
-        "token": parent.token,
-        "alternative": parent.alternative,
-        "kind": parent.kind,
+        **table_of(
+            _Run(
+                split=[name for name in _SPLITS if getattr(run.split, name, False)],
+                parts=[_Part(one.choices, one.response_id, *plain_table(one.changes)) for one in run.parts],
+                timing=_Timing(first_token, run.total),
+                **_request_to_tables(run),
+                **{name: getattr(run, name) for name in _SAME},
+            ),
+            "id",
+            "started",
+        ),
+        **run.other,
     }
 
 
-def _failure_to_table(failure: Failure) -> dict[str, object]:
-    table: dict[str, object] = {"title": failure.title}
-    texts = {"message": failure.message, "hint": failure.hint, "request_id": failure.request_id}
-    table |= {key: text for key, text in texts.items() if text}
-    return table | ({} if failure.status is None else {"status": failure.status})
-
-
-def _request_to_tables(run: Run) -> dict[str, object]:
+def _request_to_tables(run: Run) -> dict[str, Any]:
     body = run.sent or run.request.body()
     plain, as_json = plain_table(body)
-    tables: dict[str, object] = {"request": plain}
-    if as_json:
-        tables["request_json"] = as_json
+    tables: dict[str, Any] = {"request": plain, "request_json": as_json}
     # The body alone does not tell a field left unset from one that is always sent.
     if _read_request(body) == run.request:
         return tables
@@ -136,19 +151,13 @@ def _without(body: JsonObject, names: Sequence[str]) -> JsonObject:
     return {key: value for key, value in body.items() if key not in names}
 
 
-def _asked(request: Request, body: JsonObject) -> dict[str, object]:
-    table: dict[str, object] = {}
-    if request.model != body.get("model", ""):
-        table["model"] = request.model
-    if request.prompt != _read_prompt(body.get("prompt", "")):
-        table["prompt"] = prompt_to_json(request.prompt)
-    table["parameters"] = request.parameters.to_json()
-    plain, as_json = plain_table(request.parameters.extra)
-    if plain:
-        table["extra"] = plain
-    if as_json:
-        table["extra_json"] = as_json
-    return table
+def _asked(request: Request, body: JsonObject) -> _Asked:
+    return _Asked(
+        request.model if request.model != body.get("model", "") else None,
+        prompt_to_json(request.prompt) if request.prompt != _read_prompt(body.get("prompt", "")) else None,
+        request.parameters.to_json(),
+        *plain_table(request.parameters.extra),
+    )
 
 
 def _read_request(body: JsonObject) -> Request | None:
@@ -165,82 +174,53 @@ def _read_prompt(value: JsonValue) -> Prompt:
         return TextPrompt("")
 
 
-def run_from_table(fields: Fields) -> Run:
+def run_from_table(table: Mapping[str, Any], where: str = "the run") -> Run:
     """The run in a table of a file. Raises BadField naming the key at fault."""
-    sent = json_table(fields.table("request").rest(), fields.table("request_json").rest())
+    file = record(table, _Run, where)
+    sent = json_table(file.request, file.request_json)
+    values: dict[str, Any] = {name: getattr(file, name) for name in _SAME}
+    values |= {"started": in_utc(file.started), "notes": list(file.notes)}
     run = Run(
-        _request_from_table(fields, sent),
-        fields.text("endpoint"),
-        fields.text("id"),
-        fields.time("started"),
-        sent,
-        model=fields.text("model"),
-        response_id=fields.text("response_id"),
-        created=fields.optional_integer("created"),
-        outcome=_outcome(fields.text("outcome")),
-        preset=fields.text("preset"),
-        parent=_parent_from_table(fields.table("parent")) if "parent" in fields else None,
-        group=fields.text("group"),
-        name=fields.text("name"),
-        tags=fields.texts("tags"),
-        turn=fields.text("turn"),
-        split=_split_from_names(fields.texts("split")),
-        parts=tuple(map(_part_from_table, fields.tables("parts"))),
-        raw_logprobs=fields.optional_switch("raw_logprobs"),
-        notes=list(fields.texts("notes")),
+        _request_of(file, sent),
+        sent=sent,
+        split=Split(*(name in file.split for name in _SPLITS)) or None,
+        parts=tuple(
+            SentPart(one.choices, json_table(one.changes, one.changes_json), one.response_id)
+            for one in file.parts
+        ),
+        total=file.timing.total,
+        other=json_table(unknown(table, _Run)),
+        **values,
     )
-    timing = fields.table("timing")
-    first_token = timing.optional_number("first_token")
-    run.total = timing.optional_number("total")
-    if "usage" in fields:
-        usage = fields.table("usage")
-        names = ("prompt_tokens", "completion_tokens", "total_tokens")
-        run.usage = Usage(*(usage.integer(name) for name in names))
-    if "error" in fields:
-        run.error = _failure_from_table(fields.table("error"))
-    texts = dict(_add_choice(run, one) for one in fields.tables("choices"))
-    for one in fields.tables("tokens"):
-        _add_tokens(run, one)
-    for choice in run.choices.values():
-        if not len(choice) and (text := texts.get(choice.index)):
-            choice.append(Piece(text), first_token or 0.0)
-    run.other = json_table(fields.rest())
+    for one in file.choices:
+        choice = run.choice(one.index)
+        choice.finish_reason, choice.echoed = one.finish_reason, one.echoed
+    for columns in file.tokens:
+        index = columns.pop("choice", 0)
+        if type(index) is not int:
+            raise BadField(f"{where}: tokens: choice must be a whole number")
+        add_columns(run.choice(index), columns)
+    for one in file.choices:
+        # A person may have taken the tokens out.
+        if one.text and not len(choice := run.choice(one.index)):
+            choice.append(Piece(one.text), file.timing.first_token or 0.0)
     return run
 
 
-def _request_from_table(fields: Fields, sent: JsonObject) -> Request:
-    unasked = fields.texts("unasked")
-    if "asked" not in fields:
-        found = _read_request(_without(sent, unasked))
+def _request_of(file: _Run, sent: JsonObject) -> Request:
+    if file.asked is None:
+        found = _read_request(_without(sent, file.unasked))
         if found is None:
-            raise BadField("the request of a run is none")
+            raise BadField("the request of a run is not a request")
         return found
-    asked = fields.table("asked")
-    model, prompt = sent.get("model", ""), sent.get("prompt", "")
-    if "model" in asked:
-        model = asked.text("model")
-    left = json_table(asked.rest())
-    values, extra, as_json = (left.get(key, {}) for key in ("parameters", "extra", "extra_json"))
-    if not (isinstance(values, Mapping) and isinstance(extra, Mapping) and isinstance(as_json, Mapping)):
-        raise BadField("what a run asked for is no table")
+    asked, extra = file.asked, json_table(file.asked.extra, file.asked.extra_json)
     try:
-        parameters = Parameters.from_json(values, json_table(extra, as_json))
+        parameters = Parameters.from_json(json_table(asked.parameters), extra)
     except BadValueError as error:
         raise BadField(f"what a run asked for: {error.title}") from None
-    return Request(_read_prompt(left.get("prompt", prompt)), str(model), parameters)
-
-
-def _add_choice(run: Run, fields: Fields) -> tuple[int, str]:
-    """Add a choice that has no tokens yet; returns its index and its text, in case a person took them out."""
-    choice = run.choice(fields.integer("index"))
-    choice.finish_reason = fields.text("finish_reason") if "finish_reason" in fields else None
-    choice.echoed = fields.integer("echoed")
-    return choice.index, fields.text("text")
-
-
-def _add_tokens(run: Run, fields: Fields) -> None:
-    choice = run.choice(fields.integer("choice"))
-    add_columns(choice, fields.rest())
+    model = sent.get("model", "") if asked.model is None else asked.model
+    prompt = sent.get("prompt", "") if asked.prompt is None else _json(asked.prompt)
+    return Request(_read_prompt(prompt), str(model), parameters)
 
 
 def add_columns(choice: Choice, table: Mapping[str, object]) -> None:
@@ -249,32 +229,6 @@ def add_columns(choice: Choice, table: Mapping[str, object]) -> None:
         choice.extend(columns_from_table(table))
     except (ValueError, OverflowError) as error:
         raise BadField(f"the tokens of choice {choice.index}: {error}") from None
-
-
-def _parent_from_table(fields: Fields) -> Parent:
-    run, choice, token = fields.text("run"), fields.integer("choice"), fields.integer("token")
-    return Parent(run, choice, token, fields.text("alternative"), fields.text("kind") or "branch")
-
-
-def _split_from_names(names: Sequence[str]) -> Split | None:
-    return Split(*(name in names for name in _SPLITS)) or None
-
-
-def _part_from_table(fields: Fields) -> SentPart:
-    changes = json_table(fields.table("changes").rest(), fields.table("changes_json").rest())
-    return SentPart(fields.integers("choices"), changes, fields.text("response_id"))
-
-
-def _failure_from_table(fields: Fields) -> Failure:
-    title, message, hint = fields.text("title"), fields.text("message"), fields.text("hint")
-    return Failure(title, message, hint, fields.optional_integer("status"), fields.text("request_id"))
-
-
-def _outcome(word: str) -> Outcome | None:
-    try:
-        return Outcome(word) if word else None
-    except ValueError:
-        raise BadField(f"the outcome {word!r} of a run is none") from None
 
 
 def plain_table(table: JsonObject) -> tuple[dict[str, JsonValue], dict[str, str]]:

@@ -13,11 +13,10 @@ from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Session
-from workbench.storage.fields import BadField, Fields
 from workbench.storage.journal import write_all
 from workbench.storage.quick_toml import loads
-from workbench.storage.run_format import run_from_table
-from workbench.storage.session_format import session_from_tables
+from workbench.storage.records import BadField
+from workbench.storage.session_format import runs_from_tables, session_from_tables
 
 _RUN_MARK = b"\n[[runs]]\n"
 """How every run begins that this program writes."""
@@ -74,9 +73,7 @@ def parse_session(raw: bytes, path: Path) -> Contents:
 def parse_runs(raw: bytes, path: Path) -> list[Run]:
     """The runs in bytes that were appended to a file. Raises StorageError."""
     try:
-        return [
-            run_from_table(one) for one in Fields(parse_document(raw, path), "the session").tables("runs")
-        ]
+        return runs_from_tables(parse_document(raw, path))
     except BadField as error:
         raise broken(path, str(error), None) from None
 

@@ -16,7 +16,7 @@ from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
 from workbench.domain.session import Draft
 from workbench.storage.atomic import short_name, write_atomically
-from workbench.storage.fields import BadField, Fields
+from workbench.storage.records import BadField
 from workbench.storage.session_format import draft_from_table, draft_to_table
 from workbench.storage.toml_text import sound, toml_table
 
@@ -181,7 +181,7 @@ def read_draft(path: Path) -> StoredDraft | None:
     """The draft in a sidecar; None where it holds none. Raises OSError."""
     try:
         stored = loads(path.read_bytes())
-        draft = draft_from_table(Fields(tomllib.loads(stored["draft"]), "the draft"))
+        draft = draft_from_table(tomllib.loads(stored["draft"]))
     except (BadField, ValueError, TypeError, KeyError):
         return None
     return StoredDraft(draft, stored.get("owned") is True)

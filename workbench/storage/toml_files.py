@@ -195,8 +195,8 @@ def _fault(message: str, table: Mapping[str, Any], kind: Any) -> Fault:
         return unknown_key((*key, next(name for name in value if name not in known)), known)
     if message.startswith("Object missing required field"):
         name = next(name for name in schema["required"] if name not in value)
-        example = schema["properties"][name]["examples"][0]
-        return Fault((*key, name), "is missing", f'Such as {name} = "{example}".')
+        examples = schema["properties"][name].get("examples", [])
+        return Fault((*key, name), "is missing", "".join(f'Such as {name} = "{one}".' for one in examples))
     words = wanted(schema, key)
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and "number" in words
     return Fault(key, f"must be {words} (got {value})" if is_number else f"must be {words}")
@@ -229,8 +229,8 @@ def wanted(schema: Mapping[str, Any], key: tuple[str, ...] = ()) -> str:
             return "text in quotes"
         case {"type": "boolean"}:
             return "true or false"
-        case {"type": "array"}:
-            return "a list of texts"
+        case {"type": "array", "items": items}:
+            return "a list of texts" if items.get("type") == "string" else "a list"
         case {"type": "object"}:
             return f"a table: [{'.'.join(key)}]"
     kind = "a whole number" if schema["type"] == "integer" else "a number"
