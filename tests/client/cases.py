@@ -9,7 +9,7 @@ from pathlib import Path
 
 from workbench.client.assembly import Assembly
 from workbench.client.errors import Answer, error_of
-from workbench.client.events import Ended, Event, Failed
+from workbench.client.events import End, Error, Event
 from workbench.client.urls import normalise
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.prompt import TextPrompt
@@ -91,14 +91,14 @@ def answer_events(pieces: Iterable[bytes], status: int = 200) -> Iterator[Event]
     """The events of an answer, as the client tells them, without a network."""
     if status != 200:
         answer = Answer(status, "", {}, b"".join(pieces))
-        yield Failed(error_of(answer, normalise(_BASE), f"{_BASE}/completions", str))
-        yield Ended()
+        yield Error(error_of(answer, normalise(_BASE), f"{_BASE}/completions", str))
+        yield End()
         return
     assembly = Assembly()
     for piece in pieces:
         yield from assembly.feed(piece)
     yield from assembly.finish()
-    yield Ended()
+    yield End()
 
 
 def run_of(events: Iterable[Event], request: Request | None = None) -> Run:

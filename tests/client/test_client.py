@@ -12,7 +12,7 @@ import pytest
 
 from tests.client.loopback import DONE, JSON, Handler, Received, answering, chunked, event, serving
 from workbench.client.client import Client
-from workbench.client.events import Delta, DoneReceived, Ended, Failed, Started
+from workbench.client.events import Delta, DoneReceived, End, Error, RequestSent
 from workbench.client.proxies import is_exempt
 from workbench.client.wire import WireLog
 from workbench.domain.endpoint import Endpoint, EnvironmentKey
@@ -97,7 +97,7 @@ async def test_chunks_that_arrive_together_reach_the_parser_as_one() -> None:
     assert wire.count < 20
     assert sum(isinstance(one, Delta) for one in events) == 100
     assert DoneReceived() in events
-    assert events[-1] == Ended()
+    assert events[-1] == End()
 
 
 async def test_a_connection_serves_again() -> None:
@@ -108,7 +108,7 @@ async def test_a_connection_serves_again() -> None:
         for _ in range(3):
             events = [one async for one in client.stream(server.endpoint(), REQUEST)]
             assert DoneReceived() in events
-            assert events[-1] == Ended()
+            assert events[-1] == End()
         await client.aclose()
 
 
@@ -116,8 +116,8 @@ async def failure_of(endpoint: Endpoint, environment: dict[str, str] | None = No
     client = Client(environment or {})
     events = [one async for one in client.stream(endpoint, REQUEST)]
     await client.aclose()
-    assert isinstance(events[-1], Ended)
-    (failed,) = (one for one in events if isinstance(one, Failed))
+    assert isinstance(events[-1], End)
+    (failed,) = (one for one in events if isinstance(one, Error))
     return failed.error
 
 
@@ -156,7 +156,7 @@ async def test_a_proxy_of_the_environment_is_used_only_where_the_profile_says_so
         events = [one async for one in client.stream(there, REQUEST)]
         await client.aclose()
         assert DoneReceived() in events
-        assert events[-1] == Ended()
+        assert events[-1] == End()
         assert proxy.requests[0].path == "http://endpoint.invalid/v1/completions"
         found = await failure_of(Endpoint("x", "http://endpoint.invalid/v1", retries=0))
         assert found.title == "The endpoint cannot be reached"
@@ -259,7 +259,7 @@ async def test_passwords_in_a_base_url_are_shown_nowhere() -> None:
         endpoint = server.endpoint(base_url=f"http://me:s3cret@127.0.0.1:{server.port}")
         events = [one async for one in client.stream(endpoint, REQUEST)]
         await client.aclose()
-    assert isinstance(events[0], Started)
+    assert isinstance(events[0], RequestSent)
     assert "s3cret" not in repr(events)
 
 
@@ -284,7 +284,7 @@ async def test_a_server_that_closes_connections_it_promised_to_keep_loses_no_req
     body = event("x", finish_reason="stop") + DONE
 
     async def closing(_: Received, writer: asyncio.StreamWriter) -> None:
-        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nKeep-Alive: timeout=5\r\n"
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nKeep-KeepAlive: timeout=5\r\n"
         writer.write(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
         await writer.drain()
         # As llama.cpp's server does: the connection's end comes just behind the answer.
@@ -294,5 +294,5 @@ async def test_a_server_that_closes_connections_it_promised_to_keep_loses_no_req
     async with serving(closing) as server:
         for _ in range(10):
             events = [one async for one in client.stream(server.endpoint(), REQUEST)]
-            assert not [one for one in events if isinstance(one, Failed)]
+            assert not [one for one in events if isinstance(one, Error)]
     await client.aclose()

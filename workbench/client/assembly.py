@@ -9,15 +9,15 @@ from workbench.client.byte_encoding import Encoding, whole
 from workbench.client.dialect import ChoicePart, Reading, read_fast
 from workbench.client.errors import error_within, no_completion, stray_error
 from workbench.client.events import (
-    Alive,
     Delta,
     DoneReceived,
+    Error,
     Event,
-    Failed,
     Finished,
-    Noted,
-    Told,
-    UsageTold,
+    KeepAlive,
+    ResponseInfo,
+    UsageReceived,
+    Warning,
 )
 from workbench.client.exact import Json, parse, read_exact
 from workbench.client.sse import Comment, ErrorField, SseParser, Stray
@@ -125,12 +125,12 @@ class Assembly:
     def _end_stray(self, words: bytes, events: list[Event]) -> None:
         """Say what stood in the stream beside its events: the reason why the answer has no end."""
         if not self._answered:
-            events.append(Failed(no_completion(words, self._redact)))
+            events.append(Error(no_completion(words, self._redact)))
         elif self._lanes and all(lane.finished for lane in self._lanes.values()):
             words_of_it = stray_error(words, self._redact).message
             self._say(f"part of the answer was no event and is left out: {words_of_it}", events)
         else:
-            events.append(Failed(stray_error(words, self._redact)))
+            events.append(Error(stray_error(words, self._redact)))
 
     def _whole_body(self, events: list[Event]) -> None:
         body = bytes(self._body.strip(_BLANK))
@@ -144,7 +144,7 @@ class Assembly:
             self._mark(events)
             self._reading(reading, events)
         else:
-            events.append(Failed(no_completion(body, self._redact)))
+            events.append(Error(no_completion(body, self._redact)))
 
     def _mark(self, events: list[Event]) -> None:
         if not self.marked:
@@ -157,10 +157,10 @@ class Assembly:
             self._reading(reading, events)
             return
         if isinstance(payload, Comment):
-            events.append(Alive(one_line(self._redact(payload.decode("utf-8", "replace")), 80)))
+            events.append(KeepAlive(one_line(self._redact(payload.decode("utf-8", "replace")), 80)))
         elif isinstance(payload, ErrorField):
             self._answered = True
-            events.append(Failed(error_within(_json_or_text(payload), self._redact)))
+            events.append(Error(error_within(_json_or_text(payload), self._redact)))
         elif payload.strip() == _DONE:
             self._answered = True
             self._mark(events)
@@ -184,12 +184,12 @@ class Assembly:
             self._told = told
             if reading.response_id or reading.model:
                 names = self._redact(reading.response_id), self._redact(reading.model)
-                events.append(Told(*names, reading.created))
+                events.append(ResponseInfo(*names, reading.created))
         events += reading.prompts
         for part in reading.parts:
             self._part(part, events)
         if reading.usage is not None:
-            events.append(UsageTold(reading.usage))
+            events.append(UsageReceived(reading.usage))
         if reading.odd_numbers:
             self._say("some logprobs were no numbers and are left out", events)
         if reading.has_reasoning:
@@ -197,7 +197,7 @@ class Assembly:
         if reading.sampled:
             self._say("the probabilities are those after sampling", events)
         if reading.error is not None:
-            events.append(Failed(error_within(reading.error, self._redact)))
+            events.append(Error(error_within(reading.error, self._redact)))
 
     def _part(self, part: ChoicePart, events: list[Event]) -> None:
         index, text, reason, entries = part.choice, part.text, part.finish_reason, part.entries
@@ -244,7 +244,7 @@ class Assembly:
     def _say(self, remark: str, events: list[Event]) -> None:
         if remark not in self._said:
             self._said.add(remark)
-            events.append(Noted(remark))
+            events.append(Warning(remark))
 
 
 def _read(payload: bytes) -> Reading | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.client.assembly import Assembly
 from workbench.client.calls import Call, Refused, encode, read_all
-from workbench.client.events import Answering, Ended, Event, Failed, Started
+from workbench.client.events import End, Error, Event, RequestSent, ResponseStarted
 from workbench.client.exact import Json, Pairs, parse
 from workbench.client.keys import Keys
 from workbench.client.reply import BrokenError, Reply
@@ -55,28 +55,28 @@ class Client:
         """Send a request once and tell what comes, streamed or not; never raises an EndpointError.
 
         Close the generator (`aclosing`) or cancel its task, and the connection closes at once. The last
-        event is `Ended`. `wire` records the exchange.
+        event is `End`. `wire` records the exchange.
         """
         named = replace(request, model=request.model or endpoint.model)
         body = named.body(endpoint.aliases, endpoint.drop)
         try:
             call = await self._call(endpoint, "POST", body, wire)
-            yield Started(shown(call.url), body)
+            yield RequestSent(shown(call.url), body)
             async with AsyncExitStack() as stack:
                 reply = await call.attempt(stack)
                 if isinstance(reply, Refused):
                     is_asked_anew = reply.error.status == 401 and self._keys.refused(endpoint.key, call.key)
                     again = is_asked_anew or can_retry(reply.error, connected=reply.connected)
-                    yield Failed(reply.error, again)
-                    yield Ended()
+                    yield Error(reply.error, again)
+                    yield End()
                     return
-                yield Answering(reply.status, reply.headers.get("x-request-id", ""))
+                yield ResponseStarted(reply.status, reply.headers.get("x-request-id", ""))
                 async with aclosing(_answer(reply, call)) as events:
                     async for event in events:
                         yield event
         except EndpointError as error:
-            yield Failed(error)
-            yield Ended()
+            yield Error(error)
+            yield End()
         finally:
             if wire is not None:
                 wire.over()
@@ -218,8 +218,8 @@ async def _answer(reply: Reply, call: Call) -> AsyncGenerator[Event]:
     for event in assembly.finish():
         yield event
     if error is not None and empty:
-        yield Failed(error)
-    yield Ended(error)
+        yield Error(error)
+    yield End(error)
 
 
 async def _rest(reply: Reply, assembly: Assembly, call: Call) -> AsyncGenerator[Event]:

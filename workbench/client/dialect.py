@@ -15,7 +15,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from workbench.client.events import PromptTold
+from workbench.client.events import PromptTokens
 from workbench.domain.choice import Alternative, Piece
 from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Usage
@@ -46,7 +46,7 @@ class Reading(Struct, gc=False):
     """Whether the event has anything of a completion in it."""
     odd_numbers: bool = False
     """Whether a logprob was no finite number."""
-    prompts: Sequence[PromptTold] = ()
+    prompts: Sequence[PromptTokens] = ()
     """Tokens of prompts that are told outside the choices' text."""
     sampled: bool = False
     """Whether probabilities are told that hold after sampling."""

@@ -15,7 +15,7 @@ from workbench.domain.run import Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class RequestSent:
     """The request goes out."""
 
     url: str
@@ -25,7 +25,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
+class ResponseStarted:
     """The endpoint accepted the request; text is still to come."""
 
     status: int
@@ -33,7 +33,7 @@ class Answering:
 
 
 @dataclass(frozen=True, slots=True)
-class Alive:
+class KeepAlive:
     """The endpoint gave a sign of life that is no text."""
 
     text: str = ""
@@ -41,7 +41,7 @@ class Alive:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ResponseInfo:
     """What the answer says of itself; told again when it changes."""
 
     response_id: str = ""
@@ -61,7 +61,7 @@ class Delta(Struct, frozen=True, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
-class PromptTold:
+class PromptTokens:
     """The tokens of a prompt, told apart from the choices that answer it."""
 
     pieces: Sequence[Piece]
@@ -81,21 +81,21 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
-class UsageTold:
+class UsageReceived:
     """Token counts, as far as the endpoint has them; the last one counts."""
 
     usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class Warning:
     """Something a person should know of the answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class Error:
     """An error in place of an answer or within it; what came before stays."""
 
     error: EndpointError
@@ -109,7 +109,7 @@ class DoneReceived:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class End:
     """Nothing more comes; always the last event."""
 
     error: EndpointError | None = None
@@ -117,16 +117,16 @@ class Ended:
 
 
 Event: TypeAlias = (
-    Started
-    | Answering
-    | Alive
-    | Told
+    RequestSent
+    | ResponseStarted
+    | KeepAlive
+    | ResponseInfo
     | Delta
-    | PromptTold
+    | PromptTokens
     | Finished
-    | UsageTold
-    | Noted
-    | Failed
+    | UsageReceived
+    | Warning
+    | Error
     | DoneReceived
-    | Ended
+    | End
 )

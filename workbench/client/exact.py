@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 
 from workbench.client.byte_encoding import Name, of_bytes, read_name
 from workbench.client.dialect import ChoicePart, Reading, finite
-from workbench.client.events import PromptTold
+from workbench.client.events import PromptTokens
 from workbench.domain.choice import Alternative, Piece
 from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Usage
@@ -91,17 +91,17 @@ def _part(choice: Pairs, token: Json, reading: Reading) -> ChoicePart:
     )
 
 
-def _prompts_beside(told: Json, reading: Reading) -> Iterator[PromptTold]:
+def _prompts_beside(told: Json, reading: Reading) -> Iterator[PromptTokens]:
     """Together's echo: a list with each prompt's text and logprobs, beside the choices."""
     for number, one in enumerate(_list(told)):
         logprobs = one.get("logprobs") if isinstance(one, Pairs) else None
         if isinstance(logprobs, Pairs) and isinstance(logprobs.get("tokens"), list):
             ids = logprobs.get("token_ids")
             pieces = _legacy(logprobs, ids if isinstance(ids, list) else [], reading)
-            yield PromptTold(pieces, prompt=number)
+            yield PromptTokens(pieces, prompt=number)
 
 
-def _prompt_within(choice: Pairs, reading: Reading) -> Iterator[PromptTold]:
+def _prompt_within(choice: Pairs, reading: Reading) -> Iterator[PromptTokens]:
     """vLLM's `prompt_logprobs`: for each token a map by ids, its own first; null for the first."""
     rows = _list(choice.get("prompt_logprobs"))
     ids = _list(choice.get("prompt_token_ids"))
@@ -109,7 +109,7 @@ def _prompt_within(choice: Pairs, reading: Reading) -> Iterator[PromptTold]:
         pieces = [_prompt_piece(row, reading) for row in rows]
         if len(ids) == len(pieces):
             pieces = [one._replace(id=_whole_number(id)) for one, id in zip(pieces, ids, strict=True)]
-        yield PromptTold(pieces, max(_whole_number(choice.get("index")) or 0, 0))
+        yield PromptTokens(pieces, max(_whole_number(choice.get("index")) or 0, 0))
 
 
 def _prompt_piece(row: Json, reading: Reading) -> Piece:

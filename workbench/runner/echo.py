@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from workbench.client.alignment import align
-from workbench.client.events import PromptTold
+from workbench.client.events import PromptTokens
 from workbench.domain.choice import Choice, Piece
 from workbench.domain.prompt import TextPrompt, TokensPrompt, single_prompts
 from workbench.domain.run import Run
 
 
-def mark_prompts(run: Run, told: Iterable[PromptTold]) -> None:
+def mark_prompts(run: Run, told: Iterable[PromptTokens]) -> None:
     """Find how many leading tokens of each choice repeat the prompt; `told` are put before the others."""
     echoes = run.request.parameters.extra.get("echo") is True
     prompts = single_prompts(run.request.prompt)

@@ -13,19 +13,19 @@ from typing import NamedTuple
 
 from workbench.client.client import Client
 from workbench.client.events import (
-    Alive,
-    Answering,
     Delta,
     DoneReceived,
-    Ended,
+    End,
+    Error,
     Event,
-    Failed,
     Finished,
-    Noted,
-    PromptTold,
-    Started,
-    Told,
-    UsageTold,
+    KeepAlive,
+    PromptTokens,
+    RequestSent,
+    ResponseInfo,
+    ResponseStarted,
+    UsageReceived,
+    Warning,
 )
 from workbench.client.retries import pause
 from workbench.client.wire import WireLog
@@ -62,7 +62,7 @@ class _Refusals:
         self._counted = 0
         self._answers = limiter.answers
 
-    def may_repeat(self, failed: Failed) -> bool:
+    def may_repeat(self, failed: Error) -> bool:
         """Whether the request is sent again after one more refusal.
 
         One for too many requests does not count where the endpoint accepted another request since the one
@@ -159,9 +159,9 @@ class Sender:
             async with aclosing(self._client.stream(self._endpoint, run.request, wire=wire)) as events:
                 async for event in events:
                     if type(event) is not Delta:
-                        if isinstance(event, Failed) and (refused := self._refused(event, turn, refusals)):
+                        if isinstance(event, Error) and (refused := self._refused(event, turn, refusals)):
                             return refused
-                        if isinstance(event, Answering):
+                        if isinstance(event, ResponseStarted):
                             turn.answered()
                         self._tell(event)
                     recorder.take(event, perf_counter() - began)
@@ -169,7 +169,7 @@ class Sender:
             run.total = perf_counter() - began
         return None
 
-    def _refused(self, failed: Failed, turn: Turn, refusals: _Refusals) -> _Refused | None:
+    def _refused(self, failed: Error, turn: Turn, refusals: _Refusals) -> _Refused | None:
         """What follows from a refusal; None where the request is not sent again."""
         error = failed.error
         is_sent_again = refusals.may_repeat(failed)
@@ -186,13 +186,13 @@ class Sender:
 
     def _tell(self, event: Event) -> None:
         match event:
-            case Started():
+            case RequestSent():
                 self._on_status(Status(Phase.SENDING))
-            case Answering():
+            case ResponseStarted():
                 self._on_status(Status(Phase.WAITING))
-            case Alive(text):
+            case KeepAlive(text):
                 self._on_status(Status(Phase.WAITING, text))
-            case Ended():
+            case End():
                 self._on_status(Status(Phase.ENDED))
 
 
@@ -215,7 +215,7 @@ class Recorder:
         self._endpoint = endpoint
         self._failed = False
         self._is_done = False
-        self._prompts: list[PromptTold] = []
+        self._prompts: list[PromptTokens] = []
         run.raw_logprobs = endpoint.raw_logprobs
 
     def take(self, event: Event, at: float) -> None:
@@ -234,25 +234,25 @@ class Recorder:
     def _take_rarer(self, event: Event) -> None:
         run = self._run
         match event:
-            case Started(_, body):
+            case RequestSent(_, body):
                 run.sent = body
-            case Told(response_id, model, created):
+            case ResponseInfo(response_id, model, created):
                 run.response_id, run.model = response_id or run.response_id, model or run.model
                 run.created = run.created if created is None else created
             case Finished(index, reason):
                 run.choice(index).finish_reason = reason
-            case UsageTold(usage):
+            case UsageReceived(usage):
                 run.usage = usage if run.usage is None or usage != Usage() else run.usage
-            case Noted(text):
+            case Warning(text):
                 run.note(text)
-            case PromptTold():
+            case PromptTokens():
                 self._prompts.append(event)
-            case Failed(error):
+            case Error(error):
                 run.error = run.error or Failure.of(error)
                 self._failed = True
             case DoneReceived():
                 self._is_done = True
-            case Ended(error):
+            case End(error):
                 self._end(error)
 
     def stop(self) -> None:
