@@ -178,7 +178,7 @@ def test_the_bytes_of_a_character_are_those_of_its_tokens_in_every_encoding(
 def test_alternatives_are_decoded_once_an_encoding_is_known() -> None:
     first = align(" an", [entry("Ġan")])
     told = Piece("a", -1.0, (Alternative("a", -1.0), Alternative("Ġbar", -2.0)))
-    (piece,) = align("a", [told], first.begun, first.encoding).pieces
+    (piece,) = align("a", [told], first.incomplete, first.encoding).pieces
     assert [one.text for one in piece.alternatives] == ["a", " bar"]
 
 

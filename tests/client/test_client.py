@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import pkgutil
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import workbench.client
 from tests.client.loopback import DONE, JSON, Handler, Received, answering, chunked, event, serving
 from workbench.client.client import Client
 from workbench.client.events import Delta, DoneReceived, End, Error, RequestSent
@@ -296,3 +299,11 @@ async def test_a_server_that_closes_connections_it_promised_to_keep_loses_no_req
             events = [one async for one in client.stream(server.endpoint(), REQUEST)]
             assert not [one for one in events if isinstance(one, Error)]
     await client.aclose()
+
+
+def test_every_hop_of_a_token_is_named_as_it_is() -> None:
+    hops = re.findall(r"`([a-z_]+(?:\.\w+)+)`", workbench.client.__doc__ or "")
+    assert len(hops) > 10
+    for hop in hops:
+        inner = "" if hop.split(".")[0] in ("domain", "runner", "storage", "workspace") else "client."
+        assert pkgutil.resolve_name(f"workbench.{inner}{hop}")

@@ -259,9 +259,9 @@ def test_an_event_that_is_no_json_is_the_reason_where_the_answer_has_no_end_else
     assert run.error.message == "oops"
     run = run_of(answer_events([events + b'data: {"choices":[{"text":"","finish_reason":"stop"}]}\n\n']))
     assert run.outcome is Outcome.COMPLETE
-    assert run.notes == ["part of the answer was no event and is left out: oops"]
+    assert run.notes == ["part of the response was not an event and is left out: oops"]
     run = run_of(answer_events([b'data: {"choices"\n\n' + events]))
-    assert "part of the answer was no JSON and is left out" in run.notes
+    assert "part of the response was not JSON and is left out" in run.notes
 
 
 def test_lines_of_json_without_events_are_read() -> None:

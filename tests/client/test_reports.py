@@ -105,7 +105,7 @@ def test_an_error_is_found_wherever_it_stands(body: bytes) -> None:
 def test_lines_behind_a_whole_answer_are_noted_and_change_nothing() -> None:
     run = run_of(answer_events([event("a", finish_reason="stop") + b"connection reset by peer\n\n" + DONE]))
     assert run.outcome is Outcome.COMPLETE
-    assert run.notes == ["part of the answer was no event and is left out: connection reset by peer"]
+    assert run.notes == ["part of the response was not an event and is left out: connection reset by peer"]
 
 
 @pytest.mark.parametrize("start", [b"data: ", b"data: x\r\n\r\ndata: a\r\n\r\ndata: ", b"{", b"<p>"])

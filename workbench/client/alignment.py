@@ -18,7 +18,7 @@ class Aligned(NamedTuple):
     """The pieces of a text, and what the next part of the same choice needs to know."""
 
     pieces: list[Piece]
-    begun: bytes = b""
+    incomplete: bytes = b""
     """The bytes of a character that the tokens began and did not end."""
     encoding: Encoding | None = None
     """How the tokens' names are encoded, as far as one of them has shown it."""
@@ -35,29 +35,29 @@ class _Match(NamedTuple):
 
 
 def align(
-    text: str, entries: Sequence[Piece], begun: bytes = b"", encoding: Encoding | None = None
+    text: str, entries: Sequence[Piece], incomplete: bytes = b"", encoding: Encoding | None = None
 ) -> Aligned:
     """Bring a text and the tokens listed for it together.
 
-    `begun` and `encoding` are what the call before found. A token that adds no text keeps its own bytes; text
-    that no token accounts for becomes a piece without a logprob. Tokens that share a character: the last of
-    them carries it. Where text stays unaccounted for, tokens that name something else are left out.
+    `incomplete` and `encoding` are what the call before found. A token that adds no text keeps its own bytes;
+    text that no token accounts for becomes a piece without a logprob. Tokens that share a character: the last
+    of them carries it. Where text stays unaccounted for, tokens that name something else are left out.
     """
-    if len(entries) == 1 and not begun and encoding is None:
+    if len(entries) == 1 and not incomplete and encoding is None:
         only = entries[0]
         if only.raw is None and only.text == text:
             return Aligned([only])
     if len(entries) == 1 and text and is_placeholder(entries[0].text):
         return Aligned([entries[0]._replace(text=text)], b"", encoding)
-    return _walk(text, entries, begun, encoding)
+    return _walk(text, entries, incomplete, encoding)
 
 
-def _walk(text: str, entries: Sequence[Piece], begun: bytes, encoding: Encoding | None) -> Aligned:
+def _walk(text: str, entries: Sequence[Piece], incomplete: bytes, encoding: Encoding | None) -> Aligned:
     data = text.encode()
-    if text and not data.startswith(begun):
-        begun = b""
-    cursor, done = len(begun) if text else 0, 0
-    left = begun if not text else b""
+    if text and not data.startswith(incomplete):
+        incomplete = b""
+    cursor, done = len(incomplete) if text else 0, 0
+    left = incomplete if not text else b""
     pieces: list[Piece] = []
     elsewhere: set[int] = set()
     if before := _held_back(data, entries, cursor):
@@ -67,7 +67,7 @@ def _walk(text: str, entries: Sequence[Piece], begun: bytes, encoding: Encoding 
         size, raw, found = _match(data, cursor, entries, place, encoding)
         if not size and cursor == len(data):
             raw, found = _begins(left, entry, encoding)
-            left = _incomplete(left + raw)
+            left = _incomplete_tail(left + raw)
         elif not size and raw:
             elsewhere.add(len(pieces))
         encoding = found or encoding
@@ -162,7 +162,7 @@ def _begins(left: bytes, entry: Piece, encoding: Encoding | None) -> tuple[bytes
         return decode(entry.text, encoding) or entry.text.encode(), None
     for one in Encoding:
         decoded = decode(entry.text, one)
-        if decoded is not None and _incomplete(left + decoded):
+        if decoded is not None and _incomplete_tail(left + decoded):
             return decoded, one
     return entry.text.encode(), None
 
@@ -174,7 +174,7 @@ def _boundary(data: bytes, low: int, at: int) -> int:
     return at
 
 
-def _incomplete(data: bytes) -> bytes:
+def _incomplete_tail(data: bytes) -> bytes:
     """The bytes where they begin one character and do not end it; else none."""
     try:
         data.decode()

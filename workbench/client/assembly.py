@@ -32,13 +32,13 @@ MOST_BYTES = 128 * 1024 * 1024
 """Bytes that one event, or an answer that is not streamed, may have."""
 
 
-class _Lane:
-    """What must be remembered of one choice between two events."""
+class _ChoiceState:
+    """The parser's state of one choice between two events."""
 
-    __slots__ = ("begun", "encoding", "finished", "half", "has_logprobs", "is_off", "texts")
+    __slots__ = ("encoding", "finished", "half", "has_logprobs", "incomplete", "is_off", "texts")
 
     def __init__(self) -> None:
-        self.begun = b""
+        self.incomplete = b""
         """Bytes of a character that tokens began and have not ended."""
         self.encoding: Encoding | None = None
         """How the tokens' names are encoded, as far as one has shown it."""
@@ -63,9 +63,9 @@ class Assembly:
         self._sse: SseParser | None = None
         self._body = bytearray()
         self._is_whole = False
-        self._lanes: dict[int, _Lane] = {}
-        self._told: tuple[str, str, int | None] = ("", "", None)
-        self._said: set[str] = set()
+        self._states: dict[int, _ChoiceState] = {}
+        self._info: tuple[str, str, int | None] = ("", "", None)
+        self._warned: set[str] = set()
         self._answered = False
         self._stray: list[bytes] = []
         """Lines of the stream that are no events."""
@@ -112,25 +112,25 @@ class Assembly:
                 self._payload(payload, events, is_last=True)
         elif self._body.strip(_BLANK):
             self._whole_body(events)
-        for index, lane in self._lanes.items():
-            if lane.half:
-                raw = lane.half.encode("utf-8", "surrogatepass")
+        for index, state in self._states.items():
+            if state.half:
+                raw = state.half.encode("utf-8", "surrogatepass")
                 # A cut stream may have cut the character too: then half of it is no text yet.
-                events.append(Delta(index, (Piece(whole(lane.half) if self.marked else "", raw=raw),)))
-                lane.half = ""
+                events.append(Delta(index, (Piece(whole(state.half) if self.marked else "", raw=raw),)))
+                state.half = ""
         if self._stray or (self._sse is not None and not self._answered):
             self._end_stray(b"\n".join(self._stray) or bytes(self._body), events)
         return events
 
-    def _end_stray(self, words: bytes, events: list[Event]) -> None:
-        """Say what stood in the stream beside its events: the reason why the answer has no end."""
+    def _end_stray(self, body: bytes, events: list[Event]) -> None:
+        """Report what stood between the events: where the response has no end, it is the reason."""
         if not self._answered:
-            events.append(Error(no_completion(words, self._redact)))
-        elif self._lanes and all(lane.finished for lane in self._lanes.values()):
-            words_of_it = stray_error(words, self._redact).message
-            self._say(f"part of the answer was no event and is left out: {words_of_it}", events)
+            events.append(Error(no_completion(body, self._redact)))
+        elif self._states and all(state.finished for state in self._states.values()):
+            message = stray_error(body, self._redact).message
+            self._warn(f"part of the response was not an event and is left out: {message}", events)
         else:
-            events.append(Error(stray_error(words, self._redact)))
+            events.append(Error(stray_error(body, self._redact)))
 
     def _whole_body(self, events: list[Event]) -> None:
         body = bytes(self._body.strip(_BLANK))
@@ -175,13 +175,13 @@ class Assembly:
         elif payload.lstrip()[:1] not in b"{[":
             self._stray.append(payload)
         elif payload.strip() and not is_last:
-            self._say("part of the answer was no JSON and is left out", events)
+            self._warn("part of the response was not JSON and is left out", events)
 
     def _reading(self, reading: Reading, events: list[Event]) -> None:
         self._answered = True
-        told = (reading.response_id, reading.model, reading.created)
-        if told != self._told:
-            self._told = told
+        info = (reading.response_id, reading.model, reading.created)
+        if info != self._info:
+            self._info = info
             if reading.response_id or reading.model:
                 names = self._redact(reading.response_id), self._redact(reading.model)
                 events.append(ResponseInfo(*names, reading.created))
@@ -191,60 +191,64 @@ class Assembly:
         if reading.usage is not None:
             events.append(UsageReceived(reading.usage))
         if reading.odd_numbers:
-            self._say("some logprobs were no numbers and are left out", events)
+            self._warn("some logprobs were not numbers and are left out", events)
         if reading.has_reasoning:
-            self._say("the endpoint sent reasoning apart from the text; only the raw traffic has it", events)
+            self._warn("the endpoint sent reasoning apart from the text; only the raw traffic has it", events)
         if reading.sampled:
-            self._say("the probabilities are those after sampling", events)
+            self._warn("the probabilities are those after sampling", events)
         if reading.error is not None:
             events.append(Error(error_within(reading.error, self._redact)))
 
     def _part(self, part: ChoicePart, events: list[Event]) -> None:
         index, text, reason, entries = part.choice, part.text, part.finish_reason, part.entries
-        lane = self._lanes.get(index)
-        if lane is None:
-            lane = self._lanes[index] = _Lane()
+        state = self._states.get(index)
+        if state is None:
+            state = self._states[index] = _ChoiceState()
             if not text and not entries:
                 events.append(Delta(index, ()))
-        if lane.half or (not text.isascii() and _has_halves(text)):
-            text = _join_halves(lane, text)
+        if state.half or (not text.isascii() and _has_halves(text)):
+            text = _join_halves(state, text)
         if text or entries:
-            if lane.finished and text:
-                self._say("text came after a finish_reason", events)
-            self._add(index, lane, text, entries or (), events)
-        if reason is not None and reason != lane.finished:
-            lane.finished = reason
+            if state.finished and text:
+                self._warn("text came after a finish_reason", events)
+            self._add(index, state, text, entries or (), events)
+        if reason is not None and reason != state.finished:
+            state.finished = reason
             events.append(Finished(index, reason))
 
-    def _add(self, index: int, lane: _Lane, text: str, entries: Sequence[Piece], events: list[Event]) -> None:
+    def _add(
+        self, index: int, state: _ChoiceState, text: str, entries: Sequence[Piece], events: list[Event]
+    ) -> None:
         if not entries:
-            lane.begun = b""
-            if not lane.has_logprobs:
-                lane.texts.append(text)
+            state.incomplete = b""
+            if not state.has_logprobs:
+                state.texts.append(text)
             events.append(Delta(index, (Piece(text),)))
             return
-        if not text and lane.texts and not lane.has_logprobs:
-            before = "".join(lane.texts)
+        if not text and state.texts and not state.has_logprobs:
+            before = "".join(state.texts)
             pieces = align(before, entries).pieces
             if sum(bool(one.text) and one.logprob is not None for one in pieces) * 2 >= len(entries) > 1:
                 # All logprobs of the text, told after it.
-                lane.has_logprobs, lane.texts = True, []
+                state.has_logprobs, state.texts = True, []
                 events.append(Delta(index, pieces, True))
                 return
-        if not lane.has_logprobs:
-            lane.has_logprobs, lane.texts = True, []
-        if lane.is_off and not text:
+        if not state.has_logprobs:
+            state.has_logprobs, state.texts = True, []
+        if state.is_off and not text:
             return
-        pieces, lane.begun, lane.encoding, is_off = align(text, entries, lane.begun, lane.encoding)
+        pieces, state.incomplete, state.encoding, is_off = align(
+            text, entries, state.incomplete, state.encoding
+        )
         events.append(Delta(index, pieces))
         if is_off:
-            lane.is_off = True
-            self._say("logprobs that name another token than the text has are left out", events)
+            state.is_off = True
+            self._warn("logprobs that name another token than the text has are left out", events)
 
-    def _say(self, remark: str, events: list[Event]) -> None:
-        if remark not in self._said:
-            self._said.add(remark)
-            events.append(Warning(remark))
+    def _warn(self, text: str, events: list[Event]) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            events.append(Warning(text))
 
 
 def _read(payload: bytes) -> Reading | None:
@@ -265,11 +269,11 @@ def _has_halves(text: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _join_halves(lane: _Lane, text: str) -> str:
+def _join_halves(state: _ChoiceState, text: str) -> str:
     """The text with what was held back before it, less a first half of a pair at its end."""
     if not text:
         return ""
-    text, lane.half = lane.half + text, ""
+    text, state.half = state.half + text, ""
     if "\ud800" <= text[-1] <= "\udbff":
-        text, lane.half = text[:-1], text[-1]
+        text, state.half = text[:-1], text[-1]
     return whole(text)

@@ -328,7 +328,7 @@ def _remarks(run: Run, endpoint: Endpoint) -> Iterator[str]:
     if run.outcome is Outcome.UNFINISHED:
         yield "the answer ended without a finish_reason"
     if run.outcome is Outcome.TRUNCATED:
-        yield "the answer ended without its end being marked: it may be cut"
+        yield "the stream ended without [DONE]; the answer may be incomplete"
 
 
 def _has_logprobs(run: Run) -> bool:
