@@ -111,13 +111,14 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         unanswered(jobs, arguments.session)
         tell(ignored(columns, probes_of(folders, columns)))
         interrupted = execute_batch(jobs, dict(os.environ), arguments, keeper)
-    if arguments.json:
-        print_json([_to_json(run) for run in runs])
-    else:
-        for number, prompt in enumerate(prompts):
-            row = runs[number * len(columns) : (number + 1) * len(columns)]
-            print_compared(prompt_to_editor(prompt), "preset", columns, row)
-    return batch_status(runs, interrupted)
+        # Before the session is closed: a disk that is full takes no answer away.
+        if arguments.json:
+            print_json([_to_json(run) for run in runs])
+        else:
+            for number, prompt in enumerate(prompts):
+                row = runs[number * len(columns) : (number + 1) * len(columns)]
+                print_compared(prompt_to_editor(prompt), "preset", columns, row)
+        return batch_status(runs, interrupted)
 
 
 def _prompts(arguments: argparse.Namespace) -> tuple[Prompt, ...]:

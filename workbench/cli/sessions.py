@@ -42,7 +42,13 @@ def open_for_writing(name: str | None) -> Iterator[Keeper | None]:
         problems, notes = keeper.take_told()
         _tell(notes)
     if not is_written:
-        raise problems[-1]
+        why = " ".join(f"{problems[-1].title}: {problems[-1].message}".split()) if problems else ""
+        raise StorageError(
+            "The result is not kept in the session, or only in part",
+            why,
+            "Free some space or check the folder, and run it again.",
+            path=name,
+        )
 
 
 def read_session(name: str) -> Session:

@@ -85,25 +85,27 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         if not _confirmed(unanswered(jobs, arguments.session), endpoint, arguments.yes):
             return ExitStatus.BAD_ARGUMENTS
         interrupted = execute_batch(jobs, dict(os.environ), arguments, keeper)
-    runs = [job.run for job in jobs]
-    if arguments.json:
-        print_json(
-            [
-                {
-                    "vary": {
-                        axis.field: format_value(value) for axis, value in zip(axes, cell.values, strict=True)
-                    },
-                    "repeat": cell.repeat,
-                    **run_to_json(one),
-                }
-                for cell, one in zip(sweep.cells(), runs, strict=True)
-            ]
-        )
-    else:
-        _print(sweep, runs, endpoint, Measure(arguments.measure))
-        each = len(runs) // len(axes[0].values)
-        tell(grid_remarks([runs[start : start + each] for start in range(0, len(runs), each)]))
-    return batch_status(runs, interrupted)
+        # Before the session is closed: a disk that is full takes no answer away.
+        runs = [job.run for job in jobs]
+        if arguments.json:
+            print_json(
+                [
+                    {
+                        "vary": {
+                            axis.field: format_value(value)
+                            for axis, value in zip(axes, cell.values, strict=True)
+                        },
+                        "repeat": cell.repeat,
+                        **run_to_json(one),
+                    }
+                    for cell, one in zip(sweep.cells(), runs, strict=True)
+                ]
+            )
+        else:
+            _print(sweep, runs, endpoint, Measure(arguments.measure))
+            each = len(runs) // len(axes[0].values)
+            tell(grid_remarks([runs[start : start + each] for start in range(0, len(runs), each)]))
+        return batch_status(runs, interrupted)
 
 
 def _confirmed(jobs: Sequence[Job], endpoint: Endpoint, sure: bool) -> bool:

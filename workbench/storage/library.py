@@ -17,7 +17,7 @@ from workbench.domain.errors import StorageError
 from workbench.domain.session import Session
 from workbench.storage.atomic import write_atomically
 from workbench.storage.folders import Folders
-from workbench.storage.session_file import not_written, parse_document
+from workbench.storage.session_file import parse_document
 from workbench.storage.session_store import SessionStore
 from workbench.storage.trash import KEPT, Deleted, Trash, move
 
@@ -96,7 +96,8 @@ class Library:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise not_written(self.folder, error) from None
+            why = error.strerror or str(error)
+            raise StorageError("The sessions cannot be read", why, path=str(self.folder)) from None
         for entry in entries:
             if entry.name.startswith("."):
                 continue

@@ -153,7 +153,7 @@ def not_written(path: Path, error: OSError) -> StorageError:
     return StorageError(
         f"{one_line(path.name, 80)} cannot be written",
         error.strerror or str(error),
-        "Everything is still in memory and is tried again; free some space or check the permissions.",
+        "Free some space or check the permissions.",
         path=str(path),
     )
 

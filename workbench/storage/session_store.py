@@ -238,7 +238,7 @@ class SessionStore:
             raise BusyError(
                 f"{one_line(self.path.name, 80)} is being written by another program",
                 "It did not finish in time.",
-                "Everything is still in memory and is tried again.",
+                "Close it, or wait until it has written.",
                 path=str(self.path),
             ) from None
         except OSError as error:

@@ -234,7 +234,8 @@ class DraftScreen(FrameScreen):
         """Show the session's name, whether it is saved, and what there is to say of saving it."""
         problems, notes = self.keeper.take_told()
         for problem in problems:
-            self.notify(str(problem), title="Not saved", severity="error", markup=False, timeout=10)
+            words = f"{problem}\nEverything is still in memory and is tried again."
+            self.notify(words, title="Not saved", severity="error", markup=False, timeout=10)
         for note in notes:
             self.notify(note, title="Session", markup=False)
         self.header.session = self.keeper.title
