@@ -106,6 +106,11 @@ def test_what_is_not_an_origin_is_refused(origin: str, capsys: pytest.CaptureFix
     assert f"--cors {origin!r}" in capsys.readouterr().err
 
 
+def test_an_error_at_the_start_holds_no_control_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_server(ServeOptions(model="\x1b]0;title\x07.gguf")) == 1
+    assert all(line.isprintable() for line in capsys.readouterr().err.splitlines())
+
+
 def test_a_port_in_use_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert run_server(ServeOptions(port=taken.getsockname()[1])) == 1

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from workbench.domain.display import visible
 from workbench.domain.errors import WorkbenchError
 from workbench.local.access import Access, is_loopback
 from workbench.local.app import LocalServer
@@ -40,7 +41,7 @@ def run_server(options: ServeOptions) -> int:
         with _listen(options) as listener:
             asyncio.run(_serve(options, path, access, listener))
     except WorkbenchError as error:
-        print(error, file=sys.stderr)  # noqa: T201
+        print(visible(str(error)), file=sys.stderr)  # noqa: T201
         return 1
     return 0
 
