@@ -241,6 +241,7 @@ async def test_every_note_of_a_run_is_printed_beside_its_text() -> None:
         done = await workbench("run", "--prompt", "x", "--endpoint", server.base_url, "--n", "3")
     assert (done.status, done.out) == (0, b"half an ans")
     assert done.err.splitlines() == [
+        "workbench: This may generate up to 48 completion tokens.",
         "workbench: server returned 1 of 3 choices",
         "workbench: the answer ended without a finish_reason",
     ]

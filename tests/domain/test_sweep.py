@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.domain.endpoint import Prices
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
-from workbench.domain.sweep import Axis, Cell, Sweep, most_cost, parse_axis
+from workbench.domain.sweep import Axis, Cell, Sweep, parse_axis
 
 
 def test_a_range_includes_both_ends_without_rounding_errors() -> None:
@@ -63,9 +62,3 @@ def test_cells_are_all_combinations_with_repeats() -> None:
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-
-
-def test_the_cost_counts_prompts_and_every_token_that_may_come() -> None:
-    request = Request(TextPrompt("Once"), "", Parameters({"max_tokens": 100, "n": 5}))
-    assert most_cost([request, request], 2_000, Prices(1.0, 2.0)) == pytest.approx((2_000 + 2_000) / 1e6)
-    assert most_cost([request], 10, None) is None

@@ -103,7 +103,7 @@ async def test_nothing_is_sent_before_the_number_of_requests_is_agreed_to() -> N
         await fill_in(app, pilot, "sweep", "temperature=0,0.1", "", "3")
         await until(pilot, lambda: isinstance(app.screen, Question))
         question = str(app.screen.query(Label).first().render())
-        assert "6 requests, which may generate and bill up to 768 tokens" in question
+        assert "6 requests, which may generate up to 768 completion tokens." in question
         await pilot.press("n")
         await until(pilot, lambda: app.screen is app.main)
         assert not loopback.requests
@@ -147,7 +147,7 @@ async def test_escape_stops_then_leaves_and_the_same_sweep_goes_on_where_it_stop
         await fill_in(app, pilot, "sweep", *texts)
         await until(pilot, lambda: isinstance(app.screen, Question))
         question = str(app.screen.query(Label).first().render())
-        assert question.startswith("1 requests") and "2 of 3 are answered already" in question
+        assert question.startswith("This may generate") and "2 of 3 are answered already" in question
         await pilot.press("y")
         await until(pilot, lambda: isinstance(app.screen, GridScreen))
         await until(pilot, lambda: [run.tokens for run in grid_of(app).runs] == [1, 2, 3])

@@ -68,7 +68,7 @@ async def test_no_sends_it_as_it_is_and_escape_sends_nothing() -> None:
         app.main.use_endpoint(replace(app.main.endpoint, single_choice=True))
         draft(app, n=2, max_tokens=100)
         question = await asked(app, pilot)
-        assert "up to 200 tokens" in question
+        assert "up to 200 completion tokens" in question
         assert "Each prompt is billed 2 times." in question
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)

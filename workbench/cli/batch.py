@@ -13,6 +13,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from workbench.cli.asking import add_yes_option
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.following import tell_retrying
 from workbench.cli.parsing import file_name
@@ -34,6 +35,7 @@ def add_batch_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--session", type=file_name, metavar="FILE", help="keep every run in this session file"
     )
+    add_yes_option(group)
     group.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
@@ -52,13 +54,12 @@ def execute_batch(
     return bool(waiting) and asyncio.run(_execute(waiting, environment, arguments, keeper))
 
 
-def unanswered(jobs: Sequence[Job], session: str | None) -> list[Job]:
-    """The jobs that are still to be sent; says on standard error how many the session has answered."""
-    waiting = [job for job in jobs if job.run.is_running]
-    if len(waiting) < len(jobs):
-        told = f"{len(jobs) - len(waiting)} of {len(jobs)} requests are answered already in {session}"
+def tell_answered(jobs: Sequence[Job], session: str | None) -> None:
+    """Say on standard error how many of the jobs the session has answered already."""
+    answered = sum(not job.run.is_running for job in jobs)
+    if answered:
+        told = f"{answered} of {len(jobs)} requests are answered already in {session}"
         print(f"workbench: {visible(told)}", file=sys.stderr)
-    return waiting
 
 
 def tell(remarks: Sequence[str]) -> None:

@@ -9,6 +9,8 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from workbench.cli.arguments import add_endpoint_options, add_parameter_options, explain, read_parameters
+from workbench.cli.asking import add_yes_option, is_agreed
+from workbench.cli.exit_status import ExitStatus
 from workbench.cli.following import follow, report, tell_status
 from workbench.cli.parsing import file_name
 from workbench.cli.sessions import choose_runs, open_for_writing
@@ -22,6 +24,7 @@ from workbench.runner.connections import Connections
 from workbench.runner.joints import beside, note_joint, tokenizer_of, with_token_ids
 from workbench.storage.endpoints import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
+from workbench.workspace.costs import cost_of
 from workbench.workspace.keeper import Keeper
 
 
@@ -44,6 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
     add_endpoint_options(parser)
     add_parameter_options(parser)
+    add_yes_option(parser)
 
 
 def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
@@ -63,6 +67,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             origin = _origin(left, arguments)
             parameters = _joined(left.request.parameters, given)
             asked = Request(left.request.prompt, arguments.model or left.request.model, parameters)
+            if not is_agreed(cost_of(endpoint, asked), sure=arguments.yes):
+                return ExitStatus.BAD_ARGUMENTS
             one = asyncio.run(_branch(origin, asked, endpoint, keeper, arguments))
         except BadValueError as problem:
             parser.error(f"{problem.title}. {problem.message} {problem.hint}".strip())

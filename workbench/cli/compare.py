@@ -17,7 +17,8 @@ from workbench.cli.arguments import (
     read_parameters,
     read_prompt,
 )
-from workbench.cli.batch import add_batch_options, batch_status, execute_batch, tell, unanswered
+from workbench.cli.asking import is_agreed
+from workbench.cli.batch import add_batch_options, batch_status, execute_batch, tell, tell_answered
 from workbench.cli.compare_saved import compare_saved
 from workbench.cli.compared import print_compared
 from workbench.cli.exit_status import ExitStatus
@@ -37,6 +38,7 @@ from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoin
 from workbench.storage.folders import Folders
 from workbench.storage.presets import load_presets
 from workbench.storage.prompt_sets import read_prompts
+from workbench.workspace.costs import cost_of_jobs
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -108,8 +110,10 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         done = keeper.session.runs if keeper is not None else ()
         jobs = compare_again(prompts, columns, done, any_seed=arguments.any_seed)
         runs = [job.run for job in jobs]
-        unanswered(jobs, arguments.session)
+        tell_answered(jobs, arguments.session)
         tell(ignored(columns, probes_of(folders, columns)))
+        if not is_agreed(cost_of_jobs(jobs), sure=arguments.yes):
+            return ExitStatus.BAD_ARGUMENTS
         interrupted = execute_batch(jobs, dict(os.environ), arguments, keeper)
         # Before the session is closed: a disk that is full takes no answer away.
         if arguments.json:

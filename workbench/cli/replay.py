@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from math import inf
 
 from workbench.cli.arguments import add_endpoint_options
+from workbench.cli.asking import add_yes_option, is_agreed
 from workbench.cli.batch import execute_batch
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import Printer, print_json
@@ -25,6 +26,7 @@ from workbench.runner.many import Job
 from workbench.runner.replay import Replay
 from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
+from workbench.workspace.costs import cost_of_jobs
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="with --check: print a report as JSON")
     add_endpoint_options(parser)
+    add_yes_option(parser)
     parser.set_defaults(concurrency=1, requests_per_minute=None)
 
 
@@ -88,6 +91,8 @@ def _check(runs: Sequence[Run], arguments: argparse.Namespace) -> int:
         for recorded in runs
         for _ in range(arguments.times)
     ]
+    if not is_agreed(cost_of_jobs(jobs), sure=arguments.yes):
+        return ExitStatus.BAD_ARGUMENTS
     interrupted = execute_batch(jobs, dict(os.environ), arguments)
     again = [job.run for job in jobs]
     groups = [again[i * arguments.times : (i + 1) * arguments.times] for i in range(len(runs))]

@@ -18,6 +18,7 @@ from workbench.cli.arguments import (
     read_parameters,
     read_prompt,
 )
+from workbench.cli.asking import add_yes_option, is_agreed
 from workbench.cli.chat import (
     add_chat_options,
     is_chat,
@@ -42,6 +43,7 @@ from workbench.runner.conversing import Asked, answered, begin_answer
 from workbench.runner.prompting import Prompter
 from workbench.storage.endpoints import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
+from workbench.workspace.costs import cost_of
 from workbench.workspace.keeper import Keeper
 
 
@@ -52,6 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_endpoint_options(parser)
     add_parameter_options(parser)
     add_split_option(parser)
+    add_yes_option(parser)
     parser.add_argument(
         "--session", type=file_name, metavar="FILE", help="append the run to a session, created if missing"
     )
@@ -82,6 +85,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         split = split_of(request, endpoint, split=arguments.split)
     except BadValueError as problem:
         parser.error(problem.title)
+    if not is_agreed(cost_of(endpoint, request, split), sure=arguments.yes):
+        return ExitStatus.BAD_ARGUMENTS
     with open_for_writing(arguments.session) as keeper:
         if is_chat(arguments):
             session = keeper.session if keeper is not None else Session()

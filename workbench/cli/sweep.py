@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
 
 from workbench.cli.arguments import (
     add_endpoint_options,
@@ -15,7 +14,8 @@ from workbench.cli.arguments import (
     read_parameters,
     read_prompt,
 )
-from workbench.cli.batch import add_batch_options, batch_status, execute_batch, tell, unanswered
+from workbench.cli.asking import is_agreed
+from workbench.cli.batch import add_batch_options, batch_status, execute_batch, tell, tell_answered
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.run import find_endpoint
@@ -27,12 +27,12 @@ from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.summary import Measure, spread, summarise
-from workbench.domain.sweep import Cell, Sweep, most_cost, parse_axis
+from workbench.domain.sweep import Cell, Sweep, parse_axis
 from workbench.domain.values import format_value
 from workbench.runner.comparison import Column, grid_remarks, ignored, probes_of
-from workbench.runner.many import Job
 from workbench.runner.resuming import sweep_again
 from workbench.storage.folders import Folders
+from workbench.workspace.costs import cost_of_jobs
 
 _MOST_AXES = 2
 
@@ -54,7 +54,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=[one.value for one in Measure],
         help="the figure in the table (default: %(default)s)",
     )
-    parser.add_argument("--yes", action="store_true", help="send without asking")
     add_endpoint_options(parser)
     add_parameter_options(parser)
     add_batch_options(parser)
@@ -82,7 +81,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         jobs = sweep_again(sweep, endpoint, keeper.session.runs if keeper is not None else ())
         columns = [Column("", endpoint, "", job.run.request.parameters) for job in jobs]
         tell(ignored(columns, probes_of(Folders.default(os.environ), columns)))
-        if not _confirmed(unanswered(jobs, arguments.session), endpoint, arguments.yes):
+        tell_answered(jobs, arguments.session)
+        if not is_agreed(cost_of_jobs(jobs), sure=arguments.yes):
             return ExitStatus.BAD_ARGUMENTS
         interrupted = execute_batch(jobs, dict(os.environ), arguments, keeper)
         # Before the session is closed: a disk that is full takes no answer away.
@@ -106,20 +106,6 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             each = len(runs) // len(axes[0].values)
             tell(grid_remarks([runs[start : start + each] for start in range(0, len(runs), each)]))
         return batch_status(runs, interrupted)
-
-
-def _confirmed(jobs: Sequence[Job], endpoint: Endpoint, sure: bool) -> bool:
-    """State what is sent; ask where a person can answer, and never send unasked from one."""
-    requests = [job.run.request for job in jobs]
-    cost = most_cost(requests, 0, endpoint.prices)
-    told = f"{len(requests)} requests, at most {sum(one.billed_tokens for one in requests):,} tokens"
-    if cost is not None and endpoint.prices is not None:
-        told += f", at most {cost:.4f} {endpoint.prices.currency} for the answers"
-    print(told, file=sys.stderr)
-    if sure or not requests or not sys.stdin.isatty():
-        return True
-    print("Send them? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _print(sweep: Sweep, runs: list[Run], endpoint: Endpoint, measure: Measure) -> None:

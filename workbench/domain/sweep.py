@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from itertools import product
 
-from workbench.domain.endpoint import Prices
 from workbench.domain.errors import BadValueError
 from workbench.domain.parameters import FIELDS, PARAMETERS, Kind, ParameterValue
 from workbench.domain.request import Parameters, Request
@@ -88,17 +87,6 @@ def parse_axis(text: str) -> Axis:
         if why := check_value(field, value):
             raise BadValueError(why, hint=field.help, field=name)
     return Axis(name, values)
-
-
-def most_cost(requests: Sequence[Request], prompt_tokens: int, prices: Prices | None) -> float | None:
-    """The most that requests can cost, were every answer to run to max_tokens; None without prices.
-
-    `prompt_tokens` counts the tokens of all prompts together.
-    """
-    if prices is None:
-        return None
-    generated = sum(request.billed_tokens for request in requests)
-    return (prompt_tokens * prices.prompt + generated * prices.completion) / 1_000_000
 
 
 def _range(name: str, text: str) -> list[str]:

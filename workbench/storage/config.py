@@ -29,7 +29,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     theme: Annotated[str, about("Name of a theme; empty: the one last picked.")] = ""
     colour_by: Annotated[ColourBy | None, about("What colours tokens; unset: as last picked.")] = None
     confirm_above: Annotated[
-        int, about("Billed tokens above which a run asks before it is sent; 0 never asks.", ge=0)
+        int, about("Completion tokens above which to ask before sending; 0 never asks.", ge=0)
     ] = 4096
     autosave: Annotated[bool, about("Whether a session without a name is saved as well.")] = True
     editor: Annotated[str, about("Command that edits texts; empty: $VISUAL or $EDITOR.")] = ""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.tui.screens.main import MainScreen
     from workbench.tui.services import Services
     from workbench.tui.token_styles import TokenStyles
+    from workbench.workspace.costs import Cost
 
 Answer = TypeVar("Answer")
 Subject = ParamSpec("Subject")
@@ -97,13 +98,13 @@ class FlowContext:
         finally:
             await comparison.aclose()
 
-    async def agreed(self, question: str, billed: int, yes: str = "send", no: str = "do not send") -> bool:
-        """Ask before something is sent that may generate more tokens than go out unasked."""
-        return not self.is_dear(billed) or await self.confirmed(question, yes, no)
+    async def agreed(self, cost: Cost) -> bool:
+        """Ask before something is sent that may cost more than goes out unasked."""
+        return not self.must_confirm(cost) or await self.confirmed(str(cost), "send", "cancel")
 
-    def is_dear(self, billed: int) -> bool:
-        """Whether something that may generate so many tokens is sent only after a question."""
-        return 0 < self.services.config.confirm_above < billed
+    def must_confirm(self, cost: Cost) -> bool:
+        """Whether something is sent only after a question."""
+        return cost.must_be_confirmed(self.services.config.confirm_above)
 
     async def confirmed(self, question: str, yes: str, no: str) -> bool:
         """Ask a question with two answers; whether it is answered with yes."""

@@ -26,6 +26,7 @@ from workbench.tui.screens.choosing_several import Selection, SeveralPicker
 from workbench.tui.screens.compare import Adopted, CompareScreen
 from workbench.tui.screens.popup import Item, Picker
 from workbench.tui.screens.rerun import RerunScreen
+from workbench.workspace.costs import cost_of, cost_of_jobs
 
 _ANOTHER = "\0another"
 """Stands for another session among ids of runs, none of which can hold this character."""
@@ -66,21 +67,22 @@ async def compare_request(
     if taken is None:
         return
     prompts = single_prompts(request.prompt)
-    billed = sum(Request(prompts[0], "", column.parameters).billed_tokens for column in taken.columns)
-    count = len(taken.columns)
-    if not await flow.agreed(
-        f"{count} requests, which may generate and bill up to {billed:,} tokens.", billed
-    ):
-        return
     columns, seed, replaced = with_seeds(taken)
+    jobs = plan(prompts, columns, uuid.uuid4().hex)
+    if not await flow.agreed(cost_of_jobs(jobs)):
+        return
     notes = [
         *(["one answer a column: n and best_of are not sent"] if request.choices > 1 else []),
         *(f"{one_line(one.title, 40)}: own seed replaced by the shared seed" for one in replaced),
         *ignored(columns, probes_of(flow.services.folders, columns)),
     ]
-    runs = [job.run for job in plan(prompts, columns, uuid.uuid4().hex)]
     comparison = Comparison(
-        flow.services, taken.columns, runs, on_end, notes, on_begin=flow.main.keeper.began
+        flow.services,
+        taken.columns,
+        [job.run for job in jobs],
+        on_end,
+        notes,
+        on_begin=flow.main.keeper.began,
     )
     async with flow.running(comparison):
         adopted = await flow.ask(CompareScreen(comparison, flow.styles, seed))
@@ -100,8 +102,7 @@ async def rerun(flow: FlowContext, run: Run | None = None) -> None:
     refuse_while_streaming(flow)
     refuse_running(run)
     endpoint = endpoint_of(flow, run.endpoint)
-    billed = run.request.billed_tokens
-    if not await flow.agreed(f"This may generate and bill up to {billed:,} tokens.", billed):
+    if not await flow.agreed(cost_of(endpoint, run.request, run.split)):
         return
     again = Rerun(flow.services, endpoint, run, flow.main.keep_compared)
     flow.main.keeper.began(again.again)

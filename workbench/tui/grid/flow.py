@@ -168,7 +168,7 @@ async def _open(
     notes = [*notes, *ignored(columns, probes_of(flow.services.folders, columns))]
     began, ended = flow.main.keeper.began, flow.main.keep_compared
     grid = Grid(flow.services, layout, columns, runs, ended, notes=notes, on_begin=began)
-    if any(run.is_running for run in runs) and not await flow.confirmed(grid.cost, "send", "do not send"):
+    if any(run.is_running for run in runs) and not await flow.confirmed(grid.cost, "send", "cancel"):
         return
     async with flow.running(grid):
         adopted = await flow.ask(GridScreen(flow.services, grid, flow.styles))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from workbench.domain.display import one_line
 from workbench.domain.run import Outcome, Run
 from workbench.domain.summary import Measure, Summary, spread, summarise
-from workbench.domain.sweep import most_cost
 from workbench.runner.comparison import Column, grid_remarks
 from workbench.tui.comparison import Comparison
 from workbench.tui.services import Services
+from workbench.workspace.costs import Cost, cost_of
 
 _ANSWERED = (Outcome.COMPLETE, Outcome.UNFINISHED)
 
@@ -84,12 +84,9 @@ class Grid(Comparison):
     def cost(self) -> str:
         """How many requests are to be sent, what they may cost, and how many of all are answered already."""
         runs = [run for run in self._runs if run.is_running] or self.left
-        billed = sum(run.request.billed_tokens for run in runs)
-        lines = [f"{len(runs):,} requests, which may generate and bill up to {billed:,} tokens."]
-        for name, endpoint in {column.endpoint.name: column.endpoint for column in self._columns}.items():
-            cost = most_cost([run.request for run in runs if run.endpoint == name], 0, endpoint.prices)
-            if cost and endpoint.prices is not None:
-                lines.append(f"At most {cost:.4f} {endpoint.prices.currency} for the answers of {name}.")
+        endpoints = {column.endpoint.name: column.endpoint for column in self._columns}
+        cost = sum((cost_of(endpoints[run.endpoint], run.request, run.split) for run in runs), Cost())
+        lines = [str(cost)]
         if len(runs) < len(self._runs):
             answered = len(self._runs) - len(runs)
             lines.append(f"{answered:,} of {len(self._runs):,} are answered already in this session.")

@@ -14,6 +14,7 @@ from workbench.runner.branching import Branch
 from workbench.runner.splitting import offer_split
 from workbench.tui.flows import FlowContext
 from workbench.tui.screens.question import Question
+from workbench.workspace.costs import cost_of
 
 
 async def run(flow: FlowContext) -> None:
@@ -34,7 +35,7 @@ async def send(flow: FlowContext, request: Request, branch: Branch | None = None
     allowed, before anything is asked.
     """
     endpoint = flow.main.endpoint
-    cost = f"This may generate and bill up to {request.billed_tokens:,} tokens."
+    cost = cost_of(endpoint, request)
     offer = offer_split(endpoint, request, flow.main.habits(request))
     if offer is not None:
         _check(endpoint, parts_of(request, offer.split)[0].request)
@@ -42,15 +43,15 @@ async def send(flow: FlowContext, request: Request, branch: Branch | None = None
             f"{one_line(endpoint.name, 40)} may not answer this in one request: {offer.reason}.\n"
             f"{offer.requests} requests can be sent instead and shown as one run. {offer.cost}"
         )
-        if flow.is_dear(request.billed_tokens):
-            words = f"{words}\n{cost}"
+        if flow.must_confirm(cost):
+            words = f"{words}\n{cost_of(endpoint, request, offer.split)}"
         answer = await flow.ask(Question(words, f"send {offer.requests} requests", "send one as it is"))
         if answer is None:
             return None
         if answer:
             return flow.main.send(request, branch, offer.split)
     _check(endpoint, request)
-    if not await flow.agreed(cost, request.billed_tokens):
+    if not await flow.agreed(cost):
         return None
     return flow.main.send(request, branch, None)
 

@@ -19,6 +19,7 @@ from workbench.tui.flows import FlowContext, asks
 from workbench.tui.screens.chat_settings import ChatSettingsScreen
 from workbench.tui.screens.chat_turns import ChatHost
 from workbench.tui.token_styles import TokenStyles
+from workbench.workspace.costs import cost_of
 
 _FRAMES_A_SECOND = 30
 _ABOUT_EVERY = 8
@@ -109,8 +110,7 @@ class ChatScreen(ChatSettingsScreen):
         try:
             proposal = await proposing
             run = proposal.answering.run
-            billed = run.request.billed_tokens
-            if not await flow.agreed(f"This may generate and bill up to {billed:,} tokens.", billed):
+            if not await flow.agreed(cost_of(self.chat.endpoint, run.request)):
                 return
         except WorkbenchError as problem:
             self.tell(f"Nothing was sent. {problem}")

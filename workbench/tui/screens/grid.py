@@ -232,7 +232,7 @@ class GridScreen(Screen[Adopted | None]):
         if self._grid.is_running or not self._grid.left:
             self.notify("Nothing is left to send.", markup=False, timeout=2)
             return
-        if await flow.confirmed(self._grid.cost, "send", "do not send"):
+        if await flow.confirmed(self._grid.cost, "send", "cancel"):
             self._grid.send_left()
             if self._timer is not None:
                 self._timer.resume()
