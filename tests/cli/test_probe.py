@@ -11,9 +11,9 @@ import pytest
 
 from tests.runner.toy_endpoint import Toy
 from workbench.cli import main
-from workbench.domain.probe import Probe, Verdict
+from workbench.domain.probe import Verdict
 from workbench.storage.folders import Folders
-from workbench.storage.probes import load_probe
+from workbench.storage.probes import load_probe, probe_from_table
 
 
 async def against(toy: Toy, call: Callable[[str], int]) -> tuple[int, str]:
@@ -36,7 +36,7 @@ async def test_a_probe_prints_its_table_and_is_kept(capsys: pytest.CaptureFixtur
 
 async def test_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     await against(Toy(refused=frozenset({"best_of"})), lambda url: main(["probe", url, "--json"]))
-    found = Probe.from_json(json.loads(capsys.readouterr().out))
+    found = probe_from_table(json.loads(capsys.readouterr().out))
     assert found.verdict("best_of") is Verdict.REFUSED
 
 

@@ -6,17 +6,18 @@ import os
 from dataclasses import replace
 from datetime import datetime
 
+import msgspec
 import pytest
 
 from tests.runner.toy_endpoint import Toy
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.errors import BadValueError, EndpointError
+from workbench.domain.errors import EndpointError
 from workbench.domain.probe import Finding, Probe, Verdict
 from workbench.runner.asking import MOST_TOKENS
 from workbench.runner.connections import Connections
 from workbench.runner.probe import MOST_REQUESTS, Probing
 from workbench.storage.folders import Folders
-from workbench.storage.probes import load_probe, probe_file, save_probe
+from workbench.storage.probes import load_probe, probe_file, probe_from_table, save_probe
 
 EVERYTHING = {
     "stream",
@@ -149,7 +150,7 @@ async def test_what_a_stopped_probe_found_stands_beside_what_was_known_before() 
     assert newer.over(replace(older, model="another")) == newer
     assert newer.over(None) == newer
     assert replace(newer, is_partial=False).over(older).findings == (one,)
-    assert Probe.from_json(newer.to_json()) == newer
+    assert probe_from_table(newer.to_json()) == newer
 
 
 FOUND = Probe(
@@ -182,9 +183,9 @@ def test_a_damaged_probe_counts_as_none() -> None:
 
 
 def test_a_probe_goes_through_json_and_nothing_else_does() -> None:
-    assert Probe.from_json(FOUND.to_json()) == FOUND
-    with pytest.raises(BadValueError):
-        Probe.from_json({"findings": []})
+    assert probe_from_table(FOUND.to_json()) == FOUND
+    with pytest.raises(msgspec.ValidationError):
+        probe_from_table({"findings": []})
 
 
 def test_the_table_is_safe_to_print_and_one_line_a_finding() -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
 from workbench.domain.display import one_line
-from workbench.domain.errors import BadValueError
-from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.json_values import JsonValue
 
 
 class Verdict(StrEnum):
@@ -86,27 +84,3 @@ class Probe:
                 for one in self.findings
             ],
         }
-
-    @staticmethod
-    def from_json(table: JsonObject) -> Probe:
-        """The inverse of `to_json`. Raises BadValueError for a table that is no probe."""
-        try:
-            findings = table["findings"]
-            if not isinstance(findings, (list, tuple)):
-                raise TypeError
-            return Probe(
-                str(table["endpoint"]),
-                str(table["model"]),
-                datetime.fromisoformat(str(table["at"])),
-                int(str(table["requests"])),
-                tuple(_finding(one) for one in findings),
-                table.get("partial") is True,
-            )
-        except (KeyError, TypeError, ValueError):
-            raise BadValueError("The probe cannot be read", hint="Probe the endpoint again.") from None
-
-
-def _finding(value: JsonValue) -> Finding:
-    if not isinstance(value, Mapping):
-        raise TypeError
-    return Finding(str(value["name"]), Verdict(str(value["verdict"])), str(value["evidence"]))

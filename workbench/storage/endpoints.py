@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from workbench.domain.display import without_invisible
+from workbench.domain.display import one_line, without_invisible
 from workbench.domain.endpoint import LOCAL, Endpoint, EnvironmentKey
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.storage.atomic import write_atomically
@@ -22,6 +22,7 @@ from workbench.storage.endpoint_profile import (
     url_problem,
 )
 from workbench.storage.folders import Folders
+from workbench.storage.text_files import read_text, remove_file
 from workbench.storage.toml_files import read_toml
 
 _SHIPPED = Path(__file__).parent / "shipped" / "endpoints"
@@ -160,11 +161,7 @@ def profile_text(folders: Folders, name: str) -> str:
     Raises StorageError where there is none or it cannot be read.
     """
     path = endpoints_folder(folders) / f"{name}.toml"
-    try:
-        return (path if path.exists() else _SHIPPED / path.name).read_bytes().decode()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror or "" if isinstance(error, OSError) else "It is not UTF-8."
-        raise StorageError(f"{path.name} cannot be read", why, path=str(path)) from None
+    return read_text(path if path.exists() else _SHIPPED / path.name)
 
 
 def save_profile_text(folders: Folders, name: str, text: str) -> None:
@@ -177,12 +174,6 @@ def delete_endpoint(folders: Folders, name: str) -> None:
 
     Raises StorageError where there is none or it cannot be removed.
     """
-    path = endpoints_folder(folders) / f"{name}.toml"
-    try:
-        if not is_endpoint_name(name):
-            raise FileNotFoundError(2, "There is no such file")
-        path.unlink()
-    except OSError as error:
-        raise StorageError(
-            f"{path.name} cannot be removed", error.strerror or str(error), path=str(path)
-        ) from None
+    if not is_endpoint_name(name):
+        raise StorageError(f"There is no endpoint named {one_line(name, 40)!r}")
+    remove_file(endpoints_folder(folders) / f"{name}.toml")

@@ -22,6 +22,7 @@ from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters
 from workbench.storage.atomic import write_atomically
 from workbench.storage.folders import Folders
+from workbench.storage.text_files import remove_file
 from workbench.storage.toml_files import Fault, TomlFile, about, read_toml, typed, unknown_key
 from workbench.storage.toml_text import toml_table
 
@@ -219,13 +220,7 @@ def delete_preset(folders: Folders, name: str) -> None:
 
     Raises StorageError where there is none, or it cannot be removed.
     """
-    path = _own_file(load_presets(folders), name)
-    try:
-        path.unlink()
-    except OSError as error:
-        raise StorageError(
-            f"{path.name} cannot be removed", error.strerror or str(error), path=str(path)
-        ) from None
+    remove_file(_own_file(load_presets(folders), name))
 
 
 def export_preset(preset: Preset, path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from workbench.domain.errors import BadValueError, StorageError
+from workbench.domain.errors import StorageError
 from workbench.domain.probe import Probe
 from workbench.storage.atomic import write_atomically
 from workbench.storage.endpoint_profile import is_endpoint_name
@@ -31,8 +33,12 @@ def save_probe(folders: Folders, probe: Probe) -> Path:
 
 def load_probe(folders: Folders, endpoint: str) -> Probe | None:
     """The last probe of an endpoint; None where there is none, or its file is damaged."""
-    path = probe_file(folders, endpoint)
     try:
-        return Probe.from_json(msgspec.to_builtins(read_toml(path).table))
-    except (StorageError, BadValueError):
+        return probe_from_table(read_toml(probe_file(folders, endpoint)).table)
+    except (StorageError, msgspec.ValidationError):
         return None
+
+
+def probe_from_table(table: Mapping[str, Any]) -> Probe:
+    """The inverse of a probe's `to_json`. Raises msgspec.ValidationError for another table."""
+    return msgspec.convert({**table, "is_partial": table.get("partial", False)}, Probe)

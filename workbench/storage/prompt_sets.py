@@ -13,6 +13,7 @@ from msgspec import Struct
 from workbench.domain.display import plural
 from workbench.domain.errors import StorageError
 from workbench.domain.prompt import PromptKind, TextsPrompt, prompt_from_editor
+from workbench.storage.text_files import read_text
 
 
 class PromptRow(Struct, frozen=True):
@@ -37,16 +38,7 @@ def read_prompts(path: Path, column: str = "") -> tuple[str, ...]:
 
     Raises StorageError with the file and the line at fault.
     """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise StorageError(
-            f"{path.name} cannot be read", error.strerror or str(error), path=str(path)
-        ) from None
-    except UnicodeDecodeError as error:
-        raise StorageError(
-            f"{path.name} is not UTF-8", f"Byte {error.start} belongs to no character.", path=str(path)
-        ) from None
+    text = read_text(path)
     match path.suffix.lower():
         case ".jsonl" | ".ndjson":
             prompts = tuple(_json_lines(path, text, column))

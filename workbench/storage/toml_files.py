@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
+from workbench.storage.text_files import read_text
 from workbench.storage.toml_editing import NotEditable, changed, statements
 
 _T = TypeVar("_T")
@@ -74,35 +75,7 @@ def read_toml(path: Path) -> TomlFile:
 
     Raises StorageError, with the line where there is one, for a file that cannot be read or is not TOML.
     """
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise StorageError(
-                f"{path.name} is too large", f"More than {_MOST_BYTES:,} bytes.", path=str(path)
-            )
-        raw = path.read_bytes()
-    except OSError as error:
-        raise StorageError(
-            f"{path.name} cannot be read", error.strerror or str(error), path=str(path)
-        ) from None
-    return parse_toml(raw, path)
-
-
-def parse_toml(raw: bytes, path: Path) -> TomlFile:
-    """Parse the bytes of a TOML file; `path` is only named in errors.
-
-    Raises StorageError, with the line where there is one, for bytes that are not TOML.
-    """
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise StorageError(
-            f"{path.name} is not UTF-8",
-            f"A byte in line {line} belongs to no character.",
-            "Save the file as UTF-8.",
-            path=str(path),
-            line=line,
-        ) from None
+    text = read_text(path, _MOST_BYTES)
     try:
         return TomlFile(path, text, tomllib.loads(text))
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
@@ -197,7 +170,7 @@ def _fault(message: str, table: Mapping[str, Any], kind: Any) -> Fault:
         name = next(name for name in schema["required"] if name not in value)
         examples = schema["properties"][name].get("examples", [])
         return Fault((*key, name), "is missing", "".join(f'Such as {name} = "{one}".' for one in examples))
-    words = wanted(schema, key)
+    words = _wanted(schema, key)
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and "number" in words
     return Fault(key, f"must be {words} (got {value})" if is_number else f"must be {words}")
 
@@ -216,13 +189,13 @@ def _at(table: Any, key: Iterable[str]) -> Any:
     return table
 
 
-def wanted(schema: Mapping[str, Any], key: tuple[str, ...] = ()) -> str:
+def _wanted(schema: Mapping[str, Any], key: tuple[str, ...] = ()) -> str:
     """What a value must be by its JSON schema."""
     match schema:
         case {"title": str(words)}:
             return words
         case {"anyOf": [first, *_]}:
-            return wanted(first, key)
+            return _wanted(first, key)
         case {"enum": names}:
             return f"one of {', '.join(names)}"
         case {"type": "string"}:

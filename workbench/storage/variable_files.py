@@ -9,6 +9,7 @@ from pathlib import Path
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
+from workbench.storage.text_files import read_text
 
 _MOST_BYTES = 16_000_000
 
@@ -19,13 +20,9 @@ def load_variables(path: Path) -> Mapping[str, str]:
     Numbers and switches become the text that a person would write. Raises StorageError naming the file and
     what is wrong.
     """
+    text = read_text(path, _MOST_BYTES)
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise StorageError(f"{path.name} is too large to hold variables", path=str(path))
-        text = path.read_bytes().decode("utf-8-sig")
         table = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
-    except OSError as error:
-        raise StorageError(f"{path.name} cannot be read", error.strerror or str(error)) from None
     except (ValueError, RecursionError) as error:
         raise StorageError(f"{path.name} is not valid", one_line(str(error), 200)) from None
     if not isinstance(table, dict):

@@ -1,0 +1,43 @@
+"""Files that a person wrote, read as text or removed; what is in the way is told with the file's name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from workbench.domain.errors import StorageError
+
+
+def read_text(path: Path, most: int | None = None) -> str:
+    """A file's text, without the byte order mark that some editors put before it.
+
+    Raises StorageError where it cannot be read, has more than `most` bytes, or is not UTF-8.
+    """
+    try:
+        if most is not None and path.stat().st_size > most:
+            raise StorageError(f"{path.name} is too large", f"More than {most:,} bytes.", path=str(path))
+        raw = path.read_bytes()
+    except OSError as error:
+        raise _failed(path, "read", error) from None
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise StorageError(
+            f"{path.name} is not UTF-8",
+            f"A byte in line {line} belongs to no character.",
+            "Save the file as UTF-8.",
+            path=str(path),
+            line=line,
+        ) from None
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file. Raises StorageError where there is none or it cannot be removed."""
+    try:
+        path.unlink()
+    except OSError as error:
+        raise _failed(path, "removed", error) from None
+
+
+def _failed(path: Path, done: str, error: OSError) -> StorageError:
+    return StorageError(f"{path.name} cannot be {done}", error.strerror or str(error), path=str(path))
