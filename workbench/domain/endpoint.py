@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from workbench.domain.errors import BadValueError
 from workbench.domain.parameters import Range
 
 PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
@@ -57,6 +58,7 @@ class Endpoint:
 
     name: str
     base_url: str
+    """Empty where nothing but the name is known: a session names a profile that is not on this machine."""
     title: str = ""
     model: str = ""
     """The model to ask for where the draft names none."""
@@ -101,3 +103,13 @@ class Endpoint:
     """Whether prompts may be token ids."""
     note: str = ""
     """What a person should know of it."""
+
+
+def unknown_endpoint(name: str) -> BadValueError:
+    """The error that a session's endpoint profile is not on this machine."""
+    return BadValueError(
+        f"There is no endpoint profile named {name!r}",
+        "The session names it, and only its answers can be read.",
+        f"Choose another endpoint, or add a profile named {name}.",
+        field="endpoint",
+    )

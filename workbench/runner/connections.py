@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.domain.display import one_line
-from workbench.domain.endpoint import LOCAL, Endpoint, EnvironmentKey, KeySource
+from workbench.domain.endpoint import LOCAL, Endpoint, EnvironmentKey, KeySource, unknown_endpoint
 from workbench.domain.errors import EndpointError, WorkbenchError
 from workbench.domain.json_values import JsonObject
 from workbench.domain.run import Failure, Outcome, Run
@@ -149,6 +149,9 @@ class Connections:
     async def _ready(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint as it answers: `local` with address, key and model of its server, which is started."""
         if endpoint.name != LOCAL:
+            if not endpoint.base_url:
+                unknown = unknown_endpoint(endpoint.name)
+                raise EndpointError(unknown.title, unknown.message, unknown.hint)
             return endpoint
         server = await self._local.ensure()
         key, model = EnvironmentKey(KEY_VARIABLE), endpoint.model or server.model

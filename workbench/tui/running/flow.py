@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 from workbench.domain.display import one_line
-from workbench.domain.endpoint import Endpoint
+from workbench.domain.endpoint import Endpoint, unknown_endpoint
 from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.splitting import parts_of
@@ -35,6 +35,8 @@ async def send(flow: FlowContext, request: Request, branch: Branch | None = None
     allowed, before anything is asked.
     """
     endpoint = flow.main.endpoint
+    if not endpoint.base_url:
+        raise unknown_endpoint(endpoint.name)
     cost = cost_of(endpoint, request)
     offer = offer_split(endpoint, request, flow.main.habits(request))
     if offer is not None:

@@ -146,6 +146,8 @@ class DraftScreen(FrameScreen):
                 self.use_endpoint(endpoint_for(draft.endpoint, None, self.services.endpoints))
             except BadValueError as problem:
                 self.notify(str(problem), title="Endpoint", severity="warning", markup=False)
+                # Never another one in its place: the draft was meant for that endpoint.
+                self.use_endpoint(Endpoint(draft.endpoint, ""))
         self.use_model(draft.model)
 
     @property
