@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Static
 
 from workbench.domain.display import one_line, visible
@@ -21,6 +20,7 @@ from workbench.tui.commands import COMMANDS, Where, commands_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.run_controller import RunController
 from workbench.tui.run_state import RunState
+from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.screens.popup import Item, Picker
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.exact_text_area import ExactTextArea
@@ -35,7 +35,7 @@ _PLACEHOLDER = "Say something: Ctrl+J or F5 sends it, Ctrl+E shows the exact pro
 _PREPARING = RunState("◌", "preparing", "$text-accent")
 
 
-class ChatFrame(Screen[str]):
+class ChatFrame(AskedScreen[str]):
     """What is where on the chat screen; answers with the exact prompt to continue with as text, or None."""
 
     DEFAULT_CSS = """

@@ -12,7 +12,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.content import Content
 from textual.geometry import Size
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Static
 
@@ -24,6 +23,7 @@ from workbench.runner.comparison import Column
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
 from workbench.tui.comparison import Comparison
+from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.screens.help import help_screen
 from workbench.tui.scrolling import Followers
 from workbench.tui.token_styles import TokenStyles
@@ -49,7 +49,7 @@ class Adopted:
     branch: Branch | None = None
 
 
-class CompareScreen(Screen[Adopted | None]):
+class CompareScreen(AskedScreen[Adopted | None]):
     """Answers with the column that a person adopts or branches from, or None where they only leave.
 
     The columns stand beside each other where it is wide, below each other where it is not, and one at a

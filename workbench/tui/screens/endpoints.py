@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -25,6 +24,7 @@ from workbench.storage.endpoints import delete_endpoint, endpoint_for, profile_t
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
 from workbench.tui.flows import FlowContext, asks
+from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.screens.endpoint_form import EndpointForm
 from workbench.tui.screens.help import help_screen
 from workbench.tui.screens.popup import Item, Picker
@@ -37,7 +37,7 @@ _PLAIN = "openai-compatible"
 _IN_HEAD = frozenset({"name", "title", "base_url", "note", "model", "key.environment", "key.command"})
 
 
-class EndpointsScreen(Screen[Endpoint]):
+class EndpointsScreen(AskedScreen[Endpoint]):
     """Lists the endpoints; answers with the one to send to, or None."""
 
     DEFAULT_CSS = """

@@ -13,7 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.coordinate import Coordinate
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import DataTable, Static
 
@@ -25,6 +24,7 @@ from workbench.tui.commands import Where
 from workbench.tui.comparison import MOST_COLUMNS, Comparison
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.grid.state import Grid
+from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.screens.compare import Adopted, CompareScreen
 from workbench.tui.screens.help import help_screen
 from workbench.tui.services import Services
@@ -38,7 +38,7 @@ _LABEL = 24
 _MEASURES = list(Measure)
 
 
-class GridScreen(Screen[Adopted | None]):
+class GridScreen(AskedScreen[Adopted | None]):
     """Answers with what a person adopts or branches from in a cell, or None where they only leave."""
 
     DEFAULT_CSS = """

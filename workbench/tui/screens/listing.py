@@ -10,13 +10,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import Screen, ScreenResultType
+from textual.screen import ScreenResultType
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
 from workbench.tui.passages import figure_heads
+from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.screens.help import help_screen
 from workbench.tui.widgets.key_row import KeyRow
 from workbench.tui.widgets.row_list import RowList
@@ -27,7 +28,7 @@ _EDGES = 5
 """Cells of a row that frame, mark and scrollbar take."""
 
 
-class ListingScreen(Screen[ScreenResultType]):
+class ListingScreen(AskedScreen[ScreenResultType]):
     """Rows to choose from, laid out for the width; a class below fills them."""
 
     DEFAULT_CSS = """

@@ -16,6 +16,7 @@ from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from workbench.domain.display import one_line
+from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.widgets.row_list import RowList
 
 _AROUND = 10
@@ -23,7 +24,7 @@ _AROUND = 10
 _MOST_ROWS = 30
 
 
-class Popup(ModalScreen[ScreenResultType]):
+class Popup(AskedScreen[ScreenResultType], ModalScreen[ScreenResultType]):
     """A popup: Esc closes it; stopping, copying and leaving work as they do below it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

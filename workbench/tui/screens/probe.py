@@ -10,7 +10,6 @@ from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
 from workbench.domain.display import one_line
@@ -22,6 +21,7 @@ from workbench.runner.probe import MOST_REQUESTS, Probing
 from workbench.storage.probes import load_probe, save_probe
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
+from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.screens.help import help_screen
 from workbench.tui.services import Services
 from workbench.tui.widgets.key_row import KeyRow
@@ -29,7 +29,7 @@ from workbench.tui.widgets.key_row import KeyRow
 _STYLES = {Verdict.HONOURED: "", Verdict.NO_EFFECT: "dim", Verdict.REFUSED: "bold", Verdict.UNKNOWN: "italic"}
 
 
-class ProbeScreen(Screen[None]):
+class ProbeScreen(AskedScreen[None]):
     """Says what it would send, sends it when told to, and shows each finding as it is made."""
 
     DEFAULT_CSS = """

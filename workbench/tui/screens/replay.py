@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Static
 
@@ -22,6 +21,7 @@ from workbench.runner.replay import Replay
 from workbench.tui.blocks import sections_of
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
+from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.screens.help import help_screen
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.transcript import Section
@@ -34,7 +34,7 @@ _FRAMES_A_SECOND = 30
 _SLOWEST, _FASTEST = 1 / 16, 64.0
 
 
-class ReplayScreen(Screen[None]):
+class ReplayScreen(AskedScreen[None]):
     """Plays one run with the colours and the inspector of the main screen; sends nothing."""
 
     DEFAULT_CSS = """

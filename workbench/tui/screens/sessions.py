@@ -15,7 +15,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -26,6 +25,7 @@ from workbench.storage.trash import KEPT
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
 from workbench.tui.flows import FlowContext, asks
+from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.screens.help import help_screen
 from workbench.tui.screens.naming import Naming
 from workbench.tui.session_search import Entry, ranked
@@ -44,7 +44,7 @@ class ChosenSession:
     is_compared: bool = False
 
 
-class SessionsScreen(Screen[ChosenSession]):
+class SessionsScreen(AskedScreen[ChosenSession]):
     """Lists the sessions; answers with the one chosen, or None."""
 
     DEFAULT_CSS = """

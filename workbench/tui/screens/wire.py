@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Static
 
@@ -23,6 +22,7 @@ from workbench.storage.export import KEY_VARIABLE, to_curl, to_python
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
 from workbench.tui.exchange import Exchange
+from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.screens.help import help_screen
 from workbench.tui.token_text import token_text
 from workbench.tui.widgets.event_list import EventList, EventRow
@@ -45,7 +45,7 @@ class Spot(NamedTuple):
     token: int
 
 
-class WireScreen(Screen[Spot]):
+class WireScreen(AskedScreen[Spot]):
     """Shows an exchange; answers with the token of the event looked at, or None."""
 
     DEFAULT_CSS = """

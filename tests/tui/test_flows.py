@@ -1,0 +1,236 @@
+"""Flows: cancelled at every screen that they show, and fed with keys that come in one burst."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+from textual import events
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.widgets import Input
+
+from tests.client.loopback import DONE, answering
+from tests.tui.scripted import answer, logprob_event, until, workbench
+from tests.tui.test_wiring import configure, toasts
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.commands import BY_ID, COMMANDS
+from workbench.tui.flows import FlowContext
+from workbench.tui.screens.compare import CompareScreen
+from workbench.tui.screens.drafting import EXAMPLE
+from workbench.tui.screens.form import Form
+from workbench.tui.screens.naming import Naming
+from workbench.tui.screens.popup import Picker
+
+STEPS: Mapping[str, tuple[str, ...]] = {
+    "run": ("n",),
+    "run_again": ("n",),
+    "continue_answer": ("n",),
+    "help": ("escape",),
+    "palette": ("escape",),
+    "jump": ("escape",),
+    "save": ("escape",),
+    "sessions": ("escape",),
+    "new": (),
+    "choose_endpoint": ("escape",),
+    "choose_model": ("escape",),
+    "choose_theme": ("escape",),
+    "choose_kind": ("escape",),
+    "choose_preset": ("escape",),
+    "save_preset": ("g r e e d y enter", "n"),
+    "compare": ("enter", "y", "escape"),
+    "compare_runs": ("enter", "escape"),
+    "rerun": ("y", "escape"),
+    "replay": ("escape",),
+    "sweep": ("enter", "n"),
+    "prompt_set": ("escape",),
+    "branch_ids": (),
+    "branch_tree": ("escape",),
+    "choices": ("escape",),
+    "chat": ("escape",),
+    "variables": ("escape",),
+    "export": ("enter", "escape"),
+    "paste_curl": ("escape",),
+    "probe": ("escape",),
+    "wire": ("escape",),
+    "surprise_threshold": ("escape",),
+    "coverage_threshold": ("escape",),
+}
+"""What each flow is told at one screen after another, by command."""
+
+TWO = logprob_event(" in", finish_reason="stop")
+TWO += TWO.replace(b'"index": 0', b'"index": 1') + DONE
+"""A stream of two choices."""
+_FLOWS = [command.id for command in COMMANDS if command.flow]
+
+
+def test_the_steps_of_every_flow_are_known() -> None:
+    assert sorted(STEPS) == sorted(_FLOWS)
+
+
+@pytest.mark.parametrize("id", [id for id in _FLOWS if STEPS[id]])
+async def test_a_flow_cancelled_at_any_of_its_screens_leaves_nothing_behind(id: str) -> None:
+    configure("confirm_above = 1\n")
+    async with workbench(answering(TWO)) as (app, pilot, _):
+        await _run_two(app, pilot)
+        for steps in range(len(STEPS[id])):
+            before, runs = app.main.draft, len(app.main.output.runs)
+            worker = app.flows.start(BY_ID[id].flow)
+            for keys in STEPS[id][:steps]:
+                shown = await _shown(app, pilot)
+                await pilot.press(*keys.split())
+                await until(pilot, lambda shown=shown: app.screen is not shown)  # type: ignore[misc]
+            await _shown(app, pilot)
+            worker.cancel()
+            await until(pilot, lambda: not app.flows.is_opening() and app.screen_stack == [app.main])
+            assert not app.main.is_streaming
+            assert app.main.draft == before
+            assert len(app.main.output.runs) >= runs
+            assert toasts(app) == []
+
+
+async def _run_two(app: WorkbenchApp, pilot: Pilot[int]) -> None:
+    """Have two runs in the session, the newest with two choices."""
+    for number, choices in enumerate((1, 2), 1):
+        app.main.parameters.set_parameters(app.main.parameters.parameters.set("n", choices))
+        await pilot.press("ctrl+j")
+        await _shown(app, pilot)
+        await pilot.press("y")
+        await until(pilot, lambda: app.screen is app.main and not app.main.is_streaming)
+        assert len(app.main.output.runs) == number
+
+
+async def _shown(app: WorkbenchApp, pilot: Pilot[int]) -> Screen[object]:
+    """The screen on top of the main one, once it is there."""
+    await until(pilot, lambda: app.screen is not app.main)
+    return app.screen
+
+
+async def test_what_lies_on_top_of_a_cancelled_flow_s_screen_goes_with_it() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        lower = app.flows.start(BY_ID["save"].flow)
+        await until(pilot, lambda: isinstance(app.screen, Naming))
+        app.flows.start(BY_ID["choose_kind"].flow)
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        lower.cancel()
+        await until(pilot, lambda: app.screen_stack == [app.main])
+
+
+async def test_a_second_answer_closes_no_other_screen() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        first, second = Naming("first", "a"), Naming("second", "b")
+        await app.push_screen(first)
+        await app.push_screen(second)
+        first.dismiss("one")
+        assert app.screen is second
+        second.dismiss("two")
+        second.dismiss("two again")
+        await until(pilot, lambda: app.screen is first)
+
+
+async def test_a_fault_in_a_flow_is_shown_and_ends_only_that_flow() -> None:
+    async def fail(flow: FlowContext) -> None:
+        raise RuntimeError("a defect [of] the program")
+
+    async with workbench(answering(answer(" in"))) as (app, pilot, loopback):
+        app.flows.run(fail)
+        await until(pilot, lambda: app.main.output.error.display)
+        assert "RuntimeError: a defect [of] the program" in app.main.output.error.text
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: len(loopback.requests) == 1)
+        await pilot.press("ctrl+o")
+        await _shown(app, pilot)
+        app.flows.run(fail)
+        await until(pilot, lambda: any("RuntimeError" in toast for toast in toasts(app)))
+        assert len(app.screen_stack) == 2
+
+
+# --- keys in a burst ---------------------------------------------------------------------------------------
+
+
+def burst(app: WorkbenchApp, keys: str) -> None:
+    """Press keys as a terminal sends them in one piece; `"words"` are typed."""
+    for key in keys.split():
+        for one in key[1:-1] if key[0] == '"' else [key]:
+            app.post_message(events.Key(one, one if len(one) == 1 else None))
+
+
+async def test_rows_of_a_comparison_are_chosen_in_a_burst() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, loopback):
+        burst(app, "f8 down space down space enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen) and len(loopback.requests) == 2)
+        temperatures = sorted(str(request.json["temperature"]) for request in loopback.requests)
+        assert temperatures == ["0", "1.2"]
+
+
+async def test_a_jump_and_a_number_in_a_burst_change_that_field_alone() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        burst(app, "ctrl+g")
+        await until(pilot, lambda: app.screen is not app.main)
+        places = app.screen._places.items()  # type: ignore[attr-defined]
+        letter = next(letter for letter, place in places if place.target == "max_tokens")
+        await pilot.press("escape")
+        burst(app, f'ctrl+g {letter} "400" enter')
+        await until(pilot, lambda: app.main.parameters.parameters.get("max_tokens") == 400)
+        assert app.main.prompt.text == EXAMPLE
+
+
+async def test_the_fields_of_a_form_are_filled_in_a_burst() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        burst(app, 'ctrl+p "sweep" enter tab "top_p=0.5,1" tab backspace "2"')
+        await until(pilot, lambda: isinstance(app.screen, Form))
+        await until(pilot, lambda: [one.value for one in app.screen.query(Input)][1:] == ["top_p=0.5,1", "2"])
+        assert app.main.prompt.text == EXAMPLE
+
+
+OPENED: Mapping[str, str] = {
+    "help": "f1 down pagedown",
+    "palette": 'ctrl+p "theme" down up',
+    "jump": "ctrl+g",
+    "save": 'ctrl+s "name"',
+    "sessions": 'ctrl+o "light" down up f1 escape',
+    "choose_endpoint": 'ctrl+t "lo" down up f1 escape',
+    "choose_preset": 'ctrl+l "gre" down up ctrl+x y',
+    "compare": "f8 down space space plus escape",
+    "sweep": 'ctrl+p "sweep" enter "x" tab "y"',
+    "variables": 'ctrl+p "variables" enter "x" tab "y"',
+    "probe": 'ctrl+p "probe" enter down up f1 escape',
+    "choose_theme": 'ctrl+p "theme" enter down up',
+    "branch_tree": "f4 t n escape left right space b f1 escape",
+    "choices": "f4 l down up space b f1 escape",
+    "replay": "f4 p space s plus minus 0 c w y f1 escape",
+    "wire": "f4 e down up y c p tab f1 escape",
+    "export": 'f4 ctrl+p "export" enter "mark"',
+    "compare_runs": "f4 v down space space",
+    "chat": 'f12 "hi" f3 escape f6 escape f7 escape ctrl+t escape f4 j k f e escape f2',
+}
+"""The keys of each screen, after those that open it."""
+
+
+@pytest.mark.parametrize("id", OPENED)
+async def test_no_key_of_a_burst_goes_astray(id: str) -> None:
+    async with workbench(answering(TWO)) as (app, pilot, _):
+        app.main.parameters.set_parameters(app.main.parameters.parameters.set("n", 2))
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        before = app.main.parameters.parameters
+        burst(app, f'{OPENED[id]} escape escape f2 "z"')
+        await until(pilot, lambda: app.main.prompt.text.endswith("z"))
+        assert app.main.prompt.text == f"{EXAMPLE}z"
+        assert app.screen is app.main
+        assert app.main.parameters.parameters == before
+        assert len(app.main.output.runs) == 1
+
+
+async def test_keys_are_not_held_back_for_long_by_a_flow_that_shows_nothing() -> None:
+    going = asyncio.Event()
+
+    async def wait(flow: FlowContext) -> None:
+        await going.wait()
+
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        app.flows.run(wait)
+        burst(app, '"abc"')
+        await until(pilot, lambda: app.main.prompt.text == f"{EXAMPLE}abc")
+        going.set()
