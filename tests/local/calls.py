@@ -15,7 +15,7 @@ from tests.local.fakes import FakeEngine
 from workbench.domain.json_values import JsonValue
 from workbench.local.access import Access
 from workbench.local.app import LocalServer
-from workbench.local.http_server import HttpServer, Patience
+from workbench.local.http_server import ClientLimits, HttpServer
 
 DEADLINE = 10
 
@@ -108,9 +108,9 @@ class Call:
 
 
 @asynccontextmanager
-async def listening(server: LocalServer, patience: Patience | None = None) -> AsyncIterator[int]:
+async def listening(server: LocalServer, limits: ClientLimits | None = None) -> AsyncIterator[int]:
     """A server on loopback; gives its port."""
-    http = HttpServer(server, patience)
+    http = HttpServer(server, limits)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = asyncio.create_task(http.serve(listener))
         try:
@@ -129,11 +129,11 @@ async def serving(
     slots: int = 2,
     queue: int = 4,
     origins: Collection[str] = (),
-    patience: Patience | None = None,
+    limits: ClientLimits | None = None,
 ) -> AsyncIterator[int]:
     server = LocalServer("fake", slots, queue, Access(key, frozenset(origins)))
     server.attach(engine)
-    async with listening(server, patience) as port:
+    async with listening(server, limits) as port:
         try:
             yield port
         finally:

@@ -18,7 +18,7 @@ from tests.local.calls import DEADLINE, Answer, Call, complete, get, post, servi
 from tests.local.fakes import FACTS, FakeEngine, tokens
 from workbench.domain.json_values import JsonValue
 from workbench.local.engine import Chunk
-from workbench.local.http_server import MOST_BODY, Patience
+from workbench.local.http_server import MOST_BODY, ClientLimits
 
 COMPLETION = json.dumps({"model": "fake", "prompt": "x"}).encode()
 
@@ -339,7 +339,7 @@ class Flood(FakeEngine):
 async def test_a_client_that_stops_reading_loses_its_place() -> None:
     engine = Flood()
     body = b'{"model": "fake", "prompt": "x", "stream": true}'
-    async with serving(engine, slots=1, queue=0, patience=Patience(write=0.1)) as port:
+    async with serving(engine, slots=1, queue=0, limits=ClientLimits(write_seconds=0.1)) as port:
         with socket.create_connection(("127.0.0.1", port)) as client:
             client.sendall(
                 b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -351,9 +351,29 @@ async def test_a_client_that_stops_reading_loses_its_place() -> None:
 
 
 async def test_a_client_that_never_ends_its_request_is_let_go() -> None:
-    async with serving(FakeEngine(), patience=Patience(read=0.1)) as port:
+    async with serving(FakeEngine(), limits=ClientLimits(read_seconds=0.1)) as port:
         for begun in (b"", b"GET /v1/mod", b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"):
             assert await exchange(port, begun) == b""
+
+
+async def test_connections_that_wait_for_their_clients_make_room_for_others() -> None:
+    """The oldest are closed; one whose answer is being generated is not."""
+    engine = FakeEngine()
+    engine.gate.clear()
+    async with serving(engine, limits=ClientLimits(connections=3)) as port, asyncio.timeout(DEADLINE):
+        running = asyncio.create_task(complete(port))
+        await until(lambda: engine.running == 1)
+        unfinished = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        clients = []
+        for sent in (unfinished + b"Content-Length: 9\r\n\r\n{", b"GET", b"", b""):
+            clients.append(await asyncio.open_connection("127.0.0.1", port))
+            clients[-1][1].write(sent)
+        for reader, _ in clients[:2]:
+            assert await reader.read() == b""
+        engine.gate.set()
+        assert (await running).status == 200
+        for _, writer in clients:
+            writer.close()
 
 
 class SlowTokenizer(FakeEngine):
@@ -443,7 +463,7 @@ async def test_a_request_that_fails_leaves_no_text_of_a_client_in_the_log(
 @settings(max_examples=30, deadline=None)
 def test_no_bytes_whatever_end_the_server(parts: Sequence[bytes]) -> None:
     async def check() -> Answer:
-        async with serving(FakeEngine([tokens(["a"])]), patience=Patience(read=0.05)) as port:
+        async with serving(FakeEngine([tokens(["a"])]), limits=ClientLimits(read_seconds=0.05)) as port:
             await exchange(
                 port, b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n" + b"\r\n".join(parts)
             )

@@ -30,13 +30,15 @@ _READ = 65536
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """Seconds that a client may take."""
+class ClientLimits:
+    """What clients may take of the server."""
 
-    read: float = 60.0
-    """To send the next bytes of a request, or a next request."""
-    write: float = 30.0
-    """To read on where an answer waits for it."""
+    read_seconds: float = 60.0
+    """Until the next bytes of a request, or the next request, come."""
+    write_seconds: float = 30.0
+    """Until a client reads on where its answer waits for it."""
+    connections: int = 512
+    """Beyond so many, the connection that has waited for its client the longest is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +72,9 @@ class App(Protocol):
 class HttpServer:
     """Serves an application on a socket until it is stopped."""
 
-    def __init__(self, app: App, patience: Patience | None = None) -> None:
+    def __init__(self, app: App, limits: ClientLimits | None = None) -> None:
         self._app = app
-        self._patience = patience or Patience()
+        self._limits = limits or ClientLimits()
         self._connections: dict[asyncio.Task[None], _Connection] = {}
         self._is_stopped = asyncio.Event()
 
@@ -93,24 +95,28 @@ class HttpServer:
         self._is_stopped.set()
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = _Connection(self._app, self._patience, reader, writer)
+        connection = _Connection(self._app, self._limits, reader, writer)
         task = asyncio.create_task(connection.serve())
         self._connections[task] = connection
         task.add_done_callback(self._connections.pop)
+        if len(self._connections) > self._limits.connections:
+            idle = (task for task, connection in self._connections.items() if connection.is_idle)
+            next(idle, task).cancel()
 
 
 class _Connection:
     """A client's connection, which carries one request after the other."""
 
     def __init__(
-        self, app: App, patience: Patience, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, app: App, limits: ClientLimits, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self._app = app
-        self._patience = patience
+        self._limits = limits
         self._reader = reader
         self._writer = writer
         self._http = h11.Connection(h11.SERVER)
         self.is_idle = True
+        """Whether it waits for its client to send a request, or the rest of one."""
         self.is_ending = False
         """Whether the request under way is the last."""
 
@@ -146,7 +152,7 @@ class _Connection:
         self._writer.write(data)
         if self._writer.transport.get_write_buffer_size():
             try:
-                async with asyncio.timeout(self._patience.write):
+                async with asyncio.timeout(self._limits.write_seconds):
                     await self._writer.drain()
             except TimeoutError:
                 raise ConnectionAbortedError("the client stopped reading") from None
@@ -158,7 +164,6 @@ class _Connection:
             head = await self._next_event()
             if not isinstance(head, h11.Request):
                 return False
-            self.is_idle = False
             request = _read_head(head)
             reply = Reply(self, request.method == "HEAD", dict(self._app.headers(request)))
             handler = self._app.route(request)
@@ -169,6 +174,7 @@ class _Connection:
             self._skip_received_body()
             await reply.refuse(refusal)
         else:
+            self.is_idle = False
             await self._answer(handler(request, reply), reply)
         return self._http.our_state is h11.DONE and not self.is_last_request
 
@@ -192,7 +198,7 @@ class _Connection:
     async def _next_event(self) -> object:
         """What the client sends next. Raises h11.RemoteProtocolError, ConnectionError and TimeoutError."""
         while (event := self._http.next_event()) is h11.NEED_DATA:
-            async with asyncio.timeout(self._patience.read):
+            async with asyncio.timeout(self._limits.read_seconds):
                 self._http.receive_data(await self._reader.read(_READ))
         return event
 
