@@ -16,13 +16,13 @@ from workbench.runner.comparison import (
     Column,
     grid_remarks,
     ignored,
-    left_over,
     overlay,
     plan,
     plan_sweep,
     remarks,
     seeded,
 )
+from workbench.runner.resuming import with_answers
 
 ENDPOINT = Endpoint("here", "http://127.0.0.1:1/v1", model="m")
 
@@ -61,7 +61,7 @@ def test_a_resumed_sweep_sends_only_what_has_no_answer() -> None:
     for run, outcome in zip(done, (Outcome.COMPLETE, Outcome.ERROR, Outcome.STOPPED), strict=True):
         run.outcome = outcome
     again = plan_sweep(sweep, ENDPOINT, "group")
-    assert left_over(again, done) == again[1:]
+    assert with_answers(again, done) == [replace(again[0], run=done[0]), *again[1:]]
 
 
 def test_columns_that_all_gave_the_same_text_say_so() -> None:

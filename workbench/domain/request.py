@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -41,6 +41,9 @@ class Parameters:
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
         object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
 
+    def __hash__(self) -> int:
+        return hash((_frozen_items(self.values), _frozen_items(self.extra)))
+
     def get(self, name: str) -> ParameterValue | None:
         """The value set for a field, or None."""
         return self.values.get(name)
@@ -59,7 +62,7 @@ class Parameters:
         values = {key: old for key, old in self.values.items() if key != name}
         if value is not None and value not in ((), {}):
             values[name] = value
-        return replace(self, values=values)
+        return Parameters(values, self.extra)
 
     def with_extra(self, extra: JsonObject) -> Parameters:
         """A copy with another `extra` table."""
@@ -178,6 +181,17 @@ class Request:
         """The most tokens that may be generated and billed: prompts × (best_of or n) × max_tokens."""
         each = max(self.parameters.number("n", 1), self.parameters.number("best_of", 1))
         return int(count_prompts(self.prompt) * each * self.parameters.number("max_tokens", 16))
+
+
+def _frozen(value: ParameterValue | JsonValue) -> Hashable:
+    """A value that can be hashed, equal for equal values."""
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    return _frozen_items(value) if isinstance(value, Mapping) else tuple(map(_frozen, value))
+
+
+def _frozen_items(table: Mapping[str, ParameterValue] | JsonObject) -> Hashable:
+    return frozenset([(name, _frozen(value)) for name, value in table.items()])
 
 
 def _plain(value: ParameterValue) -> JsonValue:

@@ -11,7 +11,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.probe import Probe, Verdict
 from workbench.domain.prompt import Prompt
 from workbench.domain.request import Parameters, Request
-from workbench.domain.run import Outcome, Run
+from workbench.domain.run import Run
 from workbench.domain.sweep import Sweep
 from workbench.runner.many import Job
 from workbench.storage.folders import Folders
@@ -54,22 +54,6 @@ def plan(prompts: Sequence[Prompt], columns: Sequence[Column], group: str) -> li
 def plan_sweep(sweep: Sweep, endpoint: Endpoint, group: str) -> list[Job]:
     """One run for each cell of a sweep, in the cells' order."""
     return [Job(endpoint, Run(sweep.request_for(cell), endpoint.name, group=group)) for cell in sweep.cells()]
-
-
-def left_over(jobs: Sequence[Job], done: Sequence[Run]) -> list[Job]:
-    """The jobs whose request has not been answered in full yet; resumes a comparison or a sweep."""
-    answered = [run for run in done if run.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED)]
-    remaining: list[Job] = []
-    for job in jobs:
-        match = next(
-            (run for run in answered if run.request == job.run.request and run.endpoint == job.run.endpoint),
-            None,
-        )
-        if match is None:
-            remaining.append(job)
-        else:
-            answered.remove(match)
-    return remaining
 
 
 def seeded(column: Column, seed: int) -> Column:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import secrets
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.prompt import Prompt
 from workbench.domain.request import Request
-from workbench.domain.run import Run
+from workbench.domain.run import Outcome, Run
 from workbench.domain.sweep import Sweep
-from workbench.runner.comparison import Column, left_over, plan, plan_sweep, seeded
+from workbench.runner.comparison import Column, plan, plan_sweep, seeded
 from workbench.runner.many import Job
 
 _MOST_SEED = 2**31
@@ -27,29 +27,28 @@ class Earlier:
     """The seed that was drawn for the first of them."""
 
 
-def earlier(jobs: Sequence[Job], done: Sequence[Run]) -> Earlier | None:
-    """The newest attempt at any of the jobs that have no seed yet, whatever seed was drawn for it."""
-    wanted = [(job.run.endpoint, job.run.request) for job in jobs if _seed(job.run) is None]
-    attempts = [run for run in done if run.group and _seed(run) is not None]
-    newest = next((run for run in reversed(attempts) if _seedless(run) in wanted), None)
-    if newest is None:
-        return None
-    seeds = [_seed(run) for run in attempts if run.group == newest.group and _seedless(run) in wanted]
-    return Earlier(newest.group, min(seed for seed in seeds if seed is not None))
+def earlier(requests: Iterable[tuple[str, Request]], done: Sequence[Run]) -> Earlier | None:
+    """The newest attempt at any of the requests that have no seed yet, whatever seed was drawn for it.
+
+    Each request comes with the name of its endpoint.
+    """
+    wanted = {(endpoint, request) for endpoint, request in requests if _seed(request) is None}
+    seeds = [(run, seed) for run in done if (seed := _seed(run.request)) is not None] if wanted else []
+    drawn = [(run.group, seed) for run, seed in seeds if (run.endpoint, _seedless(run.request)) in wanted]
+    group = next((group for group, _ in reversed(drawn) if group), "")
+    return Earlier(group, min(seed for one, seed in drawn if one == group)) if group else None
 
 
 def with_answers(jobs: Sequence[Job], done: Sequence[Run]) -> list[Job]:
-    """The same jobs, each with the run that has answered it already, where there is one."""
-    remaining = {job.run.id for job in left_over(jobs, done)}
-    unused = list(done)
-    taken: list[Job] = []
+    """The same jobs, each with a run that has answered it in full already, where there is one."""
+    answers: dict[tuple[str, Request], list[Run]] = {}
+    for run in reversed(done):
+        if run.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED):
+            answers.setdefault((run.endpoint, run.request), []).append(run)
+    taken = []
     for job in jobs:
-        if job.run.id in remaining:
-            taken.append(job)
-            continue
-        answer = next(run for run in unused if not left_over([job], [run]))
-        unused.remove(answer)
-        taken.append(replace(job, run=answer))
+        unused = answers.get((job.run.endpoint, job.run.request))
+        taken.append(Job(job.endpoint, unused.pop()) if unused else job)
     return taken
 
 
@@ -60,7 +59,9 @@ def sweep_again(sweep: Sweep, endpoint: Endpoint, done: Sequence[Run]) -> list[J
     """
     group, request = uuid.uuid4().hex, sweep.request
     if request.parameters.get("seed") is None:
-        before = earlier(plan_sweep(replace(sweep, repeats=1), endpoint, group), done) or _drawn()
+        once = replace(sweep, repeats=1)
+        wanted = ((endpoint.name, once.request_for(cell)) for cell in once.cells())
+        before = earlier(wanted, done) or _drawn()
         group = before.group
         request = replace(request, parameters=request.parameters.set("seed", before.seed))
     return with_answers(plan_sweep(replace(sweep, request=request), endpoint, group), done)
@@ -75,7 +76,7 @@ def compare_again(
     """
     jobs = plan(prompts, columns, uuid.uuid4().hex)
     if not any_seed:
-        before = earlier(jobs, done) or _drawn()
+        before = earlier(((job.run.endpoint, job.run.request) for job in jobs), done) or _drawn()
         jobs = plan(prompts, [seeded(column, before.seed) for column in columns], before.group)
     return with_answers(jobs, done)
 
@@ -84,11 +85,10 @@ def _drawn() -> Earlier:
     return Earlier(uuid.uuid4().hex, secrets.randbelow(_MOST_SEED))
 
 
-def _seed(run: Run) -> int | None:
-    seed = run.request.parameters.get("seed")
+def _seed(request: Request) -> int | None:
+    seed = request.parameters.get("seed")
     return seed if isinstance(seed, int) else None
 
 
-def _seedless(run: Run) -> tuple[str, Request]:
-    request = run.request
-    return run.endpoint, replace(request, parameters=request.parameters.set("seed", None))
+def _seedless(request: Request) -> Request:
+    return Request(request.prompt, request.model, request.parameters.set("seed", None))
