@@ -347,7 +347,7 @@ def test_an_endpoint_without_a_name_is_refused(folders: Folders, name: str) -> N
 
 
 def test_a_key_variable_without_a_name_is_refused(folders: Folders) -> None:
-    with pytest.raises(BadValueError, match="no environment variable's name"):
+    with pytest.raises(BadValueError, match="not the name of an environment variable"):
         endpoint_for("local", "", load_endpoints(folders))
 
 

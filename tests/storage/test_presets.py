@@ -128,7 +128,7 @@ def test_renaming_never_covers_another_preset(folders: Folders) -> None:
     save_preset(folders, MINE)
     with pytest.raises(StorageError, match="already"):
         rename_preset(folders, MINE.name, "greedy")
-    with pytest.raises(StorageError, match="program's own"):
+    with pytest.raises(StorageError, match="built in"):
         rename_preset(folders, "greedy", "mine")
     with pytest.raises(StorageError, match="no preset"):
         rename_preset(folders, "nobody", "mine")

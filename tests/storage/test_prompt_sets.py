@@ -72,8 +72,8 @@ def test_a_text_may_be_as_long_as_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("a.jsonl", '"x"\n{', "line 2 is no JSON"),
-        ("a.jsonl", '{"y": 1}', "line 1 holds no text"),
+        ("a.jsonl", '"x"\n{', "line 2 is not JSON"),
+        ("a.jsonl", '{"y": 1}', "line 1 has no text"),
         ("a.csv", "a,b\n1,2\n", "no column 'prompt'; it has: a, b"),
         ("a.csv", "a;b\n1;2\n", "no column 'prompt'; it has: a, b"),
         ("a.csv", "prompt\nx\nHello, world\n", "line 3 has 2 values for 1 column"),
@@ -82,7 +82,7 @@ def test_a_text_may_be_as_long_as_its_file(tmp_path: Path) -> None:
         ("a.csv", 'prompt,id\n"a\nb",1\n"c" d,2\n', "line 4 is not valid CSV"),
         ("a.csv", 'sep=;\nprompt;id\n"a\nb";1\n"c\n', "line 5 is not valid CSV"),
         ("a.csv", "", "does not name columns"),
-        ("a.txt", "\n\n", "holds no prompts"),
+        ("a.txt", "\n\n", "has no prompts"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, name: str, text: str, told: str) -> None:

@@ -190,7 +190,7 @@ async def test_editing_keeps_the_file_s_comments_and_deleting_asks() -> None:
         await pilot.press("ctrl+x", "y")
         await until(pilot, lambda: not path.exists() and "box" not in screen.shown)
         await pilot.press("ctrl+x")
-        await until(pilot, lambda: "Only your own" in str(toasts(app)))
+        await until(pilot, lambda: "Only your profiles" in str(toasts(app)))
 
 
 async def test_a_broken_profile_is_listed_with_its_line_and_can_only_be_deleted() -> None:
@@ -259,7 +259,7 @@ async def test_a_test_that_fails_says_why_in_place_and_a_typed_address_goes_with
         assert len(loopback.requests) == 2
         screen.filter.value = "https://api.openai.com/v1"
         await until(pilot, lambda: not screen.shown)
-        assert "without a key" in details(screen)
+        assert "without an API key" in details(screen)
         assert "choose openai" in details(screen)
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is app.main)

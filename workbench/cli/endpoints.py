@@ -36,11 +36,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "set", help="add or change one: set NAME base_url=https://host/v1 key.environment=MY_KEY"
     )
     test = actions.add_parser("test", help=f"{ANNOUNCEMENT}; prints the models and what came")
-    remove = actions.add_parser("delete", help="remove your own profile; the program's of that name is back")
+    remove = actions.add_parser("delete", help="delete your profile; the built-in one is used again")
     for one in (show, put, test, remove):
         one.add_argument("name", metavar="NAME", help="the endpoint's name")
     put.add_argument("fields", nargs="+", metavar="FIELD=VALUE", help="empty takes a value back")
-    put.add_argument("--like", default="", metavar="NAME", help="the profile whose habits a new one takes")
+    put.add_argument("--like", default="", metavar="NAME", help="the profile to copy settings from")
     test.add_argument("--model", default="", help="the model to ask; the profile's, or the first listed")
 
 

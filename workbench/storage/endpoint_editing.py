@@ -60,14 +60,14 @@ def save_endpoint(
 def _edited(text: str, endpoint: Endpoint, shipped: Mapping[str, Endpoint], path: Path) -> str:
     """The file's text with the endpoint's values."""
     try:
-        # What cannot be said in a profile that is like another is said in one that is like none.
+        # A value that the profile it is like would bring back needs a profile without `like`.
         for begun in (text, with_value(text, ("like",), None)):
             edited = _with_differences(begun, endpoint, shipped)
             if _read(edited, endpoint.name, shipped) == endpoint:
                 return edited
         why = "some of it would be lost"
     except NotEditable as problem:
-        why = f"{problem} is written in a way of its own"
+        why = f"{problem} cannot be changed without touching the rest"
     raise StorageError(
         f"{path.name} cannot be changed here: {why}",
         "Nothing was changed.",
@@ -81,7 +81,7 @@ def _read(text: str, name: str, shipped: Mapping[str, Endpoint]) -> Endpoint | N
 
 
 def _with_differences(text: str, endpoint: Endpoint, shipped: Mapping[str, Endpoint]) -> str:
-    """The text with what the endpoint has otherwise than the file says."""
+    """The text with the values in which the endpoint differs from the file."""
     # A new file without an address is not a profile yet.
     current = _read(text, endpoint.name, shipped)
     if current is None:

@@ -86,7 +86,7 @@ def texts_of(endpoint: Endpoint) -> dict[str, str]:
 def with_texts(endpoint: Endpoint, texts: Mapping[str, str]) -> Endpoint:
     """An endpoint with fields set to what texts mean, by name.
 
-    Raises BadValueError, which names the field, for a text that means no value, or an unknown field.
+    Raises BadValueError, which names the field, for an unknown field or a text that is not a value of it.
     """
     table, before = profile_table(endpoint), texts_of(endpoint)
     for name, typed in texts.items():
@@ -115,7 +115,7 @@ def with_texts(endpoint: Endpoint, texts: Mapping[str, str]) -> Endpoint:
 
 
 def field_of(key: str) -> str:
-    """The field that a key of a profile's file belongs to; empty where it is none's."""
+    """The field that a key of a profile's file belongs to; empty where there is none."""
     return next((name for name in _BY_NAME if f"{key}.".startswith(f"{name}.")), "")
 
 

@@ -1,4 +1,4 @@
-"""Finding endpoints: the program's own profiles, the person's, and bare URLs."""
+"""Find endpoints: built-in profiles, the person's, and bare URLs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workbench.storage.endpoint_profile import (
     url_problem,
 )
 from workbench.storage.folders import Folders
-from workbench.storage.text_files import read_text, remove_file
+from workbench.storage.text_files import delete_file, read_text
 from workbench.storage.toml_files import read_toml
 
 _SHIPPED = Path(__file__).parent / "shipped" / "endpoints"
@@ -36,13 +36,13 @@ class EndpointList(Struct, frozen=True):
     endpoints: Mapping[str, Endpoint]
     problems: list[StorageError]
     """Everything wrong with the person's profiles. Such a profile is left out, and never replaced by the
-    program's own of that name, which would send a prompt elsewhere than the person meant."""
+    built-in one of that name, which would send a prompt elsewhere than the person meant."""
     own: frozenset[str] = frozenset()
     """Names of the endpoints that come from the person's files."""
     broken: Mapping[str, StorageError] = {}
     """The first problem of each profile that is left out."""
     shipped: Mapping[str, Endpoint] = {}
-    """The program's own profiles, also those that a person's stand in the place of."""
+    """The built-in profiles, also those that a person's replaces."""
 
 
 def endpoints_folder(folders: Folders) -> Path:
@@ -51,7 +51,7 @@ def endpoints_folder(folders: Folders) -> Path:
 
 
 def load_endpoints(folders: Folders) -> EndpointList:
-    """Every profile there is; a person's profile stands in the place of the program's of that name."""
+    """Every profile there is; a person's profile replaces the built-in one of that name."""
     shipped, _ = _read_folder(_SHIPPED, {})
     own, problems = _read_folder(endpoints_folder(folders), shipped)
     found = {name: one for name, one in shipped.items() if name == LOCAL or name not in problems}
@@ -101,7 +101,7 @@ def endpoint_for(name_or_url: str, api_key_env: str | None, loaded: EndpointList
 
     `api_key_env` takes the place of a profile's own key source. A bare URL goes by the contract's ranges.
 
-    Raises BadValueError where there is no such profile or its file is wrong, or the URL is none.
+    Raises BadValueError where there is no such profile or its file is wrong, or the URL is not valid.
     """
     key = _named_key(api_key_env)
     name = without_invisible(name_or_url)
@@ -139,7 +139,7 @@ def _named_key(variable: str | None) -> EnvironmentKey | None:
     if not is_variable(variable):
         # What was given is not repeated, as it may be the key.
         raise BadValueError(
-            "api-key-env: that is no environment variable's name",
+            "api-key-env: not the name of an environment variable",
             hint="Put the key into a variable, and give the variable's name here.",
             field="api_key_env",
         )
@@ -170,10 +170,10 @@ def save_profile_text(folders: Folders, name: str, text: str) -> None:
 
 
 def delete_endpoint(folders: Folders, name: str) -> None:
-    """Remove a person's own profile; the program's of that name comes back.
+    """Delete a person's profile; the built-in one of that name is used again.
 
-    Raises StorageError where there is none or it cannot be removed.
+    Raises StorageError where there is none or it cannot be deleted.
     """
     if not is_endpoint_name(name):
         raise StorageError(f"There is no endpoint named {one_line(name, 40)!r}")
-    remove_file(endpoints_folder(folders) / f"{name}.toml")
+    delete_file(endpoints_folder(folders) / f"{name}.toml")

@@ -1,4 +1,4 @@
-"""Presets as TOML files: the program's own, and the person's, which may be handed to someone else."""
+"""Presets as TOML files: the built-in ones, and the person's, which may be handed to someone else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters
 from workbench.storage.atomic import write_atomically
 from workbench.storage.folders import Folders
-from workbench.storage.text_files import remove_file
+from workbench.storage.text_files import delete_file
 from workbench.storage.toml_files import Fault, TomlFile, about, read_toml, typed, unknown_key
 from workbench.storage.toml_text import toml_table
 
@@ -60,13 +60,13 @@ class PresetFile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 
 
 class PresetList(Struct, frozen=True):
-    """All presets by name: the program's own first, in their order, then the person's by name."""
+    """All presets by name: the built-in ones first, in their order, then the person's by name."""
 
     presets: Mapping[str, Preset]
     problems: list[StorageError]
     """Everything wrong with the person's files; such a file is left out and left alone."""
     files: Mapping[str, Path]
-    """The files of the person's presets, by name; a preset without one is the program's own."""
+    """The files of the person's presets, by name; a preset without one is built in."""
     broken: Mapping[str, StorageError]
     """The problem of each preset that is left out, by the name it has and by its file's."""
 
@@ -91,7 +91,7 @@ def presets_folder(folders: Folders) -> Path:
 
 
 def load_presets(folders: Folders) -> PresetList:
-    """Every preset there is; a person's stands in the place of the program's of that name."""
+    """Every preset there is; a person's replaces the built-in one of that name."""
     presets = {one.name: one for one in map(read_preset, sorted(_SHIPPED.glob("*.toml")))}
     problems: list[StorageError] = []
     broken: dict[str, StorageError] = {}
@@ -176,7 +176,7 @@ def write_preset(preset: Preset) -> bytes:
 def save_preset(folders: Folders, preset: Preset) -> Path:
     """Write a person's preset; one of that name is replaced.
 
-    Raises StorageError where the name is none or the file cannot be written.
+    Raises StorageError where the name is not valid or the file cannot be written.
     """
     preset = replace(preset, name=_checked(preset.name))
     path = load_presets(folders).files.get(preset.name) or _free_file(folders, preset.name)
@@ -200,7 +200,7 @@ def rename_preset(folders: Folders, name: str, new: str) -> Preset:
 
 
 def duplicate_preset(folders: Folders, name: str, new: str = "") -> Preset:
-    """Write a copy of any preset, also one of the program's, as the person's own.
+    """Write a copy of any preset, also a built-in one, as the person's.
 
     An empty `new` finds a free name. Raises StorageError where there is none of that name, or there is one
     of the new name already.
@@ -216,11 +216,11 @@ def duplicate_preset(folders: Folders, name: str, new: str = "") -> Preset:
 
 
 def delete_preset(folders: Folders, name: str) -> None:
-    """Remove a person's preset; the program's of that name comes back.
+    """Delete a person's preset; the built-in one of that name is used again.
 
-    Raises StorageError where there is none, or it cannot be removed.
+    Raises StorageError where there is none, or it cannot be deleted.
     """
-    remove_file(_own_file(load_presets(folders), name))
+    delete_file(_own_file(load_presets(folders), name))
 
 
 def export_preset(preset: Preset, path: Path) -> None:
@@ -229,9 +229,9 @@ def export_preset(preset: Preset, path: Path) -> None:
 
 
 def import_preset(folders: Folders, path: Path) -> Preset:
-    """Take a preset from a file as the person's own, under a free name where its own is taken.
+    """Import a preset from a file as the person's, under a free name where its own is taken.
 
-    Raises StorageError where the file is no preset or it cannot be written.
+    Raises StorageError where the file is not a preset or it cannot be written.
     """
     preset = read_preset(path)
     loaded = load_presets(folders)
@@ -252,9 +252,7 @@ def _checked(name: str) -> str:
 
 def _own_file(loaded: PresetList, name: str) -> Path:
     if loaded.named(name).name not in loaded.files:
-        raise StorageError(
-            f"The preset {name!r} is the program's own", "", "Duplicate it, and change the copy."
-        )
+        raise StorageError(f"The preset {name!r} is built in", "", "Duplicate it, and change the copy.")
     return loaded.files[name]
 
 

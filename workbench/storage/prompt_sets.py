@@ -47,7 +47,7 @@ def read_prompts(path: Path, column: str = "") -> tuple[str, ...]:
         case _:
             prompts = _texts(text)
     if not prompts:
-        raise StorageError(f"{path.name} holds no prompts", path=str(path))
+        raise StorageError(f"{path.name} has no prompts", path=str(path))
     return prompts
 
 
@@ -67,12 +67,12 @@ def _json_lines(path: Path, text: str, column: str) -> Iterator[str]:
         try:
             value = json.loads(line)
         except ValueError as error:
-            raise _at(path, number, f"is no JSON: {error}") from None
+            raise _at(path, number, f"is not JSON: {error}") from None
         if isinstance(value, dict):
             names = (column,) if column else _USUAL_COLUMNS
             value = next((value[name] for name in names if name in value), None)
         if not isinstance(value, str):
-            raise _at(path, number, f"holds no text under {column or ', '.join(_USUAL_COLUMNS)}")
+            raise _at(path, number, f"has no text under {column or ', '.join(_USUAL_COLUMNS)}")
         yield value
 
 

@@ -245,7 +245,7 @@ def json_table(table: Mapping[str, object], as_json: Mapping[str, object] | None
         try:
             joined[key] = json.loads(str(text))
         except ValueError as error:
-            raise BadField(f"{key} is no JSON: {error}") from None
+            raise BadField(f"{key} is not JSON: {error}") from None
     return joined
 
 

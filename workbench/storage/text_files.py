@@ -1,4 +1,4 @@
-"""Files that a person wrote, read as text or removed; what is in the way is told with the file's name."""
+"""Files that a person wrote, read as text or deleted; errors name the file."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def read_text(path: Path, most: int | None = None) -> str:
         ) from None
 
 
-def remove_file(path: Path) -> None:
-    """Remove a file. Raises StorageError where there is none or it cannot be removed."""
+def delete_file(path: Path) -> None:
+    """Delete a file. Raises StorageError where there is none or it cannot be deleted."""
     try:
         path.unlink()
     except OSError as error:
-        raise _failed(path, "removed", error) from None
+        raise _failed(path, "deleted", error) from None
 
 
 def _failed(path: Path, done: str, error: OSError) -> StorageError:

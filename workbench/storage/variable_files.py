@@ -26,7 +26,7 @@ def load_variables(path: Path) -> Mapping[str, str]:
     except (ValueError, RecursionError) as error:
         raise StorageError(f"{path.name} is not valid", one_line(str(error), 200)) from None
     if not isinstance(table, dict):
-        raise StorageError(f"{path.name} holds no names with values")
+        raise StorageError(f"{path.name} is not a table of names and values")
     return {name: _text(value, name, path) for name, value in table.items()}
 
 

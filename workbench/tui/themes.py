@@ -1,4 +1,4 @@
-"""Themes as files: the program's own in `themes/`, and a person's, checked before the screen sees them."""
+"""Themes as files: the built-in ones in `themes/`, and a person's, checked before the screen sees them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def adopt(theme: Theme) -> WorkbenchTheme:
 
 
 def shipped_folder() -> Path:
-    """The program's own themes: inside the package where it was installed, else beside it in a checkout."""
+    """The built-in themes: inside the package where it was installed, else beside it in a checkout."""
     return _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
 
 

@@ -33,7 +33,7 @@ from workbench.tui.widgets.key_row import KeyRow
 from workbench.tui.widgets.row_list import RowList
 
 _PLAIN = "openai-compatible"
-"""The program's profile that is like no other server's."""
+"""The built-in profile that assumes nothing of the server."""
 _IN_HEAD = frozenset({"name", "title", "base_url", "note", "model", "key.environment", "key.command"})
 
 
@@ -172,7 +172,7 @@ class EndpointsScreen(AskedScreen[Endpoint]):
             return "Nothing matches. A base URL is taken as it is: https://host/v1"
         same = [one.name for one in self._services.endpoints.endpoints.values() if one.base_url == typed]
         known = f" With its key: choose {', '.join(same)}." if same else ""
-        return f"Enter sends to this base URL, without a key.{known}"
+        return f"Enter uses this URL, without an API key.{known}"
 
     def _details(self, endpoint: Endpoint) -> Content:
         own = endpoint.name in self._services.endpoints.own
@@ -189,7 +189,7 @@ class EndpointsScreen(AskedScreen[Endpoint]):
         parts += [Content(f"\n{line}") for line in _set_fields(endpoint)]
         if endpoint.note:
             parts.append(Content.styled(f"\n{one_line(endpoint.note, 600)}", "$text-muted"))
-        source = "your own profile" if own else "one of the program's profiles"
+        source = "your profile" if own else "built-in profile"
         parts.append(Content.styled(f"\n{source}", "$text-muted"))
         return Content("").join(parts)
 
@@ -251,7 +251,7 @@ class EndpointsScreen(AskedScreen[Endpoint]):
         if name is None:
             return
         if name == LOCAL:
-            words = "The embedded model needs no setting up: it runs on this machine."
+            words = "The embedded model needs no setup: it runs on this machine."
             self.notify(words, title="Endpoint", markup=False)
             return
         endpoint = self._endpoint(name)
@@ -315,13 +315,13 @@ class EndpointsScreen(AskedScreen[Endpoint]):
         if name is None:
             return
         if name not in loaded.own and name not in loaded.broken:
-            flow.warn("Only your own profiles can be deleted; this is one of the program's.", "Endpoint")
+            flow.warn("Only your profiles can be deleted; this one is built in.", "Endpoint")
             return
         shipped = loaded.shipped.get(name)
         if name == self._current.name and shipped is None:
             flow.warn("This endpoint is in use; switch to another first.", "Endpoint")
             return
-        back = " The program's own profile of that name comes back." if shipped is not None else ""
+        back = " The built-in profile of that name is used again." if shipped is not None else ""
         question = f"Delete the endpoint {one_line(name, 40)}?{back}"
         if not await flow.confirmed(question, "delete", "keep it"):
             return
