@@ -12,6 +12,7 @@ from workbench.domain.display import (
     escape_character,
     is_control,
     one_line,
+    percent,
     plural,
     show_bytes,
     show_seconds,
@@ -87,3 +88,8 @@ def test_a_number_of_things_is_in_the_singular_only_for_one() -> None:
 )
 def test_a_time_to_wait_is_as_precise_as_a_person_needs(seconds: float, shown: str) -> None:
     assert show_seconds(seconds) == shown
+
+
+def test_a_probability_is_nothing_or_certain_only_where_it_is() -> None:
+    shown = [percent(probability) for probability in (0, 1e-9, 0.0007, 0.293, 0.9994, 0.99999, 1)]
+    assert shown == ["0.0%", "<0.1%", "0.1%", "29.3%", "99.9%", ">99.9%", "100.0%"]

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import replace
+from datetime import UTC, datetime
+from html import unescape
 from xml.etree import ElementTree
 
 import pytest
@@ -13,7 +16,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from tests.domain.builders import choice_of, piece, run_of
 from tests.storage.session_cases import runs
 from workbench.domain.errors import BadValueError, StorageError
-from workbench.domain.run import Run
+from workbench.domain.parameters import ParameterValue
+from workbench.domain.request import Parameters
+from workbench.domain.run import Parent, Run
 from workbench.domain.session import Session
 from workbench.storage.export import to_curl, to_json_lines, to_markdown, to_python, to_text
 from workbench.storage.export_pictures import to_html, to_svg
@@ -38,6 +43,44 @@ def test_html_shows_each_token_s_level_and_alternatives() -> None:
     page = to_html(Session(runs=[run_of(choice_of([piece("sure", 0.95), piece(" odd", 0.05, two=0.5)]))]))
     assert re.search(r'class="l0"[^>]*>sure<', page)
     assert re.search(r'class="l4" title="[^"]*50\.0%[^"]*two[^"]*"> odd<', page)
+
+
+def _branched() -> Session:
+    """Two runs, the second one a branch with parameters, a preset and a seed."""
+    first, second = run_of(choice_of([" upon", " a"])), run_of(choice_of([piece(" there", 0.5)]))
+    values: dict[str, ParameterValue] = {"temperature": 0.25, "seed": 7, "stop": ("<b>",)}
+    second.request = replace(second.request, model="m<1>", parameters=Parameters(values))
+    second.preset, second.endpoint, second.total = "precise", "lab", 0.5
+    second.parent = Parent(first.id, 0, 1, " there")
+    second.started = datetime(2026, 9, 1, 10, 0, 1, tzinfo=UTC)
+    return Session(title="Tale", runs=[first, second])
+
+
+def test_html_has_what_a_run_was_sent_with_and_how_it_ended() -> None:
+    page = to_html(_branched())
+    text = unescape(re.sub(r"<[^>]*>", "", page[page.index("<h2>2.") :]))
+    assert text.startswith("2. m<1>\n")
+    assert "2026-09-01 10:00:01 UTC · lab · m<1> · preset precise" in text
+    assert "branched from run 1 at token 2 · complete" in text
+    assert 'temperature = 0.25 · seed = 7 · stop = ["<b>"]' in text
+    assert "Answer 1 · stop · 1 token · " in text
+    assert "perplexity 2.00" in text
+
+
+def test_markdown_has_the_same_facts() -> None:
+    text = to_markdown(_branched())
+    assert "preset precise · branched from run 1 at token 2" in text
+    assert "` seed = 7 `" in text
+    assert "**Answer 1** (stop · 1 token · " in text
+
+
+@pytest.mark.parametrize(
+    ("probability", "shown"), [(0.0001, "&lt;0.1%"), (0.99999, "&gt;99.9%"), (1, "100.0%")]
+)
+def test_a_small_probability_never_reads_as_nothing(probability: float, shown: str) -> None:
+    run = run_of(choice_of([piece(" rare", probability)]))
+    for written in (to_html(Session(runs=[run])), to_svg(run)):
+        assert f"&#x27; rare&#x27; {shown}" in written
 
 
 @settings(deadline=None, max_examples=15, suppress_health_check=list(HealthCheck))

@@ -9,7 +9,7 @@ from workbench.cli.batch import tell
 from workbench.cli.tables import SUMMARY_HEADS, print_table, summary_cells
 from workbench.domain.choice import Token
 from workbench.domain.comparison import Divergence, common_prefix, distinguishing, first_divergence
-from workbench.domain.display import one_line, visible
+from workbench.domain.display import one_line, percent, visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Run
 from workbench.domain.summary import summarise
@@ -54,7 +54,7 @@ def _distribution(token: Token) -> str:
 
 
 def _percent(logprob: float | None) -> str:
-    return "—" if logprob is None else f"{exp(min(logprob, 0.0)):.1%}"
+    return "—" if logprob is None else percent(exp(min(logprob, 0.0)))
 
 
 def _title(column: Column, differs: Sequence[str]) -> str:

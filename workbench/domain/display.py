@@ -85,6 +85,15 @@ def show_seconds(seconds: float) -> str:
     return f"{whole} s"
 
 
+def percent(probability: float) -> str:
+    """A probability as `29.3%`; what is not 0 never reads as nothing, and what is not 1 never as certain."""
+    if 0 < probability < 0.0005:
+        return "<0.1%"
+    if 0.9995 <= probability < 1:
+        return ">99.9%"
+    return f"{probability * 100:.1f}%"
+
+
 def show_bytes(raw: bytes) -> str:
     """Bytes that are no text, as `\\xe2\\x80`."""
     return "".join(f"\\x{byte:02x}" for byte in raw)

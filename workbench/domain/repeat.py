@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from workbench.domain.choice import Choice, Token
 from workbench.domain.comparison import margin
+from workbench.domain.display import percent
 from workbench.domain.run import Run
 
 
@@ -36,7 +37,7 @@ class ChoiceCheck:
             f"differs at token {self.equal + 1}: {_shown(self.recorded)} recorded, {_shown(self.again)} again"
         )
         close = margin(self.recorded) if self.recorded is not None else None
-        race = f"; the two likeliest were {close:.1%} apart" if close is not None else ""
+        race = f"; the two likeliest were {percent(close)} apart" if close is not None else ""
         return f"{self.equal}/{self.recorded_length} equal, {what}{race}"
 
 

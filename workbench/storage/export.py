@@ -9,10 +9,12 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from workbench.domain.choice import Choice
+from workbench.domain.display import plural
 from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Run
 from workbench.domain.session import Session
+from workbench.domain.summary import summarise
 from workbench.storage.export_chat import chat_to_markdown, messages_of
 from workbench.storage.markdown import code, fenced, inline
 from workbench.storage.toml_text import sound
@@ -33,20 +35,57 @@ def to_markdown(session: Session) -> str:
     """Prompts, parameters and answers for a person to read; their text cannot break out of its fences."""
     lines = [f"# {inline(session.title) or 'Untitled session'}\n", chat_to_markdown(session)]
     for number, run in enumerate(session.runs, 1):
-        lines.append(f"\n## {number}. {inline(run.name or run.model or run.request.model or 'run')}\n")
-        lines.append(
-            f"\n{run.started:%Y-%m-%d %H:%M:%S} UTC · {inline(run.endpoint)} · {run.outcome or ''}\n"
-        )
-        values = run.request.parameters.to_json()
-        if values:
-            lines.append("\n" + " · ".join(f"{code(f'{k} = {_json(v)}')}" for k, v in values.items()) + "\n")
+        lines.append(f"\n## {number}. {inline(run_title(run))}\n")
+        lines.append(f"\n{' · '.join(map(inline, run_facts(session, run)))}\n")
+        if values := parameter_texts(run):
+            lines.append("\n" + " · ".join(map(code, values)) + "\n")
         lines.append(f"\n**Prompt**\n\n{fenced(prompt_to_editor(run.request.prompt))}\n")
         for choice in run.ordered:
-            ended = f" ({inline(choice.finish_reason)})" if choice.finish_reason else ""
-            lines.append(f"\n**Answer {choice.index}**{ended}\n\n{fenced(choice.text)}\n")
+            name, *figures = map(inline, answer_figures(run, choice))
+            lines.append(f"\n**{name}** ({' · '.join(figures)})\n\n{fenced(choice.text)}\n")
         if run.error is not None:
             lines.append(f"\n**Error** {code(inline(run.error.title))}\n")
     return "".join(lines)
+
+
+def run_title(run: Run) -> str:
+    """What a person calls a run: its name, else its model."""
+    return run.name or run.model or run.request.model or "run"
+
+
+def run_facts(session: Session, run: Run) -> list[str]:
+    """When and where a run was sent, under which preset, what it branched from, and how it ended."""
+    facts = [f"{run.started:%Y-%m-%d %H:%M:%S} UTC", run.endpoint, run.model or run.request.model]
+    if run.preset:
+        facts.append(f"preset {run.preset}")
+    numbers = {one.id: number for number, one in enumerate(session.runs, 1)}
+    if run.parent is not None and (number := numbers.get(run.parent.run)) is not None:
+        where = "" if run.parent.kind == "rerun" else f" at token {run.parent.token + 1}"
+        facts.append(f"{_ORIGINS.get(run.parent.kind, 'branched from')} run {number}{where}")
+    return [fact for fact in (*facts, run.outcome or "") if fact]
+
+
+_ORIGINS = {"rerun": "sent again from", "again": "regenerated from", "continue": "continues"}
+
+
+def parameter_texts(run: Run) -> list[str]:
+    """The parameters that were set, the seed among them, as `temperature = 0.2`."""
+    return [f"{name} = {_json(value)}" for name, value in run.request.parameters.to_json().items()]
+
+
+def answer_figures(run: Run, choice: Choice) -> list[str]:
+    """An answer's number, how it ended, and its figures as far as they are known."""
+    summary = summarise(run, choice)
+    figures = [
+        f"Answer {choice.index + 1}",
+        choice.finish_reason or "no finish reason",
+        plural(summary.tokens, "token"),
+    ]
+    if summary.tokens_per_second is not None:
+        figures.append(f"{summary.tokens_per_second:.0f} tok/s")
+    if summary.perplexity is not None:
+        figures.append(f"perplexity {summary.perplexity:.2f}")
+    return figures
 
 
 def _answers(session: Session) -> Iterable[tuple[Run, Choice]]:

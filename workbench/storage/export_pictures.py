@@ -7,11 +7,12 @@ from html import escape
 from math import exp
 
 from workbench.domain.choice import Choice
-from workbench.domain.display import show_bytes, visible
+from workbench.domain.display import percent, show_bytes, visible
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.reading import Mode, legend, level
 from workbench.domain.run import Run
 from workbench.domain.session import Session
+from workbench.storage.export import answer_figures, parameter_texts, run_facts, run_title
 
 _INK = ("#1f2328", "#7a4b00", "#9a3a00", "#b3261e", "#ffffff")
 _PAPER = ("#ffffff", "#fff3d6", "#ffe0c2", "#ffd0cc", "#a11d33")
@@ -43,7 +44,7 @@ def to_html(session: Session) -> str:
     title = _escape(session.title or "Untitled session")
     words = zip(range(5), legend(Mode.PROBABILITY), strict=True)
     key = " ".join(f'<span class="l{n}">{escape(word)}</span>' for n, word in words)
-    runs = "".join(map(_run_to_html, session.runs))
+    runs = "".join(_run_to_html(session, number) for number in range(len(session.runs)))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
@@ -52,11 +53,22 @@ def to_html(session: Session) -> str:
     )
 
 
-def _run_to_html(run: Run) -> str:
-    figures = " · ".join(filter(None, (run.endpoint, run.model or run.request.model, run.outcome)))
+def _run_to_html(session: Session, index: int) -> str:
+    run = session.runs[index]
+    facts = (" · ".join(run_facts(session, run)), " · ".join(parameter_texts(run)))
+    lines = "".join(f'<p class="figures">{_escape(line)}</p>\n' for line in facts if line)
     prompt = _escape(prompt_to_editor(run.request.prompt))
-    answers = "".join(f"<pre>{''.join(_tokens_to_html(choice))}</pre>\n" for choice in run.ordered)
-    return f'<p class="figures">{_escape(figures)}</p>\n<pre class="prompt">{prompt}</pre>\n{answers}'
+    answers = "".join(_answer_to_html(run, choice) for choice in run.ordered)
+    error = f'<p class="figures">Error: {_escape(run.error.title)}</p>\n' if run.error is not None else ""
+    return (
+        f"<h2>{index + 1}. {_escape(run_title(run))}</h2>\n{lines}"
+        f'<pre class="prompt">{prompt}</pre>\n{answers}{error}'
+    )
+
+
+def _answer_to_html(run: Run, choice: Choice) -> str:
+    figures = " · ".join(answer_figures(run, choice))
+    return f'<pre>{"".join(_tokens_to_html(choice))}</pre>\n<p class="figures">{_escape(figures)}</p>\n'
 
 
 def _tokens_to_html(choice: Choice) -> Iterator[str]:
@@ -80,7 +92,7 @@ def _hover(choice: Choice, index: int) -> str:
 
 
 def _percent(logprob: float | None) -> str:
-    return "—" if logprob is None else f"{100 * exp(min(logprob, 0)):.1f}%"
+    return "—" if logprob is None else percent(exp(min(logprob, 0)))
 
 
 def to_svg(run: Run) -> str:

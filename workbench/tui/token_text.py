@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len, set_cell_size
 
+from workbench.domain import display
 from workbench.domain.display import show_bytes, visible
 
 _GLYPHS = str.maketrans({" ": "·", "\n": "⏎", "\t": "→"})
@@ -29,10 +30,6 @@ def fit(text: str, width: int) -> str:
     return set_cell_size(text, width - 1) + "…"
 
 
-def percent(share: float) -> str:
-    """A probability in six cells: `29.3%`; what is not nothing never reads as nothing."""
-    if 0 < share < 0.0005:
-        return "<0.1%".rjust(6)
-    if 0.9995 <= share < 1:
-        return ">99.9%"
-    return f"{share * 100:.1f}%".rjust(6)
+def percent(probability: float) -> str:
+    """A probability in six cells: ` 29.3%`."""
+    return display.percent(probability).rjust(6)
