@@ -43,10 +43,6 @@ def align(
     text that no token accounts for becomes a piece without a logprob. Tokens that share a character: the last
     of them carries it. Where text stays unaccounted for, tokens that name something else are left out.
     """
-    if len(entries) == 1 and not incomplete and encoding is None:
-        only = entries[0]
-        if only.raw is None and only.text == text:
-            return Aligned([only])
     if len(entries) == 1 and text and is_placeholder(entries[0].text):
         return Aligned([entries[0]._replace(text=text)], b"", encoding)
     return _walk(text, entries, incomplete, encoding)

@@ -235,6 +235,12 @@ class Assembly:
                 return
         if not state.has_logprobs:
             state.has_logprobs, state.texts = True, []
+        if len(entries) == 1 and not state.incomplete and state.encoding is None:
+            # Nearly every event: one token that is its text.
+            only = entries[0]
+            if only.raw is None and only.text == text:
+                events.append(Delta(index, entries))
+                return
         if state.is_off and not text:
             return
         pieces, state.incomplete, state.encoding, is_off = align(
