@@ -111,3 +111,25 @@ def test_samplers_never_swap_two_tokens(logprobs: list[float], sampling: Samplin
     shares = [share or 0 for share in reshape(logprobs, sampling).shares]
     ranked = sorted(range(len(logprobs)), key=lambda place: -logprobs[place])
     assert all(shares[one] >= shares[next_] - 1e-12 for one, next_ in pairwise(ranked))
+
+
+@given(st.lists(st.integers(1, 1000), min_size=1, max_size=12, unique=True), st.integers(0, 5), st.data())
+def test_what_is_called_exact_is_what_the_whole_distribution_becomes(
+    weights: list[int], top: int, data: st.DataObject
+) -> None:
+    whole = [log(weight / sum(weights)) for weight in sorted(weights, reverse=True)]
+    chosen = data.draw(st.integers(0, len(whole) - 1))
+    sampling = data.draw(samplings)
+    listed = [place for place in range(len(whole)) if place < top or place == chosen]
+    shaped = reshape([whole[place] for place in listed], sampling, top=min(top, len(whole)))
+    right = reshape(whole, sampling).shares
+    if shaped.rest_is_exact:
+        assert shaped.shares == pytest.approx([right[place] for place in listed], abs=1e-5)
+
+
+def test_a_token_listed_beside_the_likeliest_ones_says_nothing_of_the_others() -> None:
+    listed = [log(0.5), log(0.2), log(0.001)]
+    for sampling in (Sampling(top_k=3), Sampling(min_p=0.01), Sampling(top_p=0.7005)):
+        shaped = reshape(listed, sampling, top=2)
+        assert not shaped.rest_is_exact
+        assert shaped.rest > 0

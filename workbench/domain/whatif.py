@@ -55,14 +55,18 @@ class Reshaped:
 
 
 def reshape(
-    logprobs: Sequence[float | None], sampling: Sampling, order: Sequence[str] = LLAMA_ORDER
+    logprobs: Sequence[float | None],
+    sampling: Sampling,
+    order: Sequence[str] = LLAMA_ORDER,
+    top: int | None = None,
 ) -> Reshaped:
     """Apply samplers to listed raw logprobs (nats), in an endpoint's order.
 
     Samplers that `order` does not name are applied first, in llama.cpp's order. The unlisted rest counts as
-    tokens no likelier than the least likely listed one.
+    tokens no likelier than the least of the `top` likeliest listed ones (None: of all); a token may be listed
+    beside those only because it was chosen.
     """
-    state = _State.of(logprobs)
+    state = _State.of(logprobs, len(logprobs) if top is None else top)
     known = [name for name in order if name in LLAMA_ORDER]
     for name in [*(one for one in LLAMA_ORDER if one not in known), *known]:
         match name:
@@ -81,19 +85,25 @@ def reshape(
 class _State:
     weights: list[float | None]
     rest: float
+    top: int
     exact: bool = True
 
     @staticmethod
-    def of(logprobs: Sequence[float | None]) -> _State:
+    def of(logprobs: Sequence[float | None], top: int) -> _State:
         weights = [None if one is None else exp(min(one, 0.0)) for one in logprobs]
         total = fsum(one for one in weights if one is not None)
         rest = max(1 - total, 0.0)
         # Listed probabilities are rounded: what rounding leaves is no token.
-        return _State(weights, rest if rest > 1e-6 else 0.0)
+        return _State(weights, rest if rest > 1e-6 else 0.0, top)
 
     def ranked(self) -> list[int]:
         known = [(weight, -place) for place, weight in enumerate(self.weights) if weight]
         return [-place for _, place in sorted(known, reverse=True)]
+
+    def most_unlisted(self) -> float:
+        """The weight above which no unlisted token is."""
+        ranked = self.ranked()[: self.top]
+        return (self.weights[ranked[-1]] or 0.0) if ranked else 1.0
 
     def total(self) -> float:
         return fsum(one for one in self.weights if one) + self.rest
@@ -107,16 +117,13 @@ class _State:
         self.rest, self.exact = 0.0, True
 
     def heat(self, temperature: float) -> None:
-        ranked = self.ranked()
         if temperature <= 0:
-            self.cut(set(ranked[:1]))
-            # A token that is not listed is never likelier than the likeliest listed one.
-            self.drop_rest()
+            self.keep_likeliest(1)
             return
         if temperature == 1:
             return
         known = [one for one in self.weights if one]
-        best, least = max(known, default=1.0), min(known, default=1.0)
+        best, least = max(known, default=1.0), self.most_unlisted()
 
         def hot(weight: float) -> float:
             return exp(min(log(weight) - log(best), 0.0) / temperature) if weight > 0 else 0.0
@@ -130,7 +137,7 @@ class _State:
     def keep_likeliest(self, count: int) -> None:
         ranked = self.ranked()
         self.cut(set(ranked[:count]))
-        if count <= len(ranked):
+        if count <= self.top and count <= len(ranked):
             self.drop_rest()
         elif self.rest:
             self.exact = False
@@ -138,7 +145,7 @@ class _State:
     def keep_nucleus(self, mass: float) -> None:
         total = self.total()
         reached, keep = 0.0, set[int]()
-        for place in self.ranked():
+        for place in self.ranked()[: self.top]:
             keep.add(place)
             reached += (self.weights[place] or 0.0) / total
             if reached >= mass:
@@ -152,9 +159,9 @@ class _State:
         ranked = self.ranked()
         if not ranked:
             return
-        least = share * (self.weights[ranked[0]] or 0.0)
+        least, most_unlisted = share * (self.weights[ranked[0]] or 0.0), self.most_unlisted()
         self.cut({place for place in ranked if (self.weights[place] or 0.0) >= least})
-        if (self.weights[ranked[-1]] or 0.0) < least or self.rest < least:
+        if most_unlisted < least or self.rest < least:
             self.drop_rest()
         elif self.rest:
             self.exact = False

@@ -198,7 +198,9 @@ class Inspector(Static, can_focus=True):
         logprobs = [one.logprob for one in token.alternatives]
         if len(listed) > len(logprobs):
             logprobs.append(token.logprob)
-        shaped = reshape(logprobs, self._sampling, self._order)
+        rank = token.rank
+        top = 0 if rank is None else len(logprobs) if rank.is_exact else rank.value - 1
+        shaped = reshape(logprobs, self._sampling, self._order, top)
         lines = [Content.styled(f"what if  {_describe(self._sampling, self._order)}", "bold")]
         assumed = "" if self._is_order_known else ", in llama.cpp's order"
         lines.append(Content.styled(f"{shaped.survivors} of {len(listed)} survive{assumed}", "$text-muted"))
