@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import os
@@ -10,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.domain.builders import choice_of, piece, run_of
-from workbench.cli import main
+from workbench.cli import main, serve
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
 from workbench.storage.folders import Folders
+from workbench.storage.imports import curl_from_text
 from workbench.storage.library import Library
 from workbench.storage.session_store import SessionStore
 
@@ -149,6 +151,48 @@ def test_curl_is_sent_where_the_options_say(tmp_path: Path, capsys: pytest.Captu
     printed = capsys.readouterr().out
     assert printed.startswith("curl https://api.openai.com/v1/completions")
     assert "Bearer $OPENAI_API_KEY" in printed
+
+
+@pytest.mark.parametrize("form", ["curl", "python"])
+def test_a_request_of_the_local_server_is_exported_for_one_that_a_person_starts(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = upon()
+    one.endpoint, one.model = "local", "smollm2"
+    file = session_file(tmp_path / "s.toml", one)
+    assert main(["export", str(file), "--to", form]) == 0
+    printed = capsys.readouterr().out
+    parser = argparse.ArgumentParser()
+    serve.configure(parser)
+    options = parser.parse_args([])
+    assert printed.startswith(f"# Start the local server first: workbench serve --port {options.port}\n")
+    assert f"http://{options.host}:{options.port}/v1/completions" in printed
+    assert options.api_key_env is None
+    assert "Authorization" not in printed
+    assert "smollm2" in printed, "the local server refuses a request that names no model"
+    if form == "curl":
+        assert curl_from_text(printed).request.model == "smollm2"
+
+
+def test_an_exported_request_has_the_profile_s_headers_and_the_key_where_it_goes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = Folders.default(os.environ)
+    (folders.config / "endpoints").mkdir(parents=True)
+    profile = (
+        'base_url = "http://127.0.0.1:9/v1"\n[key]\nenvironment = "MINE"\nheader = "api-key"\n'
+        '[headers]\nX-Title = "it"\n'
+    )
+    (folders.config / "endpoints" / "mine.toml").write_text(profile, encoding="utf-8")
+    one = upon()
+    one.endpoint = "mine"
+    file = session_file(tmp_path / "s.toml", one)
+    assert main(["export", str(file), "--to", "curl"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("curl http://127.0.0.1:9/v1/completions ")
+    assert "-H 'X-Title: it'" in printed
+    assert '-H "api-key: $MINE"' in printed
+    assert "Authorization" not in printed
 
 
 def test_a_missing_session_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,19 +14,17 @@ from workbench.cli.parsing import file_name
 from workbench.cli.sessions import choose_runs, read_session
 from workbench.client.urls import normalise
 from workbench.domain.display import visible
-from workbench.domain.endpoint import Endpoint, EnvironmentKey
+from workbench.domain.endpoint import LOCAL
 from workbench.domain.json_values import JsonObject
 from workbench.domain.run import Run
 from workbench.domain.session import Session
 from workbench.domain.turns import Chat
-from workbench.runner.exporting import RUN_FORMS, SESSION_FORMS
+from workbench.runner.exporting import REQUEST_FORMS, RUN_FORMS, SESSION_FORMS, export_request
 from workbench.storage.atomic import write_atomically
 from workbench.storage.endpoints import endpoint_for, load_endpoints
-from workbench.storage.export import KEY_VARIABLE, to_curl, to_python
 from workbench.storage.folders import Folders
 
-_OF_REQUESTS: Mapping[str, Callable[[JsonObject, str, str], str]] = {"curl": to_curl, "python": to_python}
-_OF_ONE_RUN = (*RUN_FORMS, *_OF_REQUESTS)
+_OF_ONE_RUN = (*RUN_FORMS, *REQUEST_FORMS)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -79,12 +77,9 @@ def _request(one: Run, form: str, named: str | None) -> str:
     endpoints = load_endpoints(Folders.default(os.environ))
     endpoint = endpoint_for(named or one.endpoint, None, endpoints)
     bodies = (one.request.body(endpoint.aliases, endpoint.drop),) if named else one.bodies
-    url = normalise(endpoint.base_url).completions
-    return "\n".join(_OF_REQUESTS[form](body, url, _variable(endpoint)) for body in bodies)
-
-
-def _variable(endpoint: Endpoint) -> str:
-    return endpoint.key.variable if isinstance(endpoint.key, EnvironmentKey) else KEY_VARIABLE
+    model: JsonObject = {"model": one.model or endpoint.model} if one.model or endpoint.model else {}
+    url = "" if endpoint.name == LOCAL else normalise(endpoint.base_url).completions
+    return "\n".join(export_request(form, {**model, **body}, endpoint, url) for body in bodies)
 
 
 def _print(text: str) -> None:

@@ -13,6 +13,8 @@ PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
 """How a proxy's address may begin."""
 LOCAL = "local"
 """Name of the endpoint that the embedded model answers."""
+SERVE_PORT = 8080
+"""Where `workbench serve` listens unless it is given a port."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,12 +134,16 @@ def is_curl(text: str) -> bool:
     return re.match(r"\s*curl\s", text) is not None
 
 
+_COMMENTS_BEFORE = re.compile(r"\A(?:\s*(?:#[^\n]*)?\n)+")
+
+
 def curl_from_text(text: str) -> CurlCommand:
     """The request in a curl command; its headers, and so any key in them, are dropped.
 
     Raises BadValueError where it is no such command, its data is in a file, or it asks for a chat.
     """
-    plain = _ANSI_QUOTED.sub(lambda found: shlex.quote(_without_escapes(found[1])), text)
+    plain = _COMMENTS_BEFORE.sub("", text)
+    plain = _ANSI_QUOTED.sub(lambda found: shlex.quote(_without_escapes(found[1])), plain)
     try:
         words = shlex.split(plain.replace("\\\r\n", " ").replace("\\\n", " "))
     except ValueError as error:

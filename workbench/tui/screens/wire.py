@@ -13,12 +13,10 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Static
 
-from workbench.client.keys import MASK
 from workbench.client.wire import MOST_KEPT
 from workbench.client.wire_events import WireEvent, WireEvents
 from workbench.domain.display import one_line, visible
-from workbench.domain.endpoint import EnvironmentKey
-from workbench.storage.export import KEY_VARIABLE, to_curl, to_python
+from workbench.runner.exporting import export_request, key_variable
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands import Where
 from workbench.tui.exchange import Exchange
@@ -220,23 +218,16 @@ class WireScreen(AskedScreen[Spot]):
 
     def action_copy_python(self) -> None:
         """Copy the request as a Python program, which reads the key from the environment."""
-        self._copy_request("Python")
+        self._copy_request("python")
 
     def _copy_request(self, form: str) -> None:
-        wire, key = self._wire, self._exchange.endpoint.key
+        wire, endpoint = self._wire, self._exchange.endpoint
         if not wire.body:
             self.notify("Nothing was sent.", severity="warning", markup=False)
             return
-        masked = next((name for name, value in wire.headers.items() if MASK in value), "")
-        others = {
-            name: value
-            for name, value in wire.headers.items()
-            if name not in (masked, "Content-Type", "Accept")
-        }
-        variable = key.variable if isinstance(key, EnvironmentKey) else KEY_VARIABLE
-        write = to_curl if form == "curl" else to_python
-        text = write(json.loads(wire.body), wire.url, variable, key_header=masked, headers=others)
-        self._copy(text, f"as {form}; the key is read from ${variable}" if masked else f"as {form}")
+        text = export_request(form, json.loads(wire.body), endpoint, wire.url)
+        variable = f"; the key is read from ${key_variable(endpoint)}" if endpoint.key is not None else ""
+        self._copy(text, f"as {form}{variable}")
 
     def _copy(self, text: str, how: str) -> None:
         self.app.copy_to_clipboard(text)
