@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 
 from tests.cli.test_run import start, workbench
-from tests.client.loopback import DONE, Handler, Received, event, head, serving
+from tests.client.loopback import DONE, Handler, Received, answering, event, head, serving
 from workbench.domain.json_values import JsonObject
 from workbench.domain.run import Outcome
 from workbench.storage.folders import Folders
@@ -126,12 +126,43 @@ async def test_a_sweep_sends_every_combination_and_shows_a_grid() -> None:
     assert b"top_p 0.5" in done.out
 
 
-async def test_a_sweep_without_logprobs_says_why_it_has_no_perplexity() -> None:
+async def test_a_sweep_at_an_endpoint_without_logprobs_says_why_it_has_no_perplexity() -> None:
     async with serving(telling_temperature()) as server:
         done = await workbench(
             *("sweep", "--prompt", "x", "--vary", "temperature=0,1", "--yes", "--endpoint", server.base_url)
         )
-    assert "no answer has a perplexity: ask for logprobs with --logprobs 1" in done.err
+    assert f"no answer has a perplexity: {server.base_url} returned no logprobs" in done.err
+
+
+LOGPROBS = {"tokens": ["a"], "token_logprobs": [-0.5], "top_logprobs": [{"a": -0.5}]}
+CHOICE = {"index": 0, "text": "a", "finish_reason": "stop", "logprobs": LOGPROBS}
+MEASURED = answering(f"data: {json.dumps({'choices': [CHOICE]})}\n\n".encode() + DONE)
+TABLES = [
+    ("compare", "--preset", "greedy", "--preset", "creative"),
+    ("sweep", "--vary", "temperature=0,1", "--yes"),
+]
+
+
+@pytest.mark.parametrize("command", TABLES, ids=lambda command: command[0])
+async def test_a_table_of_perplexities_asks_for_logprobs_and_says_so(command: tuple[str, ...]) -> None:
+    async with serving(MEASURED) as server:
+        done = await workbench(*command, "--prompt", "Once", "--endpoint", server.base_url)
+        assert {request.json["logprobs"] for request in server.requests} == {1}
+        assert b"1.6" in done.out
+        assert "note: logprobs = 1 was added to the requests" in done.err
+        done = await workbench(*command, "--prompt", "Once", "--endpoint", server.base_url, "--logprobs", "3")
+        assert server.requests[-1].json["logprobs"] == 3
+        assert "was added" not in done.err
+
+
+async def test_logprobs_are_not_asked_for_where_no_figure_needs_them_or_the_endpoint_has_none() -> None:
+    async with serving(MEASURED) as server:
+        to = ("--prompt", "Once", "--endpoint", server.base_url)
+        await workbench("sweep", "--vary", "temperature=0,1", "--yes", "--measure", "tokens", *to)
+        set_up = ("endpoints", "set", "plain", f"base_url={server.base_url}", "drop=logprobs")
+        assert (await workbench(*set_up)).status == 0
+        await workbench(*TABLES[0], "--prompt", "Once", "--endpoint", "plain")
+    assert not any("logprobs" in request.json for request in server.requests)
 
 
 async def test_a_sweep_of_three_axes_is_refused() -> None:

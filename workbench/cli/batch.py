@@ -19,6 +19,7 @@ from workbench.cli.following import tell_retrying
 from workbench.cli.parsing import file_name
 from workbench.domain.display import visible
 from workbench.domain.endpoint import Endpoint
+from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome, Run
 from workbench.runner.connections import Connections
 from workbench.runner.many import Job, ManyRuns
@@ -66,6 +67,16 @@ def tell(remarks: Sequence[str]) -> None:
     """Say what is to be known of answers, on standard error."""
     for remark in remarks:
         print(f"note: {visible(remark)}", file=sys.stderr)
+
+
+def with_logprobs(parameters: Parameters, endpoint: Endpoint) -> Parameters:
+    """Parameters that ask for logprobs, which perplexity needs, unless the endpoint has none."""
+    if parameters.get("logprobs") is not None or "logprobs" in endpoint.drop:
+        return parameters
+    return parameters.set("logprobs", 1)
+
+
+LOGPROBS_ADDED = "logprobs = 1 was added to the requests, as perplexity and mean logprob need it"
 
 
 def batch_status(runs: Sequence[Run], interrupted: bool) -> int:

@@ -18,7 +18,15 @@ from workbench.cli.arguments import (
     read_prompt,
 )
 from workbench.cli.asking import is_agreed
-from workbench.cli.batch import add_batch_options, batch_status, execute_batch, tell, tell_answered
+from workbench.cli.batch import (
+    LOGPROBS_ADDED,
+    add_batch_options,
+    batch_status,
+    execute_batch,
+    tell,
+    tell_answered,
+    with_logprobs,
+)
 from workbench.cli.compare_saved import compare_saved
 from workbench.cli.compared import print_compared
 from workbench.cli.exit_status import ExitStatus
@@ -106,6 +114,12 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         for told in dict.fromkeys(explain(wrong, endpoint.limits) for wrong in problems):
             print(f"{parser.prog}: error: {told}", file=sys.stderr)
         return ExitStatus.BAD_ARGUMENTS
+    measured = [
+        replace(column, parameters=with_logprobs(column.parameters, column.endpoint)) for column in columns
+    ]
+    if measured != columns:
+        tell([LOGPROBS_ADDED])
+        columns = measured
     with open_for_writing(arguments.session) as keeper:
         done = keeper.session.runs if keeper is not None else ()
         jobs = compare_again(prompts, columns, done, any_seed=arguments.any_seed)

@@ -15,7 +15,15 @@ from workbench.cli.arguments import (
     read_prompt,
 )
 from workbench.cli.asking import is_agreed
-from workbench.cli.batch import add_batch_options, batch_status, execute_batch, tell, tell_answered
+from workbench.cli.batch import (
+    LOGPROBS_ADDED,
+    add_batch_options,
+    batch_status,
+    execute_batch,
+    tell,
+    tell_answered,
+    with_logprobs,
+)
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.run import find_endpoint
@@ -76,6 +84,11 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         for wrong in problems:
             print(f"{parser.prog}: error: {explain(wrong, endpoint.limits)}", file=sys.stderr)
         return ExitStatus.BAD_ARGUMENTS
+    if Measure(arguments.measure).needs_logprobs and all(axis.field != "logprobs" for axis in axes):
+        measured = with_logprobs(parameters, endpoint)
+        if measured != parameters:
+            tell([LOGPROBS_ADDED])
+            parameters = measured
     sweep = Sweep(Request(prompt, arguments.model or endpoint.model, parameters), axes, arguments.repeats)
     with open_for_writing(arguments.session) as keeper:
         jobs = sweep_again(sweep, endpoint, keeper.session.runs if keeper is not None else ())
@@ -126,7 +139,7 @@ def _print(sweep: Sweep, runs: list[Run], endpoint: Endpoint, measure: Measure) 
     title = f"{measure.value} of {prompt_to_editor(sweep.request.prompt)}"
     print_table(title, [rows.field, *heads], table)
     if measure.needs_logprobs and not any(shown.values()):
-        tell([f"no answer has a {measure.value}: ask for logprobs with --logprobs 1"])
+        tell([f"no answer has a {measure.value}: {endpoint.name} returned no logprobs"])
 
 
 def _cell(values: list[float]) -> str:
