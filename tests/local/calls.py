@@ -138,7 +138,7 @@ async def serving(
             yield port
         finally:
             engine.gate.set()
-            await server.aclose()
+            engine.close()
 
 
 async def complete(app: int, **fields: JsonValue) -> Answer:

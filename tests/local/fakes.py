@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from workbench.domain.json_values import JsonValue
-from workbench.local.engine import Candidate, Chunk, Facts
+from workbench.local.engine import Candidate, Chunk, Facts, Generation, Token
 
 FACTS = Facts(64, 128, 1000, 1_000_000, 4_000_000, "{{ messages }}", "<bos>", "<eos>")
 
 
-def chunk(text: str, made: int, logprob: float = -1.0, others: Mapping[str, float] | None = None) -> Chunk:
+def chunk(text: str, logprob: float = -1.0, others: Mapping[str, float] | None = None) -> Chunk:
     """One token of a scripted choice; `others` are the alternatives, the token itself among them or not."""
-    taken = Candidate(made, text.encode(), logprob)
     listed = {text: logprob} if others is None else others
     candidates = tuple(
-        Candidate(made if one == text else 100 + place, one.encode(), value)
+        Candidate(1 if one == text else 100 + place, one.encode(), value)
         for place, (one, value) in enumerate(listed.items())
     )
-    return Chunk(text, made, taken, candidates)
+    return Chunk(token=Token(1, text.encode(), logprob, candidates))
 
 
-def end(made: int, reason: str = "length") -> Chunk:
+def end(reason: str = "length") -> Chunk:
     """The end of a scripted choice."""
-    return Chunk("", made, finish_reason=reason)
+    return Chunk(finish_reason=reason)
 
 
 def tokens(texts: Iterable[str], logprob: float = -1.0) -> list[Chunk]:
     """A whole scripted choice of one token a text."""
-    chunks = [chunk(text, number, logprob) for number, text in enumerate(texts, 1)]
-    return [*chunks, end(len(chunks))]
+    return [*(chunk(text, logprob) for text in texts), end()]
 
 
 @dataclass
@@ -40,47 +37,54 @@ class FakeEngine:
 
     scripts: list[list[Chunk]] = field(default_factory=lambda: [tokens(["a", "b"])])
     endless: bool = False
-    """Whether choices repeat their first event until they are stopped."""
-    bodies: list[Mapping[str, JsonValue]] = field(default_factory=list)
+    """Whether choices repeat a token until they are ended."""
+    generations: list[Generation] = field(default_factory=list)
     running: int = 0
-    most_running: int = 0
     gate: threading.Event = field(default_factory=threading.Event)
-    """Choices wait here before their first event."""
+    """Requests wait here before their first event."""
     facts: Facts = FACTS
 
     def __post_init__(self) -> None:
         self.gate.set()
         self._lock = threading.Lock()
+        self._stop = threading.Event()
 
-    def generate(self, body: Mapping[str, JsonValue], on_chunk: Callable[[Chunk], bool]) -> None:
+    def submit(self, generation: Generation) -> None:
         with self._lock:
-            self.bodies.append(body)
+            self.generations.append(generation)
             self.running += 1
-            self.most_running = max(self.running, self.most_running)
-            script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
+        threading.Thread(target=self._generate, args=(generation,), daemon=True).start()
+
+    def _generate(self, generation: Generation) -> None:
         try:
             self.gate.wait(10)
-            if on_chunk(Chunk()):
-                return
-            while self.endless:
-                if on_chunk(Chunk("x", 1)):
-                    return
-                threading.Event().wait(0.005)
-            for one in script:
-                if on_chunk(one):
-                    return
+            for index in range(len(generation.prompts) * len(generation.seeds)):
+                with self._lock:
+                    script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
+                self._report(generation, index, Chunk())
+                while self.endless and not (generation.is_cancelled or self._stop.is_set()):
+                    self._report(generation, index, chunk("x"))
+                    threading.Event().wait(0.005)
+                for one in script:
+                    self._report(generation, index, one)
         finally:
             with self._lock:
                 self.running -= 1
 
+    def _report(self, generation: Generation, index: int, one: Chunk) -> None:
+        if self._stop.is_set():
+            one = Chunk(error="the engine has stopped")
+        if not (generation.is_cancelled or index in generation.ended):
+            generation.on_chunk(index, one)
+
     def tokenize(self, text: str, add_special: bool = True, parse_special: bool = True) -> list[int]:
         return [1] if text == "<bos>" else [ord(letter) % 1000 for letter in text]
 
-    def pieces(self, text: str, add_special: bool, parse_special: bool) -> list[tuple[int, JsonValue]]:
-        return [(ord(letter) % 1000, letter) for letter in text]
+    def token_bytes(self, token: int, special: bool) -> bytes:
+        return chr(token).encode()
 
-    def detokenize(self, ids: Sequence[int]) -> str:
-        return "".join(f"<{token}>" for token in ids)
+    def stop(self) -> None:
+        self._stop.set()
 
     def close(self) -> None:
-        return None
+        self.stop()

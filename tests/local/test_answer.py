@@ -4,75 +4,153 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.local.fakes import chunk, end, tokens
-from workbench.local.answer import ChoiceBuilder, Piece, logprobs_json, mean_logprob, rank, usage_json
-from workbench.local.engine import Candidate, Chunk
+from workbench.local.answer import (
+    ChoiceBuilder,
+    Piece,
+    logprobs_json,
+    mean_logprob,
+    rank,
+    usage_json,
+    without_lead,
+)
+from workbench.local.engine import Candidate, Chunk, Token
 from workbench.local.stops import StopMatcher
 
 
 def builder(
-    logprobs: int | None = 2, stops: tuple[str, ...] = (), includes_stop: bool = True
+    logprobs: int | None = 2, stops: tuple[str, ...] = (), includes_stop: bool = True, echo: bool = False
 ) -> ChoiceBuilder:
-    return ChoiceBuilder(logprobs, StopMatcher(stops), lambda token: f"<{token}>", includes_stop)
+    return ChoiceBuilder(logprobs, StopMatcher(stops), lambda token: f"<{token}>", includes_stop, echo)
 
 
 def test_the_taken_token_is_an_extra_row_where_it_is_not_among_the_likeliest() -> None:
-    (piece,) = builder(2).take(chunk(" d", 1, -5.0, {" a": -0.5, " b": -1.0}))
+    (piece,) = builder(2).take(chunk(" d", -5.0, {" a": -0.5, " b": -1.0}))
     assert piece == Piece(" d", -5.0, ((" a", -0.5), (" b", -1.0), (" d", -5.0)))
 
 
 def test_no_alternatives_asked_for_gives_the_taken_token_only() -> None:
-    (piece,) = builder(0).take(chunk(" a", 1, -0.5, {" a": -0.5}))
+    (piece,) = builder(0).take(chunk(" a", -0.5, {" a": -0.5}))
     assert piece.top == ((" a", -0.5),)
 
 
 def test_logprobs_not_asked_for_give_no_rows_but_still_rank() -> None:
-    (piece,) = builder(None).take(chunk(" a", 1, -0.5))
+    (piece,) = builder(None).take(chunk(" a", -0.5))
     assert piece == Piece(" a", -0.5)
 
 
-def test_a_character_spread_over_tokens_is_one_piece_without_a_logprob() -> None:
+MAN = (
+    Token(1, b"\xf0\x9f", -0.5, (Candidate(9, b" a", -0.2), Candidate(1, b"\xf0\x9f", -0.5))),
+    *(
+        Token(number, bytes([byte]), -0.25, (Candidate(number, bytes([byte]), -0.25),))
+        for number, byte in ((2, 0x91), (3, 0xA8))
+    ),
+)
+"""The tokens of one character."""
+
+
+def test_a_character_spread_over_tokens_is_one_piece_with_the_logprob_of_all() -> None:
     made = builder(2)
-    made.take(chunk("a", 1))
-    last = Candidate(168, b"\xa8", -2.5)
-    (piece,) = made.take(Chunk("👨", 4, last, (Candidate(169, b"\xa9", -0.3), last)))
-    assert piece == Piece("👨", None, (("bytes:\\xa9", -0.3), ("bytes:\\xa8", -2.5), ("👨", None)))
-    assert made.made == 4
+    made.take(chunk("a"))
+    assert [made.take(Chunk(token=token)) for token in MAN[:2]] == [[], []]
+    (piece,) = made.take(Chunk(token=MAN[2]))
+    assert piece == Piece("👨", -1.0, ((" a", -0.2), ("bytes:\\xf0\\x9f", -0.5), ("👨", -1.0)))
+    assert (made.text, made.made) == ("a👨", 4)
 
 
 def test_a_token_after_a_group_has_its_own_logprob() -> None:
     made = builder(0)
-    made.take(Chunk("é", 2, Candidate(7, b"\xa9", -0.3)))
-    assert made.take(chunk("b", 3, -0.5))[0].logprob == -0.5
+    for token in MAN:
+        made.take(Chunk(token=token))
+    assert made.take(chunk("b", -0.5))[0].logprob == -0.5
+
+
+def test_an_answer_that_ends_within_a_character_breaks_none() -> None:
+    made = builder(1)
+    assert made.take(Chunk(token=MAN[0])) == []
+    assert [piece.text for piece in made.take(Chunk(token=MAN[1], finish_reason="length"))] == [""]
+    assert (made.text, made.made) == ("", 2)
+
+
+def test_bytes_that_are_part_of_no_character_are_replaced() -> None:
+    made = builder(0)
+    made.take(Chunk(token=Token(1, b"\xa8", -1.0)))
+    assert made.text == "\ufffd"
+
+
+def test_with_echo_every_token_is_a_piece_of_its_own() -> None:
+    made = builder(1, echo=True)
+    first, *others = made.take(Chunk(prompt=(Token(7, b"x"), *MAN[:1])))
+    assert first == Piece("x", None, None, "x")
+    assert others == [Piece("", -0.5, ((" a", -0.2), ("bytes:\\xf0\\x9f", -0.5)), "bytes:\\xf0\\x9f")]
+    made.take(Chunk(token=MAN[1]))
+    made.take(Chunk(token=MAN[2], finish_reason="length"))
+    assert made.text == "x👨"
+    assert logprobs_json(made.pieces, 0) == {
+        "tokens": ["x", "bytes:\\xf0\\x9f", "bytes:\\x91", "bytes:\\xa8"],
+        "token_logprobs": [None, -0.5, -0.25, -0.25],
+        "top_logprobs": [
+            None,
+            {" a": -0.2, "bytes:\\xf0\\x9f": -0.5},
+            {"bytes:\\x91": -0.25},
+            {"bytes:\\xa8": -0.25},
+        ],
+        "text_offset": [0, 1, 1, 1],
+    }
+    assert made.mean_logprob == -0.25
+
+
+def test_a_stop_text_in_an_echoed_prompt_ends_nothing() -> None:
+    made = builder(0, ("x",), echo=True)
+    made.take(Chunk(prompt=(Token(7, b"x"), Token(7, b"x", -1.0))))
+    assert made.finish_reason is None
+    made.take(chunk("x"))
+    assert made.text == "xxx"
+    assert made.take(chunk("x")) == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "text", "expected"),
+    [
+        ([b"<s>", b" a", b"b"], "ab", [b"", b"a", b"b"]),
+        ([b" a", b"b"], " ab", [b" a", b"b"]),
+        ([b"a", b"\xe2"], "a\u2028", [b"a", b"\xe2"]),
+    ],
+)
+def test_what_a_tokenizer_puts_before_a_text_is_not_echoed(
+    parts: list[bytes], text: str, expected: list[bytes]
+) -> None:
+    assert without_lead(parts, text.encode()) == expected
 
 
 def test_tokens_without_text_are_keyed_by_name() -> None:
-    (piece,) = builder(2).take(Chunk("a", 1, Candidate(5, b"a", -1.0), (Candidate(2, b"", -0.5),)))
+    token = Token(5, b"a", -1.0, (Candidate(2, b"", -0.5), Candidate(5, b"a", -1.0)))
+    (piece,) = builder(2).take(Chunk(token=token))
     assert piece.top == (("<2>", -0.5), ("a", -1.0))
 
 
 def test_two_tokens_of_one_text_keep_a_row_each() -> None:
     twin = Candidate(6, b"a", -2.0)
-    (piece,) = builder(2).take(Chunk("a", 1, Candidate(5, b"a", -1.0), (Candidate(5, b"a", -1.0), twin)))
+    (piece,) = builder(2).take(Chunk(token=Token(5, b"a", -1.0, (Candidate(5, b"a", -1.0), twin))))
     assert piece.top == (("a", -1.0), ("bytes:\\x61", -2.0))
 
 
 def test_a_token_that_reaches_beyond_the_stop_text_is_cut() -> None:
     made = builder(1, ("en",))
-    assert made.take(chunk("th", 1))[0].text == "th"
-    assert made.take(chunk("ends", 2))[0].text == "en"
+    assert made.take(chunk("th"))[0].text == "th"
+    assert made.take(chunk("ends"))[0].text == "en"
     assert (made.text, made.finish_reason) == ("then", "stop")
-    assert made.take(chunk("x", 3)) == []
+    assert made.take(chunk("x")) == []
 
 
 def test_an_unwanted_stop_text_is_held_back_until_it_is_sure_not_to_be_one() -> None:
     made = builder(1, ("\n\nQ:",), includes_stop=False)
     sent = [
-        [piece.text for piece in made.take(chunk(text, place))]
-        for place, text in enumerate(["a.", "\n", "b", "c\n", "\nQ", ": d"], 1)
+        [piece.text for piece in made.take(chunk(text))] for text in ("a.", "\n", "b", "c\n", "\nQ", ": d")
     ]
     assert sent == [["a."], [], ["\n", "b"], [], [], ["c"]]
     assert made.pieces[-1] == Piece("c", -1.0, (("c", -1.0),))
@@ -81,13 +159,13 @@ def test_an_unwanted_stop_text_is_held_back_until_it_is_sure_not_to_be_one() -> 
 
 def test_what_was_held_back_is_sent_where_an_answer_ends_without_its_stop_text() -> None:
     made = builder(None, ("ab",), includes_stop=False)
-    assert made.take(chunk("xa", 1)) == []
-    assert [piece.text for piece in made.take(end(1))] == ["xa"]
+    assert made.take(chunk("xa")) == []
+    assert [piece.text for piece in made.take(end())] == ["xa"]
 
 
 def test_an_answer_that_is_nothing_but_its_stop_text_is_empty() -> None:
     made = builder(1, ("ab",), includes_stop=False)
-    assert [made.take(chunk(text, place)) for place, text in enumerate("ab", 1)] == [[], []]
+    assert [made.take(chunk(text)) for text in "ab"] == [[], []]
     assert (made.text, made.finish_reason) == ("", "stop")
 
 
@@ -113,7 +191,7 @@ def test_without_its_stop_text_an_answer_is_the_same_however_it_is_cut_into_toke
 def test_a_progress_event_adds_nothing() -> None:
     made = builder()
     assert made.take(Chunk()) == []
-    assert made.take(end(0, "stop")) == []
+    assert made.take(end("stop")) == []
     assert made.finish_reason == "stop"
 
 
@@ -133,8 +211,11 @@ def test_the_mean_leaves_out_what_has_no_logprob() -> None:
 
 
 def test_candidates_are_ranked_by_mean_logprob_and_equals_keep_their_order() -> None:
-    low, high = [Piece("a", -3.0)], [Piece("b", -0.5), Piece("c", -0.5)]
-    assert rank([low, high, [], high], 3) == [1, 3, 0]
+    low, high, empty, equal = (builder(0) for _ in range(4))
+    for made, script in ((low, tokens("a", -3.0)), (high, tokens("bc", -0.5)), (equal, tokens("d", -0.5))):
+        for event in script:
+            made.take(event)
+    assert rank([low, high, empty, equal], 3) == [high, equal, low]
 
 
 def test_usage_adds_up() -> None:

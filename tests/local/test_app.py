@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from tests.local.fakes import FACTS, FakeEngine, chunk, tokens
 from workbench.domain.json_values import JsonValue
 from workbench.local.access import Access
 from workbench.local.app import MOST_TEXT, LocalServer
-from workbench.local.engine import Chunk
+from workbench.local.engine import Candidate, Chunk, Token
 from workbench.local.http_server import MOST_BODY
 
 
@@ -90,7 +89,8 @@ async def test_choices_are_numbered_by_prompt_then_choice() -> None:
         (2, "c"),
         (3, "d"),
     ]
-    assert [len(body["prompt"]) for body in engine.bodies] == [1, 1, 2, 2]  # type: ignore[arg-type]
+    (generation,) = engine.generations
+    assert [len(prompt) for prompt in generation.prompts] == [1, 2]
     assert answer.json["usage"] == {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
 
 
@@ -132,9 +132,9 @@ async def test_the_same_seed_gives_the_engine_the_same_seeds() -> None:
     async with serving(engine) as app:
         await complete(app, seed=-7, n=2)
         await complete(app, seed=-7, n=2, stream=True)
-    seeds = [body["seed"] for body in engine.bodies]
-    assert sorted(map(int, seeds[:2])) == sorted(map(int, seeds[2:]))  # type: ignore[arg-type]
-    assert len(set(map(str, seeds))) == 2
+    first, second = (generation.seeds for generation in engine.generations)
+    assert list(first) == list(second)
+    assert len(set(first)) == 2
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -146,7 +146,7 @@ async def test_a_client_that_hangs_up_frees_its_slot(stream: bool) -> None:
         ).encode()
         call = Call(app, "POST", "/v1/completions", content)
         running = asyncio.create_task(call.run())
-        await until(lambda: engine.running == 2)
+        await until(lambda: engine.running == 1)
         if stream:
             await asyncio.wait_for(call.changed.wait(), DEADLINE)
         call.hang_up()
@@ -161,14 +161,13 @@ async def test_more_requests_than_the_queue_holds_are_told_to_come_back() -> Non
     engine.gate.clear()
     async with serving(engine, slots=2, queue=4) as app:
         calls = [asyncio.create_task(complete(app)) for _ in range(80)]
-        await until(lambda: sum(call.done() for call in calls) == 74 and engine.running == 2)
+        await until(lambda: sum(call.done() for call in calls) == 74 and engine.running == 6)
         engine.gate.set()
         answers = await asyncio.gather(*calls)
     assert sorted(answer.status for answer in answers) == [200] * 6 + [429] * 74
     refused = next(answer for answer in answers if answer.status == 429)
     assert int(refused.headers["retry-after"]) > 0
     assert refused.json["error"]["code"] == "RATE_LIMIT_EXCEEDED"  # type: ignore[index, call-overload]
-    assert engine.most_running == 2
 
 
 async def test_prompt_and_answer_must_fit_the_context() -> None:
@@ -186,7 +185,7 @@ async def test_an_empty_prompt_begins_the_text() -> None:
     engine = FakeEngine()
     async with serving(engine) as app:
         assert (await complete(app, prompt="")).status == 200
-    assert engine.bodies[0]["prompt"] == [1]
+    assert engine.generations[0].prompts == [[1]]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +210,7 @@ async def test_what_the_model_cannot_serve_is_refused(
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_refusal_of_the_engine_is_the_clients_to_mend(stream: bool) -> None:
-    async with serving(FakeEngine([[Chunk(error="grammar: no root", is_refusal=True)]])) as app:
+    async with serving(FakeEngine([[Chunk(error="has no root", param="grammar")]])) as app:
         answer = await complete(app, grammar="x ::=", stream=stream)
     if stream:
         assert json.loads(answer.events[-1])["error"]["param"] == "grammar"
@@ -220,21 +219,24 @@ async def test_a_refusal_of_the_engine_is_the_clients_to_mend(stream: bool) -> N
 
 
 async def test_an_engine_that_breaks_off_is_no_answer() -> None:
-    async with serving(FakeEngine([[chunk("a", 1)]])) as app:
+    async with serving(FakeEngine([[chunk("a"), Chunk(error="the engine has stopped")]])) as app:
         whole = await complete(app)
         streamed = await complete(app, stream=True)
     assert whole.status == 503
     first, last = map(json.loads, streamed.events)
     assert first["choices"][0]["text"] == "a"
-    assert "broke off" in last["error"]["message"]
+    assert "stopped" in last["error"]["message"]
 
 
 class BrokenEngine(FakeEngine):
-    """Raises in place of its second event."""
+    """Raises where it is asked for a name, of an alternative to the second token."""
 
-    def generate(self, body: Mapping[str, JsonValue], on_chunk: Callable[[Chunk], bool]) -> None:
-        on_chunk(chunk("a", 1))
-        raise ZeroDivisionError(f"while reading {body['prompt']}")
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.scripts = [[chunk("a"), Chunk(token=Token(1, b"b", -1.0, (Candidate(2, b"", -1.0),)))]]
+
+    def token_bytes(self, token: int, special: bool) -> bytes:
+        raise ZeroDivisionError("while reading the prompt")
 
 
 @pytest.mark.parametrize("n", [1, 3])
@@ -242,8 +244,8 @@ async def test_an_engine_that_raises_is_an_error_of_the_server(
     n: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with asyncio.timeout(DEADLINE), serving(BrokenEngine()) as app:
-        whole = await complete(app, n=n)
-        streamed = await complete(app, n=n, stream=True)
+        whole = await complete(app, n=n, logprobs=1)
+        streamed = await complete(app, n=n, logprobs=1, stream=True)
         assert (await get(app, "/health")).status == 200
     assert whole.status == 500
     for error in (json.loads(whole.content)["error"], json.loads(streamed.events[-1])["error"]):
@@ -310,7 +312,7 @@ async def test_texts_are_tokenised_and_back() -> None:
         back = await post(app, "/detokenize", b'{"tokens": [5, 6]}')
     assert plain.json == {"tokens": [97, 98]}
     assert pieces.json == {"tokens": [{"id": 97, "piece": "a"}]}
-    assert back.json == {"content": "<5><6>", "prompt": "<5><6>"}
+    assert back.json == {"content": "\x05\x06", "prompt": "\x05\x06"}
 
 
 @pytest.mark.parametrize(
@@ -353,11 +355,11 @@ async def test_stopping_the_server_ends_what_runs_with_a_word() -> None:
         streamed, waiting = (
             asyncio.create_task(complete(app, stream=stream, prompt="x")) for stream in (True, False)
         )
-        await until(lambda: engine.running == 1)
+        await until(lambda: engine.running == 2)
         server.stop()
         async with asyncio.timeout(DEADLINE):
             answers = await asyncio.gather(streamed, waiting)
-        await server.aclose()
-    assert engine.running == 0
+        engine.close()
+    await until(lambda: engine.running == 0)
     assert "error" in json.loads(answers[0].events[-1])
     assert answers[1].status == 503

@@ -7,7 +7,7 @@ import gzip
 import json
 import socket
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.local.calls import DEADLINE, Answer, Call, complete, get, post, serving, until
-from tests.local.fakes import FACTS, FakeEngine, tokens
+from tests.local.fakes import FACTS, FakeEngine, chunk, tokens
 from workbench.domain.json_values import JsonValue
-from workbench.local.engine import Chunk
+from workbench.local.engine import Generation
 from workbench.local.http_server import MOST_BODY, ClientLimits
 
 COMPLETION = json.dumps({"model": "fake", "prompt": "x"}).encode()
@@ -329,10 +329,11 @@ async def test_an_old_client_gets_a_stream_that_ends_with_the_connection() -> No
 class Flood(FakeEngine):
     """Generates long tokens without end, until it is stopped."""
 
-    def generate(self, body: Mapping[str, JsonValue], on_chunk: Callable[[Chunk], bool]) -> None:
-        self.running += 1
-        while not on_chunk(Chunk("x" * 50_000, 1)):
-            pass
+    def _generate(self, generation: Generation) -> None:
+        token = chunk("x" * 50_000)
+        while not generation.is_cancelled:
+            generation.on_chunk(0, token)
+            threading.Event().wait(0.001)
         self.running -= 1
 
 
@@ -409,7 +410,7 @@ async def test_a_client_that_leaves_keeps_its_place_until_its_prompt_is_tokenise
             while not await is_free():
                 pass
     assert engine.tokenised == ["a"]
-    assert engine.bodies[0]["prompt"] == [1]
+    assert engine.generations[0].prompts == [[1]]
 
 
 @pytest.mark.parametrize("prompts", [[""] * 1_000_000, ["x"] * 20_000, [[1]] * 20_000])
@@ -437,7 +438,7 @@ async def test_the_tokenizer_answers_in_vllms_shapes() -> None:
     }
     assert plain.json == {"tokens": [97, 98], "count": 2, "max_model_len": FACTS.context}
     assert bare.json == {"tokens": [], "count": 0, "max_model_len": FACTS.context}
-    assert back.json["prompt"] == "<5><6>"
+    assert back.json["prompt"] == "\x05\x06"
     assert both.status == 400
     assert (wrong.status, wrong.json["error"]["param"]) == (400, "add_special_tokens")  # type: ignore[index, call-overload]
 

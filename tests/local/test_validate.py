@@ -78,7 +78,6 @@ def refuse(**fields: JsonValue) -> Refusal:
         ("stream_options", []),
         ("suffix", "x"),
         ("suffix", False),
-        ("echo", True),
         ("echo", 0),
         ("user", 5),
         ("include_stop_str_in_output", 1),
@@ -237,3 +236,12 @@ def test_an_integer_may_be_written_with_a_point() -> None:
 
 def test_an_infinite_number_in_disguise_is_refused() -> None:
     assert refuse(**json.loads('{"temperature": 1e999}')).param == "temperature"
+
+
+def test_nothing_to_generate_is_accepted_with_echo_only() -> None:
+    order = parse_order({"model": "m", "prompt": "x", "echo": True, "max_tokens": 0})
+    assert (order.echo, order.max_tokens) == (True, 0)
+    assert refuse(max_tokens=0, echo=False).param == "max_tokens"
+    assert refuse(max_tokens=False, echo=True).param == "max_tokens"
+    assert refuse(max_tokens=-1, echo=True).param == "max_tokens"
+    assert refuse(echo=1).param == "echo"

@@ -9,12 +9,12 @@ from types import MappingProxyType
 
 from workbench.domain.json_values import JsonObject
 from workbench.local.access import PREFLIGHT_HEADERS, Access
+from workbench.local.admission import Admission
 from workbench.local.completion import Completion, in_thread, prompt_tokens
 from workbench.local.engine import Engine
 from workbench.local.http_server import Handler, Reply, Request, dump_quickly
 from workbench.local.openapi import openapi_document
 from workbench.local.refusal import Refusal, bad_request
-from workbench.local.slots import Slots
 from workbench.local.validate import (
     MOST_IDS,
     check_text,
@@ -35,10 +35,10 @@ class LocalServer:
         """`model` is the only name that requests may give; `queue` is how many may wait."""
         self._model = model
         self._slot_count = slots
-        self._queue = queue
+        self._admission = Admission(slots + queue)
         self._access = access
         self._created = int(time.time())
-        self._ready: tuple[Engine, Slots] | None = None
+        self._engine: Engine | None = None
         self._routes: Mapping[str, tuple[str, Handler]] = MappingProxyType(
             {
                 "/completions": ("POST", self._completions),
@@ -54,17 +54,12 @@ class LocalServer:
 
     def attach(self, engine: Engine) -> None:
         """Answer requests from now on; until then they are told to come back."""
-        self._ready = (engine, Slots(engine, self._slot_count, self._queue))
+        self._engine = engine
 
     def stop(self) -> None:
-        """End every choice at the engine's next event, and refuse new ones."""
-        if self._ready is not None:
-            self._ready[1].stop()
-
-    async def aclose(self) -> None:
-        """Stop, and wait until the engine has let go of everything."""
-        if self._ready is not None:
-            await self._ready[1].aclose()
+        """End every choice as soon as the engine can, and refuse new ones."""
+        if self._engine is not None:
+            self._engine.stop()
 
     def headers(self, request: Request) -> Mapping[str, str]:
         """The headers that every answer to a request has."""
@@ -89,22 +84,22 @@ class LocalServer:
             raise Refusal(405, message, headers={"Allow": method})
         if method == "POST":
             _check_body_type(request)
-        self.ready()
+        self.engine()
         return handler
 
-    def ready(self) -> tuple[Engine, Slots]:
-        """The engine and its slots. Raises Refusal (503) while the model is loading."""
-        if self._ready is None:
+    def engine(self) -> Engine:
+        """The engine. Raises Refusal (503) while the model is loading."""
+        if self._engine is None:
             raise Refusal(503, "the model is still loading", headers={"Retry-After": "1"})
-        return self._ready
+        return self._engine
 
     async def _completions(self, request: Request, reply: Reply) -> None:
-        engine, slots = self.ready()
-        with slots.admitted():
+        engine = self.engine()
+        with self._admission.admitted():
             order = await in_thread(lambda: parse_order(_read_json(request)))
             self._check_model(order.model)
             prompts = await prompt_tokens(order, engine)
-            completion = Completion(order, prompts, engine, slots, self._model)
+            completion = Completion(order, prompts, engine, self._model)
             if not order.stream:
                 await reply.send(await completion.gathered())
                 return
@@ -120,7 +115,7 @@ class LocalServer:
         await reply.send({"status": "ok"})
 
     async def _openapi(self, request: Request, reply: Reply) -> None:
-        facts = self.ready()[0].facts
+        facts = self.engine().facts
         await reply.send(openapi_document(self._model, facts.context, facts.vocabulary))
 
     async def _models(self, request: Request, reply: Reply) -> None:
@@ -131,7 +126,7 @@ class LocalServer:
         await reply.send(self._model_object())
 
     def _model_object(self) -> JsonObject:
-        facts = self.ready()[0].facts
+        facts = self.engine().facts
         return {
             "id": self._model,
             "object": "model",
@@ -152,7 +147,7 @@ class LocalServer:
             raise Refusal(404, message, "model", "MODEL_NOT_FOUND")
 
     async def _props(self, request: Request, reply: Reply) -> None:
-        facts = self.ready()[0].facts
+        facts = self.engine().facts
         await reply.send(
             {
                 "default_generation_settings": {"n_ctx": facts.context},
@@ -165,7 +160,7 @@ class LocalServer:
         )
 
     async def _tokenizer_info(self, request: Request, reply: Reply) -> None:
-        facts = self.ready()[0].facts
+        facts = self.engine().facts
         await reply.send(
             {
                 "bos_token": facts.bos_token,
@@ -176,8 +171,8 @@ class LocalServer:
 
     async def _tokenize(self, request: Request, reply: Reply) -> None:
         """Tokens of a text: `content` asks in llama.cpp's shape, `prompt` in vLLM's."""
-        engine, slots = self.ready()
-        with slots.admitted():
+        engine = self.engine()
+        with self._admission.admitted():
             body = await in_thread(_read_json, request)
             if "prompt" in body:
                 _check_names(body, ("model", "prompt", "add_special_tokens"))
@@ -189,16 +184,15 @@ class LocalServer:
             _check_names(body, ("content", "add_special", "parse_special", "with_pieces"))
             text = _read_text(body, "content")
             special = read_switch(body, "add_special", False), read_switch(body, "parse_special", True)
-            if read_switch(body, "with_pieces", False):
-                pieces = await in_thread(engine.pieces, text, *special)
-                await reply.send({"tokens": [{"id": token, "piece": piece} for token, piece in pieces]})
-            else:
-                await reply.send({"tokens": await in_thread(engine.tokenize, text, *special)})
+            has_pieces = read_switch(body, "with_pieces", False)
+            ids = await in_thread(engine.tokenize, text, *special)
+            tokens = await in_thread(_with_pieces, engine, ids) if has_pieces else ids
+            await reply.send({"tokens": tokens})
 
     async def _detokenize(self, request: Request, reply: Reply) -> None:
         """Text of tokens: as `content` in llama.cpp's shape and as `prompt` in vLLM's."""
-        engine, slots = self.ready()
-        with slots.admitted():
+        engine = self.engine()
+        with self._admission.admitted():
             body = await in_thread(_read_json, request)
             _check_names(body, ("model", "tokens"))
             ids = body.get("tokens")
@@ -209,12 +203,28 @@ class LocalServer:
                     raise bad_request("tokens", "tokens must be a list of token ids")
                 if not 0 <= token < engine.facts.vocabulary:
                     raise bad_request("tokens", "tokens: the model has no such token")
-            text = await in_thread(engine.detokenize, ids)
+            text = await in_thread(_detokenize, engine, ids)
             await reply.send({"content": text, "prompt": text})
 
 
 async def _answer_preflight(request: Request, reply: Reply) -> None:
     await reply.send_nothing(PREFLIGHT_HEADERS)
+
+
+def _with_pieces(engine: Engine, ids: Sequence[int]) -> list[JsonObject]:
+    """Token ids, each with its text, or its bytes as a list where they are not text."""
+    tokens: list[JsonObject] = []
+    for token in ids:
+        data = engine.token_bytes(token, special=True)
+        try:
+            tokens.append({"id": token, "piece": data.decode()})
+        except UnicodeDecodeError:
+            tokens.append({"id": token, "piece": list(data)})
+    return tokens
+
+
+def _detokenize(engine: Engine, ids: Sequence[int]) -> str:
+    return b"".join(engine.token_bytes(token, special=True) for token in ids).decode(errors="replace")
 
 
 def _check_body_type(request: Request) -> None:

@@ -13,10 +13,9 @@ from typing import TypeVar
 from workbench.domain.json_values import JsonValue
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, TokenListsPrompt, TokensPrompt
 from workbench.local.answer import ChoiceBuilder, Piece, logprobs_json, rank, usage_json
-from workbench.local.engine import Chunk, Engine
+from workbench.local.engine import Chunk, Engine, Generation
 from workbench.local.refusal import Refusal, bad_request
-from workbench.local.sampling import engine_body, engine_seed
-from workbench.local.slots import Slots
+from workbench.local.sampling import engine_seed, read_sampling
 from workbench.local.stops import StopMatcher
 from workbench.local.validate import Order, check_fits
 
@@ -43,25 +42,26 @@ class Completion:
     order: Order
     prompts: Sequence[Sequence[int]]
     engine: Engine
-    slots: Slots
     model: str
     id: str = field(default_factory=lambda: f"cmpl-{secrets.token_hex(12)}")
     created: int = field(default_factory=lambda: int(time.time()))
     builders: list[ChoiceBuilder] = field(init=False)
 
     def __post_init__(self) -> None:
-        names: dict[int, str] = {}
-
         def name_of(token: int) -> str:
-            if token not in names:
-                names[token] = self.engine.detokenize([token])
-            return names[token]
+            return self.engine.token_bytes(token, special=True).decode(errors="replace")
 
         self.builders = [
             ChoiceBuilder(
-                self.order.logprobs, StopMatcher(self.order.stops), name_of, self.order.includes_stop
+                self.order.logprobs,
+                StopMatcher(self.order.stops),
+                name_of,
+                self.order.includes_stop,
+                self.order.echo,
+                prompt if isinstance(prompt, str) else None,
             )
-            for _ in range(len(self.prompts) * self.order.candidates)
+            for prompt in each_prompt(self.order.prompt)
+            for _ in range(self.order.candidates)
         ]
 
     async def gathered(self) -> dict[str, JsonValue]:
@@ -73,11 +73,9 @@ class Completion:
         for number in range(len(self.prompts)):
             first = number * self.order.candidates
             group = self.builders[first : first + self.order.candidates]
-            best = list(range(self.order.n))
             if self.order.candidates > self.order.n:
-                best = rank([builder.pieces for builder in group], self.order.n)
-            for place in best:
-                builder = group[place]
+                group = rank(group, self.order.n)
+            for builder in group:
                 choices.append(self._choice(len(choices), builder.pieces, builder.finish_reason, 0))
         return {**self._head(), "choices": choices, "usage": self._usage()}
 
@@ -103,63 +101,54 @@ class Completion:
             yield [{**self._head(), "choices": [], "usage": self._usage()}]
 
     async def _steps(self) -> AsyncGenerator[list[Step], None]:
-        """Every choice's steps as they come; whatever ends a choice in place of a finish reason is raised."""
-        queue: asyncio.Queue[Step | asyncio.Task[None]] = asyncio.Queue()
-        tasks = [asyncio.create_task(self._run(place, queue)) for place in range(len(self.builders))]
-        for task in tasks:
-            task.add_done_callback(queue.put_nowait)
+        """Every choice's steps as they come. Raises Refusal where the engine gives up."""
+        queue: asyncio.Queue[tuple[int, Chunk]] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        generation = self._generation(
+            lambda index, chunk: loop.call_soon_threadsafe(queue.put_nowait, (index, chunk))
+        )
+        self.engine.submit(generation)
         try:
-            running = len(tasks)
+            running = len(self.builders)
             while running:
                 events = [await queue.get()]
                 while not queue.empty():
                     events.append(queue.get_nowait())
-                if steps := [event for event in events if isinstance(event, Step)]:
-                    yield steps
-                for event in events:
-                    if not isinstance(event, Step):
-                        event.result()
+                steps: list[Step] = []
+                failed: Chunk | None = None
+                for index, chunk in events:
+                    builder = self.builders[index]
+                    if builder.finish_reason is not None:
+                        continue
+                    if chunk.error:
+                        failed = chunk
+                        break
+                    steps.append(Step(index, builder.take(chunk), builder.finish_reason))
+                    if builder.finish_reason is not None:
+                        generation.ended.add(index)
                         running -= 1
+                if steps:
+                    yield steps
+                if failed is not None:
+                    raise _refusal(failed)
                 if not queue.empty():
                     # An engine that is faster than its reader must not keep the loop from everyone else.
                     await asyncio.sleep(0)
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            generation.is_cancelled = True
 
-    async def _run(self, place: int, queue: asyncio.Queue[Step | asyncio.Task[None]]) -> None:
-        """Generate one choice, reporting into the queue. Raises Refusal where the engine refuses."""
-        builder = self.builders[place]
-        loop = asyncio.get_running_loop()
-        refusal = Refusal(503, "the engine broke off")
-
-        def take(chunk: Chunk) -> bool:
-            nonlocal refusal
-            if chunk.error:
-                refusal = self._refusal(chunk)
-                return True
-            pieces = builder.take(chunk)
-            loop.call_soon_threadsafe(queue.put_nowait, Step(place, pieces, builder.finish_reason))
-            return builder.finish_reason is not None
-
-        await self.slots.generate(self._body(place), take)
-        if builder.finish_reason is None:
-            raise refusal
-
-    def _body(self, place: int) -> dict[str, JsonValue]:
-        number, candidate = divmod(place, self.order.candidates)
-        wanted = self.order.logprobs
-        ranked = self.order.candidates > self.order.n
-        n_probs = max(wanted or 0, 1) if wanted is not None or ranked else 0
-        seed = engine_seed(self.order.seed, candidate)
-        return engine_body(self.prompts[number], self.order.parameters, seed, n_probs)
-
-    def _refusal(self, chunk: Chunk) -> Refusal:
-        extra = self.order.parameters.extra
-        if chunk.is_refusal or extra:
-            return bad_request(next(iter(extra), None), f"the engine refuses: {chunk.error}")
-        return Refusal(503, f"the engine failed: {chunk.error}")
+    def _generation(self, on_chunk: Callable[[int, Chunk], object]) -> Generation:
+        order = self.order
+        is_ranked = order.candidates > order.n
+        return Generation(
+            self.prompts,
+            [engine_seed(order.seed, candidate) for candidate in range(order.candidates)],
+            order.max_tokens,
+            read_sampling(order.parameters),
+            0 if order.logprobs is None and is_ranked else order.logprobs,
+            order.echo,
+            on_chunk,
+        )
 
     def _head(self) -> dict[str, JsonValue]:
         return {"id": self.id, "object": "text_completion", "created": self.created, "model": self.model}
@@ -178,6 +167,12 @@ class Completion:
         return usage_json(sum(map(len, self.prompts)), sum(builder.made for builder in self.builders))
 
 
+def _refusal(chunk: Chunk) -> Refusal:
+    if chunk.param is not None:
+        return bad_request(chunk.param, f"{chunk.param}: {chunk.error}")
+    return Refusal(503, chunk.error)
+
+
 async def prompt_tokens(order: Order, engine: Engine) -> list[list[int]]:
     """The token ids of each of the request's prompts. Cancelling waits for the prompt being tokenised.
 
@@ -193,7 +188,7 @@ async def prompt_tokens(order: Order, engine: Engine) -> list[list[int]]:
                 raise bad_request("logit_bias", f"logit_bias: the model has no token {key[:20]}")
     most_bytes = facts.context * _MOST_BYTES_A_TOKEN
     prompts: list[list[int]] = []
-    for one in _each(order.prompt):
+    for one in each_prompt(order.prompt):
         if isinstance(one, str):
             if len(one.encode()) > most_bytes:
                 raise bad_request("prompt", f"prompt is longer than the context of {facts.context} tokens")
@@ -220,7 +215,8 @@ async def in_thread(call: Callable[..., _Result], *arguments: object) -> _Result
         raise
 
 
-def _each(prompt: Prompt) -> Sequence[str | Sequence[int]]:
+def each_prompt(prompt: Prompt) -> Sequence[str | Sequence[int]]:
+    """A request's prompts, each a text or token ids."""
     match prompt:
         case TextPrompt(text):
             return [text]

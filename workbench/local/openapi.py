@@ -86,6 +86,7 @@ def _completion_request(model: str, context: int, ids: JsonObject) -> JsonObject
             "properties": {"include_usage": _SWITCH, "include_obfuscation": _SWITCH},
             "additionalProperties": False,
         },
+        "echo": {**_SWITCH, "description": "Whether the text begins with the prompt. Unset: false."},
         "include_stop_str_in_output": {**_SWITCH, "description": "Unset: true."},
         "user": {"type": ["string", "null"], "description": "Ignored."},
         **{name: {"enum": [neutral, None]} for name, neutral in UNSUPPORTED.items()},
@@ -93,13 +94,15 @@ def _completion_request(model: str, context: int, ids: JsonObject) -> JsonObject
     for field in PARAMETERS:
         if field.name != "include_usage":
             fields[field.name] = {**_field(field), "description": f"{field.help} Unset: {field.unset}."}
-    fields["max_tokens"] = {"type": ["integer", "null"], "minimum": 1, "maximum": min(context - 1, 2**31 - 1)}
+    fields["max_tokens"] = {"type": ["integer", "null"], "minimum": 0, "maximum": min(context - 1, 2**31 - 1)}
     fields |= {name: _passed(field) for name, field in PASSED_THROUGH.items()}
     plain: JsonObject = {"stream": {"enum": [False, None]}, "stream_options": {"type": "null"}}
     streamed: JsonObject = {"stream": {"const": True}, "best_of": {"enum": [1, None]}}
+    echoed: JsonObject = {"properties": {"echo": {"const": True}}, "required": ["echo"]}
     return {
         **_object(fields, ["model", "prompt"]),
         "anyOf": [{"properties": plain}, {"properties": streamed, "required": ["stream"]}],
+        "allOf": [{"anyOf": [{"properties": {"max_tokens": {"minimum": 1}}}, echoed]}],
     }
 
 

@@ -1,68 +1,81 @@
-"""From a request's parameters to the engine's body: every field mapped, unset neutral."""
+"""How tokens are chosen: every field of a request that matters for it, unset neutral."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
 
-from workbench.domain.json_values import JsonValue
 from workbench.domain.request import Parameters
 
 _CERTAINLY = 1e9
 """A bias that no logit outweighs, finite so that forbidding every token still leaves a distribution."""
-_LONG_PROMPT = 128
-"""Tokens from which on a prompt evaluated before is taken from the cache: seconds matter more there than
-that a prompt evaluated in other batches may differ in the last bits of a logprob."""
-_RANDOM_SEED = 2**32 - 1
-"""The engine's word for a seed of its own choice."""
-_NEUTRAL: Mapping[str, float] = MappingProxyType(
-    {
-        "temperature": 1.0,
-        "top_k": 0,
-        "top_p": 1.0,
-        "min_p": 0.0,
-        "frequency_penalty": 0.0,
-        "presence_penalty": 0.0,
-    }
-)
+_SEEDS = 2**32 - 1
+"""How many seeds the engine has beside the one that means a random seed to it."""
 
 
-def engine_body(
-    prompt: Sequence[int], parameters: Parameters, seed: int, n_probs: int
-) -> dict[str, JsonValue]:
-    """What the engine is asked for one choice. Stop texts are not passed down: we find them ourselves."""
-    body: dict[str, JsonValue] = {name: parameters.number(name, value) for name, value in _NEUTRAL.items()}
-    body |= {
-        "prompt": list(prompt),
-        "max_tokens": int(parameters.number("max_tokens", 16)),
-        "repeat_penalty": parameters.number("repetition_penalty", 1.0),
-        # The contract counts prompt and answer; the engine would look at the last 64 tokens only.
-        "repeat_last_n": len(prompt) + int(parameters.number("max_tokens", 16)),
-        "seed": seed,
-        "n_probs": n_probs,
-        "stream": True,
-        # Events while the prompt is evaluated are the only moments at which the engine can be stopped then.
-        "return_progress": True,
-        "timings_per_token": True,
-        "cache_prompt": len(prompt) > _LONG_PROMPT,
-    }
-    biases = parameters.get("logit_bias")
-    if biases is not None and not isinstance(biases, (bool, int, float, str, tuple)):
-        body["logit_bias"] = [[int(key), _engine_bias(bias)] for key, bias in biases.items()]
-    return {**body, **parameters.extra}
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How one request's tokens are chosen; names as in the request."""
+
+    temperature: float = 1
+    top_k: int = 0
+    top_p: float = 1
+    min_p: float = 0
+    frequency_penalty: float = 0
+    presence_penalty: float = 0
+    repetition_penalty: float = 1
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    repeat_last_n: int = 2**15
+    """How many of the last tokens count for the penalties, those of the prompt included."""
+    grammar: str = ""
+    dry_multiplier: float = 0
+    dry_base: float = 1.75
+    dry_allowed_length: int = 2
+    dry_penalty_last_n: int = 2**15
+    xtc_probability: float = 0
+    xtc_threshold: float = 0.1
+    typical_p: float = 1
+    top_n_sigma: float = -1
+    dynatemp_range: float = 0
+    dynatemp_exponent: float = 1
+    mirostat: int = 0
+    mirostat_tau: float = 5
+    mirostat_eta: float = 0.1
+    ignore_eos: bool = False
+
+    @property
+    def sees_past_tokens(self) -> bool:
+        """Whether a choice depends on the tokens before it other than through the model."""
+        penalties = (self.frequency_penalty, self.presence_penalty, self.repetition_penalty - 1)
+        return any(penalties) or self.dry_multiplier > 0
+
+
+_NAMES = frozenset(field.name for field in fields(Sampling))
+
+
+def read_sampling(parameters: Parameters) -> Sampling:
+    """Return what a request's parameters say about sampling; all other parameters are left aside."""
+    values = {name: value for name, value in parameters.values.items() if name in _NAMES}
+    biases = values.pop("logit_bias", None)
+    extra = {name: value for name, value in parameters.extra.items() if name in _NAMES}
+    given: dict[str, Any] = {**values, **extra}
+    if isinstance(biases, Mapping):
+        given["logit_bias"] = tuple((int(token), _engine_bias(bias)) for token, bias in biases.items())
+    return Sampling(**given)
 
 
 def engine_seed(seed: int | None, candidate: int) -> int:
-    """The engine's seed for one candidate: the same for the same seed, never its random value.
+    """Return the engine's seed for one candidate: the same for the same seed, never its random value.
 
     Any integer may be a seed; the candidate's number goes into the hash, so that candidates differ.
     """
     if seed is None:
-        return secrets.randbelow(_RANDOM_SEED)
+        return secrets.randbelow(_SEEDS)
     digest = hashlib.sha256(f"{seed}:{candidate}".encode()).digest()
-    return int.from_bytes(digest[:8], "little") % _RANDOM_SEED
+    return int.from_bytes(digest[:8], "little") % _SEEDS
 
 
 def _engine_bias(bias: float) -> float:

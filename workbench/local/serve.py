@@ -18,10 +18,10 @@ from workbench.domain.display import visible
 from workbench.domain.errors import WorkbenchError
 from workbench.local.access import Access, is_loopback
 from workbench.local.app import LocalServer
-from workbench.local.engine import LlamaEngine
 from workbench.local.http_server import HttpServer
 from workbench.local.model import find_model, model_name
 from workbench.local.options import ServeOptions
+from workbench.local.scheduler import load_engine
 
 _WATCH_SECONDS = 0.5
 _GRACE_SECONDS = 2
@@ -66,27 +66,14 @@ async def _serve(options: ServeOptions, path: Path, access: Access, listener: so
         signal.signal(number, end)
     serving = asyncio.create_task(server.serve(listener))
     try:
-        engine = await asyncio.to_thread(LlamaEngine, path, options.slots, options.context)
-        _silence_library()
+        engine = await asyncio.to_thread(load_engine, path, options.slots, options.context)
         local.attach(engine)
         _announce(options.host, listener, model_name(path))
         await serving
-        await local.aclose()
-        engine.close()
+        await asyncio.to_thread(engine.close)
     finally:
         server.stop()
         await serving
-
-
-def _silence_library() -> None:
-    """Keep standard error for our own messages: what the engine's library prints there may quote a request.
-
-    A grammar that it cannot read, for one, comes with its control codes.
-    """
-    own = os.dup(sys.stderr.fileno())
-    sys.stderr = os.fdopen(own, "w", buffering=1, errors="backslashreplace")
-    with Path(os.devnull).open("wb") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
 
 
 def _announce(host: str, listener: socket.socket, model: str) -> None:

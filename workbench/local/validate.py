@@ -49,6 +49,8 @@ class Order:
     include_usage: bool
     includes_stop: bool
     """Whether a text ends with the stop text that ended it."""
+    echo: bool
+    """Whether a text begins with its prompt."""
 
     @property
     def n(self) -> int:
@@ -62,7 +64,7 @@ class Order:
 
     @property
     def max_tokens(self) -> int:
-        """The most tokens of each choice."""
+        """The most tokens of each choice; 0 with echo only."""
         return int(self.parameters.number("max_tokens", 16))
 
     @property
@@ -142,7 +144,14 @@ def parse_order(body: JsonObject) -> Order:
             raise bad_request(name, f"{name} is not supported: leave it out")
     if not isinstance(given.get("user", ""), str):
         raise bad_request("user", "user must be a text")
-    values = {name: _value(name, given[name]) for name in given if name in _BODY_FIELDS}
+    echo = read_switch(given, "echo", default=False)
+    # Nothing to generate makes sense only where there is a prompt to return.
+    only_echo = echo and type(given.get("max_tokens")) is int and given["max_tokens"] == 0
+    values: dict[str, ParameterValue] = {
+        name: 0 if name == "max_tokens" and only_echo else _value(name, given[name])
+        for name in given
+        if name in _BODY_FIELDS
+    }
     stream = values.pop("stream", False) is True
     extra = {name: _passed(name, given[name]) for name in given if name in PASSED_THROUGH}
     order = Order(
@@ -152,6 +161,7 @@ def parse_order(body: JsonObject) -> Order:
         stream,
         _include_usage(given.get("stream_options"), stream),
         read_switch(given, "include_stop_str_in_output", default=True),
+        echo,
     )
     _check_together(order)
     return order
@@ -294,11 +304,11 @@ PASSED_THROUGH: Mapping[str, PassedField] = MappingProxyType(
 )
 """The engine's own fields that are passed through to it."""
 
-UNSUPPORTED: Mapping[str, JsonValue] = MappingProxyType({"echo": False, "suffix": ""})
+UNSUPPORTED: Mapping[str, JsonValue] = MappingProxyType({"suffix": ""})
 """Fields of OpenAI's that ask for what the server cannot do, with the values that ask for nothing."""
 
 _OTHER_FIELDS = frozenset(
-    {"model", "prompt", "stream_options", "include_stop_str_in_output", "user", *UNSUPPORTED}
+    {"model", "prompt", "echo", "stream_options", "include_stop_str_in_output", "user", *UNSUPPORTED}
 )
 _STREAM_OPTIONS = ("include_usage", "include_obfuscation")
 

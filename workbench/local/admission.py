@@ -1,0 +1,37 @@
+"""How many requests may be under way: who is let in, and who is turned away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from workbench.local.refusal import Refusal
+
+_RETRY_SECONDS = 2
+
+
+class Admission:
+    """Counts the requests that are running or waiting."""
+
+    def __init__(self, most: int) -> None:
+        """`most` is how many requests may run or wait at once."""
+        self._most = most
+        self._admitted = 0
+
+    @contextmanager
+    def admitted(self) -> Iterator[None]:
+        """Hold a place for as long as a request takes.
+
+        Raises Refusal (429) where all are taken.
+        """
+        if self._admitted >= self._most:
+            raise Refusal(
+                429,
+                f"{self._admitted} requests are running or waiting; try again in {_RETRY_SECONDS} s",
+                headers={"Retry-After": str(_RETRY_SECONDS)},
+            )
+        self._admitted += 1
+        try:
+            yield
+        finally:
+            self._admitted -= 1

@@ -1,0 +1,169 @@
+"""Grammars, checked in a process of their own that ends when one costs too much.
+
+llama.cpp's grammar sampler can take exponential time and memory for a single token, and nothing can interrupt
+it. So each request with a grammar has a child process with limits; meanwhile the engine goes on with others.
+
+`python -m workbench.local.grammar MODEL LENGTH` is that child. It reads a grammar of so many bytes from its
+standard input, then a choice's index and a token from each line. It writes whether the grammar allows the
+token there, which it then accepts; if not, a bit follows for each token of the vocabulary that is allowed.
+"""
+
+from __future__ import annotations
+
+import ctypes as c
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.local.llama_library import TokenData, TokenDataArray, load_library
+
+TOKEN_SECONDS = 2.0
+"""CPU seconds that a grammar may take for one token, its parsing included for the first."""
+_REQUEST_SECONDS = 300
+"""CPU seconds that a grammar may take for all choices of a request."""
+_MEMORY = 2**30
+"""Bytes that a grammar may take, beside the model."""
+_ALLOWED, _NOT_ALLOWED, _BROKEN = b"y", b"n", b"b"
+
+_Asker = TypeVar("_Asker")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a grammar says of a token."""
+
+    is_allowed: bool = False
+    allowed: NDArray[np.bool_] | None = None
+    """Which tokens are allowed in place of one that is not."""
+    error: str = ""
+    """Why there is no verdict, and will be none for any token; empty where there is one."""
+
+
+class Grammar(Generic[_Asker]):
+    """The grammar of one request, and how far each of its choices has come in it."""
+
+    def __init__(
+        self, model: Path, vocabulary: int, text: str, on_verdict: Callable[[_Asker, Verdict], None]
+    ) -> None:
+        """`on_verdict` is called in a thread of the grammar's own, with who asked."""
+        self._model = model
+        self._vocabulary = vocabulary
+        self._text = text.encode()
+        self._on_verdict = on_verdict
+        self._questions: queue.SimpleQueue[tuple[_Asker, int, int] | None] = queue.SimpleQueue()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_closed = False
+        threading.Thread(target=self._run, name="grammar", daemon=True).start()
+
+    def ask(self, asker: _Asker, index: int, token: int) -> None:
+        """Ask whether a choice may go on with a token; if so, it does."""
+        self._questions.put((asker, index, token))
+
+    def close(self) -> None:
+        """End the child process."""
+        self._is_closed = True
+        self._questions.put(None)
+        if self._process is not None:
+            self._process.kill()
+
+    def _run(self) -> None:
+        with subprocess.Popen(
+            [sys.executable, "-m", __name__, str(self._model), str(len(self._text))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            self._process = process
+            error = ""
+            while not self._is_closed and (question := self._questions.get()) is not None:
+                asker, index, token = question
+                verdict = Verdict(error=error) if error else self._ask(process, index, token)
+                error = verdict.error
+                self._on_verdict(asker, verdict)
+            process.kill()
+
+    def _ask(self, process: subprocess.Popen[bytes], index: int, token: int) -> Verdict:
+        assert process.stdin is not None and process.stdout is not None
+        text, self._text = self._text, b""
+        try:
+            process.stdin.write(text + f"{index} {token}\n".encode())
+            process.stdin.flush()
+            status = process.stdout.read(1)
+            bits = process.stdout.read((self._vocabulary + 7) // 8) if status == _NOT_ALLOWED else b""
+        except OSError:
+            status = b""
+            with suppress(OSError):
+                process.stdin.close()
+        match status:
+            case b"y":
+                return Verdict(is_allowed=True)
+            case b"n":
+                flags = np.unpackbits(np.frombuffer(bits, np.uint8), count=self._vocabulary)
+                return Verdict(allowed=flags.astype(np.bool_))
+            case b"b":
+                return Verdict(error="is not a valid GBNF grammar with a rule named root")
+        return Verdict(error=f"takes more than {TOKEN_SECONDS:g} s of computing for a token, or much memory")
+
+
+class _Checker:
+    """The child's side of a grammar."""
+
+    def __init__(self, model: str, text: bytes) -> None:
+        self._library = load_library()
+        params = self._library.llama_model_default_params()
+        loaded = self._library.llama_model_load_from_file(os.fsencode(model), params)
+        self._vocab = self._library.llama_model_get_vocab(loaded)
+        size = self._library.llama_vocab_n_tokens(self._vocab)
+        self._text = text
+        self._samplers: dict[int, int | None] = {}
+        self._data = np.zeros(size, np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)]))
+
+    def check(self, index: int, token: int) -> bytes:
+        """The answer for one token, which is accepted if it is allowed."""
+        if index not in self._samplers:
+            create = self._library.llama_sampler_init_grammar
+            is_whole = b"\0" not in self._text
+            self._samplers[index] = create(self._vocab, self._text, b"root") if is_whole else None
+        sampler = self._samplers[index]
+        if not sampler:
+            return _BROKEN
+        one = TokenData(token, 0, 0)
+        self._library.llama_sampler_apply(sampler, TokenDataArray(c.addressof(one), 1, -1, False))
+        if one.logit == 0:
+            self._library.llama_sampler_accept(sampler, token)
+            return _ALLOWED
+        size = len(self._data)
+        self._data["id"], self._data["logit"] = np.arange(size), 0
+        self._library.llama_sampler_apply(sampler, TokenDataArray(self._data.ctypes.data, size, -1, False))
+        return _NOT_ALLOWED + np.packbits(self._data["logit"] == 0).tobytes()
+
+
+def _serve(model: str, length: int) -> None:
+    import resource
+    import signal
+
+    checker = _Checker(model, sys.stdin.buffer.read(length))
+    # Whatever goes beyond a limit ends the process, also in the middle of the library.
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (_REQUEST_SECONDS, _REQUEST_SECONDS))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for line in sys.stdin.buffer:
+        signal.setitimer(signal.ITIMER_PROF, TOKEN_SECONDS)
+        answer = checker.check(*map(int, line.split()))
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        sys.stdout.buffer.write(answer)
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,180 @@
+"""A loaded model: its tokenizer, and the evaluation of tokens by one context of several sequences."""
+
+from __future__ import annotations
+
+import ctypes as c
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.domain.errors import EngineError
+from workbench.local.engine import Facts
+from workbench.local.llama_library import FLASH_ATTENTION_OFF, Batch, check_library, load_library
+
+Logits = NDArray[np.float32]
+"""One row for each evaluated position, one column for each token of the vocabulary."""
+
+BATCH = 128
+"""The most tokens that are evaluated at once. Requests are cancelled and take turns between two batches."""
+
+
+class LlamaModel:
+    """llama.cpp's model, vocabulary and context.
+
+    Tokenising may be done from any thread, everything else from one at a time. All tokens of a batch belong
+    either to one sequence or, one each, to several, so that a sequence's logits never depend on the others.
+    """
+
+    def __init__(self, path: Path, sequences: int, context: int) -> None:
+        """Load a model file, for `sequences` texts of up to `context` tokens.
+
+        Raises EngineError where the engine is missing, has another interface, or cannot load the file.
+        """
+        check_library(path)
+        self.library = library = load_library()
+        self._model = library.llama_model_load_from_file(
+            os.fsencode(path), library.llama_model_default_params()
+        )
+        if not self._model:
+            raise EngineError(
+                f"The engine cannot load {path.name}", hint="Name another GGUF file with --model."
+            )
+        if library.llama_model_has_encoder(self._model):
+            raise EngineError(f"{path.name} has an encoder, so it cannot complete texts")
+        self.vocab = library.llama_model_get_vocab(self._model)
+        params = library.llama_context_default_params()
+        params.n_ctx = sequences * context
+        params.n_batch = params.n_ubatch = max(BATCH, sequences)
+        params.n_seq_max = sequences
+        params.n_threads = params.n_threads_batch = os.cpu_count() or 1
+        params.flash_attn_type = FLASH_ATTENTION_OFF
+        self._context = library.llama_init_from_model(self._model, params)
+        if not self._context:
+            raise EngineError(
+                f"There is not enough memory for {sequences} texts of {context} tokens",
+                hint="Choose less with --slots and --context.",
+            )
+        self._memory = library.llama_get_memory(self._context)
+        self._token_bytes: dict[tuple[int, bool], bytes] = {}
+        size = params.n_batch
+        self._tokens, self._positions, self._sequences = (np.zeros(size, np.int32) for _ in range(3))
+        self._counts, self._outputs = np.ones(size, np.int32), np.zeros(size, np.int8)
+        self._sequence_pointers = self._sequences.ctypes.data + 4 * np.arange(size, dtype=np.uint64)
+        self._batch = Batch(
+            0,
+            self._tokens.ctypes.data,
+            None,
+            self._positions.ctypes.data,
+            self._counts.ctypes.data,
+            self._sequence_pointers.ctypes.data,
+            self._outputs.ctypes.data,
+        )
+        self.facts = self._read_facts(context)
+
+    def _read_facts(self, context: int) -> Facts:
+        library, model = self.library, self._model
+        bos, eos = (
+            self.token_bytes(token, special=True).decode(errors="replace") if token >= 0 else ""
+            for token in (library.llama_vocab_bos(self.vocab), library.llama_vocab_eos(self.vocab))
+        )
+        return Facts(
+            min(context, library.llama_n_ctx_seq(self._context)),
+            library.llama_model_n_ctx_train(model),
+            library.llama_vocab_n_tokens(self.vocab),
+            library.llama_model_n_params(model),
+            library.llama_model_size(model),
+            (library.llama_model_chat_template(model, None) or b"").decode(errors="replace"),
+            bos,
+            eos,
+        )
+
+    def tokenize(self, text: str, add_special: bool = True, parse_special: bool = True) -> list[int]:
+        """Return a text's token ids."""
+        data = text.encode()
+        room = len(data) + 16
+        ids = np.empty(room, np.int32)
+        count = self.library.llama_tokenize(
+            self.vocab, data, len(data), ids.ctypes.data, room, add_special, parse_special
+        )
+        if count < 0:
+            raise EngineError("The engine cannot tokenize the text")
+        return [int(token) for token in ids[:count]]
+
+    def token_bytes(self, token: int, special: bool) -> bytes:
+        """Return a token's exact bytes; a control token has some only if `special`."""
+        known = self._token_bytes.get((token, special))
+        if known is not None:
+            return known
+        room = 64
+        while True:
+            buffer = c.create_string_buffer(room)
+            length = self.library.llama_token_to_piece(self.vocab, token, buffer, room, 0, special)
+            if length >= 0:
+                break
+            room = -length
+        return self._token_bytes.setdefault((token, special), buffer.raw[:length])
+
+    def ends_text(self, token: int) -> bool:
+        """Whether the model ends its answer with this token."""
+        return bool(self.library.llama_vocab_is_eog(self.vocab, token))
+
+    def evaluate_prompt(self, sequence: int, start: int, tokens: Sequence[int], every: bool) -> Logits:
+        """Evaluate tokens of one sequence from position `start` on, at most `BATCH`.
+
+        Returns the logits at each position if `every`, else at the last; valid until the next evaluation.
+        """
+        count = len(tokens)
+        self._tokens[:count] = tokens
+        self._positions[:count] = np.arange(start, start + count)
+        self._sequences[:count] = sequence
+        self._outputs[:count] = every
+        self._outputs[count - 1] = 1
+        return self._decode(count, count if every else 1)
+
+    def evaluate_tokens(self, tokens: Sequence[tuple[int, int, int]]) -> Logits:
+        """Evaluate one token of each of several sequences: (sequence, position, token).
+
+        Returns a row of logits for each; valid until the next evaluation.
+        """
+        count = len(tokens)
+        columns = np.array(tokens, np.int32)
+        self._sequences[:count], self._positions[:count], self._tokens[:count] = columns.T
+        self._outputs[:count] = 1
+        return self._decode(count, count)
+
+    def forget(self, sequence: int) -> None:
+        """Free what a sequence holds."""
+        self.library.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+
+    def save(self, sequence: int) -> NDArray[np.uint8]:
+        """Copy what a sequence holds, exactly."""
+        state = np.empty(self.library.llama_state_seq_get_size(self._context, sequence), np.uint8)
+        self.library.llama_state_seq_get_data(self._context, state.ctypes.data, state.nbytes, sequence)
+        return state
+
+    def restore(self, sequence: int, state: NDArray[np.uint8]) -> None:
+        """Let a sequence hold what `save` copied."""
+        self.forget(sequence)
+        if not self.library.llama_state_seq_set_data(
+            self._context, state.ctypes.data, state.nbytes, sequence
+        ):
+            raise EngineError("The engine cannot restore a sequence")
+
+    def close(self) -> None:
+        """Free the context and the model."""
+        self.library.llama_free(self._context)
+        self.library.llama_model_free(self._model)
+
+    def _decode(self, count: int, rows: int) -> Logits:
+        self._batch.n_tokens = count
+        status = self.library.llama_decode(self._context, self._batch)
+        if status:
+            raise EngineError("The engine cannot evaluate a batch", f"llama_decode returned {status}.")
+        pointer = self.library.llama_get_logits(self._context)
+        columns = self.facts.vocabulary
+        return np.ctypeslib.as_array((c.c_float * (rows * columns)).from_address(pointer)).reshape(
+            rows, columns
+        )

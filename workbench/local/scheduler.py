@@ -1,0 +1,444 @@
+"""The engine: one thread that evaluates the choices of all requests in batches, in fair turns.
+
+Prompts are evaluated in batches of their own, cut at fixed positions; answers grow by one token each in
+batches of all that are at it. So the same request is evaluated in the same way whatever runs beside it, and
+its logits are equal to the last bit. For the same reason nothing evaluated is kept for later requests.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.domain.errors import EngineError
+from workbench.local.engine import Candidate, Chunk, Facts, Generation, Token
+from workbench.local.grammar import Grammar, Verdict
+from workbench.local.llama_model import BATCH, LlamaModel, Logits
+from workbench.local.logprobs import Distribution
+from workbench.local.sampler import Sampler, UnsupportedFieldError
+from workbench.local.sampling import Sampling
+
+_STOPPED = "the engine has stopped"
+_LOOK_SECONDS = 0.1
+_STEPS_BETWEEN_PROMPTS = 8
+"""How many tokens each answer grows by between two batches of prompts, which take many times as long."""
+
+
+SamplerFactory = Callable[[Sampling, Sequence[int], int], Sampler]
+"""Makes the sampler of one choice from its sampling, prompt and seed; raises UnsupportedFieldError."""
+GrammarFactory = Callable[[str, Callable[["_Choice", Verdict], None]], "Grammar[_Choice]"]
+"""Makes a request's grammar from its text and what to call with each verdict."""
+
+
+class Model(Protocol):
+    """What the scheduler needs of a model; see `LlamaModel`."""
+
+    @property
+    def facts(self) -> Facts: ...
+    def tokenize(self, text: str, add_special: bool = True, parse_special: bool = True) -> list[int]: ...
+    def token_bytes(self, token: int, special: bool) -> bytes: ...
+    def ends_text(self, token: int) -> bool: ...
+    def evaluate_prompt(self, sequence: int, start: int, tokens: Sequence[int], every: bool) -> Logits: ...
+    def evaluate_tokens(self, tokens: Sequence[tuple[int, int, int]]) -> Logits: ...
+    def forget(self, sequence: int) -> None: ...
+    def save(self, sequence: int) -> NDArray[np.uint8]: ...
+    def restore(self, sequence: int, state: NDArray[np.uint8]) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass(eq=False, slots=True)
+class _Request:
+    """A generation under way."""
+
+    generation: Generation
+    waiting: deque[_Choice] = field(default_factory=deque)
+    """Choices that can start. Only the first choice of a prompt can before the prompt is evaluated."""
+    running: list[_Choice] = field(default_factory=list)
+    grammar: Grammar[_Choice] | None = None
+    last_turn: int = 0
+
+    @property
+    def choices(self) -> list[_Choice]:
+        return [*self.running, *self.waiting]
+
+
+@dataclass(eq=False, slots=True)
+class _Choice:
+    """One choice of a request."""
+
+    request: _Request
+    index: int
+    prompt: Sequence[int]
+    evaluated: int = 0
+    """How many tokens of prompt and answer have been evaluated."""
+    prompt_tokens: list[Token] = field(default_factory=list)
+    """The prompt's tokens so far, where they were requested."""
+    made: int = 0
+    """How many tokens have been generated."""
+    last: int = 0
+    """The token to evaluate next, once there is one."""
+    sampler: Sampler | None = None
+    sequence: int | None = None
+    """The model's sequence, while the choice runs."""
+    state: NDArray[np.uint8] | None = None
+    """What its sequence shall hold when it runs again."""
+    logits_to_choose: NDArray[np.float32] | None = None
+    """Those of a token that waits for the grammar's verdict."""
+    first_logits: NDArray[np.float32] | None = None
+    """Those after the prompt, where another choice of the same prompt has evaluated it."""
+
+    @property
+    def is_ended(self) -> bool:
+        generation = self.request.generation
+        return generation.is_cancelled or self.index in generation.ended
+
+    def report(self, chunk: Chunk) -> None:
+        """Report an event, unless nobody wants it any more."""
+        if not self.is_ended:
+            self.request.generation.on_chunk(self.index, chunk)
+
+
+class Scheduler:
+    """An `Engine` over one model."""
+
+    def __init__(self, model: Model, sampler: SamplerFactory, grammar: GrammarFactory, slots: int) -> None:
+        """`slots` is how many choices are generated at once: the model's number of sequences."""
+        self._model = model
+        self._sampler = sampler
+        self._grammar = grammar
+        self._free = list(range(slots))
+        self._requests: list[_Request] = []
+        self._turn = 0
+        self._steps = 0
+        self._is_closed = False
+        self._submitted: list[Generation] = []
+        self._verdicts: list[tuple[_Choice, Verdict]] = []
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self._thread.start()
+
+    @property
+    def facts(self) -> Facts:
+        """The loaded model's facts."""
+        return self._model.facts
+
+    def tokenize(self, text: str, add_special: bool = True, parse_special: bool = True) -> list[int]:
+        """Return a text's token ids."""
+        return self._model.tokenize(text, add_special, parse_special)
+
+    def token_bytes(self, token: int, special: bool) -> bytes:
+        """Return a token's exact bytes; a control token has some only if `special`."""
+        return self._model.token_bytes(token, special)
+
+    def submit(self, generation: Generation) -> None:
+        """Generate as soon as it is this request's turn; returns at once."""
+        with self._changed:
+            if not self._is_closed:
+                self._submitted.append(generation)
+                self._changed.notify()
+                return
+        for index in range(len(generation.prompts) * len(generation.seeds)):
+            generation.on_chunk(index, Chunk(error=_STOPPED))
+
+    def stop(self) -> None:
+        """End every choice with an error, and every further one; returns at once."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Stop and unload the model; returns when that is done."""
+        self.stop()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while self._wait():
+                self._assign()
+                self._judge()
+                self._step()
+        finally:
+            # Also where a fault ended the loop: nobody may wait for ever.
+            with self._changed:
+                self._is_closed = True
+                submitted, self._submitted = self._submitted, []
+            self._requests += map(self._request, submitted)
+            for request in self._requests:
+                for choice in request.choices:
+                    self._end(choice, Chunk(error=_STOPPED))
+                if request.grammar is not None:
+                    request.grammar.close()
+            self._model.close()
+
+    def _wait(self) -> bool:
+        """Take on what was submitted, waiting for it where there is nothing else to do; false at the end."""
+        with self._changed:
+            while not (self._is_closed or self._submitted or self._verdicts or self._has_work()):
+                # Where all wait for grammars, those that are cancelled go in the meantime.
+                if not self._changed.wait(_LOOK_SECONDS if self._requests else None):
+                    break
+            submitted, self._submitted = self._submitted, []
+            self._requests += map(self._request, submitted)
+            return not self._is_closed
+
+    def _has_work(self) -> bool:
+        running = [choice for request in self._requests for choice in request.running]
+        waiting = any(request.waiting for request in self._requests)
+        return bool(self._free and waiting) or any(one.logits_to_choose is None for one in running)
+
+    def _request(self, generation: Generation) -> _Request:
+        request = _Request(generation)
+        candidates = len(generation.seeds)
+        for number, prompt in enumerate(generation.prompts):
+            request.waiting.append(_Choice(request, number * candidates, prompt))
+        return request
+
+    def _assign(self) -> None:
+        """Give sequences to choices: each request has one before any has two."""
+        for request in self._requests:
+            for choice in request.choices:
+                if choice.is_ended:
+                    self._release(choice)
+        for request in self._requests:
+            if request.grammar is not None and not request.choices:
+                request.grammar.close()
+        self._requests = [request for request in self._requests if request.choices]
+        while waiting := [request for request in self._requests if request.waiting]:
+            request = min(waiting, key=lambda one: (len(one.running), one.last_turn))
+            if not self._free:
+                largest = max(self._requests, key=lambda one: len(one.running))
+                if request.running or len(largest.running) < 2:
+                    return
+                self._pause(largest.running[-1])
+            self._start(request.waiting.popleft())
+
+    def _start(self, choice: _Choice) -> None:
+        request, generation = choice.request, choice.request.generation
+        self._turn += 1
+        request.last_turn = self._turn
+        request.running.append(choice)
+        # Adjacent sequences are evaluated together; a gap between them would split the batch.
+        choice.sequence = min(self._free)
+        self._free.remove(choice.sequence)
+        if choice.state is not None:
+            self._model.restore(choice.sequence, choice.state)
+            choice.state = None
+        if choice.sampler is None:
+            seed = generation.seeds[choice.index % len(generation.seeds)]
+            try:
+                choice.sampler = self._sampler(generation.sampling, choice.prompt, seed)
+            except UnsupportedFieldError as error:
+                field_name = str(error)
+                self._end(choice, Chunk(error=f"the installed engine has no {field_name}", param=field_name))
+                return
+            choice.report(Chunk())
+        if choice.first_logits is not None:
+            logits, choice.first_logits = choice.first_logits, None
+            self._begin(choice, logits)
+
+    def _pause(self, choice: _Choice) -> None:
+        """Take a choice's sequence away for the time being."""
+        assert choice.sequence is not None
+        if choice.evaluated:
+            choice.state = self._model.save(choice.sequence)
+        choice.request.waiting.appendleft(choice)
+        self._detach(choice)
+
+    def _detach(self, choice: _Choice) -> None:
+        assert choice.sequence is not None
+        self._model.forget(choice.sequence)
+        self._free.append(choice.sequence)
+        choice.sequence = None
+        choice.request.running.remove(choice)
+
+    def _release(self, choice: _Choice) -> None:
+        """Let go of a choice that has ended."""
+        if choice.sequence is None:
+            choice.request.waiting.remove(choice)
+        else:
+            self._detach(choice)
+        choice.logits_to_choose = None
+        if choice.sampler is not None:
+            choice.sampler.close()
+            choice.sampler = None
+
+    def _end(self, choice: _Choice, chunk: Chunk) -> None:
+        self._release(choice)
+        choice.report(chunk)
+
+    def _step(self) -> None:
+        """Evaluate one batch: of a prompt, or of all answers."""
+        running = [choice for request in self._requests for choice in request.running]
+        prompts = [choice for choice in running if choice.evaluated < len(choice.prompt)]
+        answers = [
+            choice
+            for choice in running
+            if choice.evaluated >= len(choice.prompt) and choice.logits_to_choose is None
+        ]
+        try:
+            if prompts and (not answers or self._steps >= _STEPS_BETWEEN_PROMPTS):
+                self._steps = 0
+                self._evaluate_prompt(min(prompts, key=lambda one: one.request.last_turn))
+            elif answers:
+                self._steps += 1
+                self._evaluate_answers(answers)
+        except EngineError as error:
+            for choice in running:
+                self._end(choice, Chunk(error=str(error)))
+
+    def _evaluate_prompt(self, choice: _Choice) -> None:
+        assert choice.sequence is not None
+        generation = choice.request.generation
+        self._turn += 1
+        choice.request.last_turn = self._turn
+        start = choice.evaluated
+        part = choice.prompt[start : start + BATCH]
+        scores = generation.echo and generation.logprobs is not None
+        logits = self._model.evaluate_prompt(choice.sequence, start, part, scores)
+        choice.evaluated += len(part)
+        if generation.echo:
+            if not start:
+                choice.prompt_tokens.append(self._token(part[0], True))
+            following = choice.prompt[start + 1 : start + 1 + len(part)]
+            choice.prompt_tokens += [
+                self._token(token, True, logits[row] if scores else None, generation.logprobs)
+                for row, token in enumerate(following)
+            ]
+        if choice.evaluated == len(choice.prompt):
+            last = logits[-1]
+            self._share(choice, last)
+            self._begin(choice, last)
+
+    def _share(self, choice: _Choice, logits: NDArray[np.float32]) -> None:
+        """Let the other choices of the same prompt start where this one stands."""
+        assert choice.sequence is not None
+        others = range(choice.index + 1, choice.index + len(choice.request.generation.seeds))
+        if not others:
+            return
+        state, logits = self._model.save(choice.sequence), logits.copy()
+        choice.request.waiting.extendleft(
+            _Choice(
+                choice.request,
+                index,
+                choice.prompt,
+                choice.evaluated,
+                choice.prompt_tokens,
+                state=state,
+                first_logits=logits,
+            )
+            for index in reversed(others)
+        )
+
+    def _begin(self, choice: _Choice, logits: NDArray[np.float32]) -> None:
+        """Report the prompt and generate the first token."""
+        if choice.prompt_tokens:
+            choice.report(Chunk(prompt=tuple(choice.prompt_tokens)))
+        if choice.request.generation.max_tokens:
+            self._generate(choice, logits)
+        else:
+            self._end(choice, Chunk(finish_reason="length"))
+
+    def _evaluate_answers(self, choices: Sequence[_Choice]) -> None:
+        by_sequence = {choice.sequence: choice for choice in choices if choice.sequence is not None}
+        order = sorted(by_sequence)
+        logits = self._model.evaluate_tokens(
+            [(sequence, by_sequence[sequence].evaluated, by_sequence[sequence].last) for sequence in order]
+        )
+        for sequence, row in zip(order, logits, strict=True):
+            choice = by_sequence[sequence]
+            choice.evaluated += 1
+            self._generate(choice, row)
+
+    def _generate(self, choice: _Choice, logits: NDArray[np.float32]) -> None:
+        """Choose the next token and take it, or ask the grammar about it."""
+        assert choice.sampler is not None
+        generation, request = choice.request.generation, choice.request
+        token = choice.sampler.choose(logits)
+        if not generation.sampling.grammar:
+            self._take(choice, token, logits)
+            return
+        if request.grammar is None:
+            request.grammar = self._grammar(generation.sampling.grammar, self._on_verdict)
+        choice.last, choice.logits_to_choose = token, logits.copy()
+        request.grammar.ask(choice, choice.index, token)
+
+    def _on_verdict(self, choice: _Choice, verdict: Verdict) -> None:
+        with self._changed:
+            self._verdicts.append((choice, verdict))
+            self._changed.notify()
+
+    def _judge(self) -> None:
+        """Go on with the choices whose grammar has answered."""
+        with self._changed:
+            verdicts, self._verdicts = self._verdicts, []
+        for choice, verdict in verdicts:
+            logits = choice.logits_to_choose
+            if logits is None or choice.sampler is None or choice.is_ended:
+                continue
+            if verdict.error:
+                self._end(choice, Chunk(error=verdict.error, param="grammar"))
+            elif verdict.is_allowed:
+                choice.logits_to_choose = None
+                self._take(choice, choice.last, logits)
+            elif verdict.allowed is None or not verdict.allowed.any():
+                self._end(choice, Chunk(error="allows no token of the model here", param="grammar"))
+            else:
+                # The whole distribution where the grammar cuts it: as if the token had never been chosen.
+                choice.last = choice.sampler.choose(np.where(verdict.allowed, logits, np.float32(-np.inf)))
+                assert choice.request.grammar is not None
+                choice.request.grammar.ask(choice, choice.index, choice.last)
+
+    def _take(self, choice: _Choice, token: int, logits: NDArray[np.float32]) -> None:
+        """Make a token part of the answer and report it."""
+        assert choice.sampler is not None
+        generation = choice.request.generation
+        choice.sampler.accept(token)
+        choice.last = token
+        choice.made += 1
+        finish_reason = None
+        if self._model.ends_text(token):
+            finish_reason = "stop"
+        elif choice.made == generation.max_tokens:
+            finish_reason = "length"
+        reported = self._token(token, False, logits, generation.logprobs)
+        chunk = Chunk(token=reported, finish_reason=finish_reason)
+        if finish_reason is None:
+            choice.report(chunk)
+        else:
+            self._end(choice, chunk)
+
+    def _token(
+        self,
+        token: int,
+        special: bool,
+        logits: NDArray[np.float32] | None = None,
+        candidates: int | None = None,
+    ) -> Token:
+        data = self._model.token_bytes(token, special)
+        if logits is None or candidates is None:
+            return Token(token, data)
+        distribution = Distribution(logits)
+        return Token(
+            token,
+            data,
+            distribution.logprob(token),
+            tuple(
+                Candidate(one, self._model.token_bytes(one, False), distribution.logprob(one))
+                for one in distribution.likeliest(candidates)
+            ),
+        )
+
+
+def load_engine(path: Path, slots: int, context: int) -> Scheduler:
+    """Load a model file; takes a second or two. Raises EngineError where that fails."""
+    model = LlamaModel(path, slots, context)
+    grammar = partial(Grammar[_Choice], path, model.facts.vocabulary)
+    return Scheduler(model, partial(Sampler, model), grammar, slots)
