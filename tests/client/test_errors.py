@@ -10,6 +10,8 @@ from workbench.client.errors import Answer, error_of, error_within, no_completio
 from workbench.client.exact import parse
 from workbench.client.urls import normalise
 from workbench.domain.errors import EndpointError
+from workbench.local.refusal import Refusal
+from workbench.local.validate import check_fits
 
 OTHERS = (520, 524, 530, 418, 599)
 URLS = normalise("https://api.example.com/v1")
@@ -124,7 +126,28 @@ def test_a_balance_refusal_names_the_rate_limit_too() -> None:
     ],
 )
 def test_a_context_overflow_states_both_numbers(body: object) -> None:
-    assert "9001 tokens of 2048" in error(400, body).title
+    assert "9,001 tokens of 2,048" in error(400, body).title
+
+
+@pytest.mark.parametrize(
+    ("prompt", "most", "hint"),
+    [
+        (19_696, 16, "Shorten the prompt."),
+        (4_000, 200, "Shorten the prompt, or set max_tokens to 96 at most."),
+    ],
+)
+def test_the_local_server_s_overflow_names_prompt_and_max_tokens(prompt: int, most: int, hint: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        check_fits(prompt, most, 4096)
+    found = error(400, caught.value.body())
+    words = f"The prompt of {prompt:,} tokens and max_tokens {most} exceed the context of 4,096 (HTTP 400)"
+    assert (found.title, found.hint) == (words, hint)
+
+
+def test_a_prompt_too_long_to_be_counted_is_named_as_such() -> None:
+    found = error(400, {"error": {"message": "prompt is longer than the context of 4096 tokens"}})
+    assert found.title == "The prompt is longer than the context of 4,096 tokens (HTTP 400)"
+    assert found.hint == "Shorten the prompt."
 
 
 def test_a_page_of_a_proxy_is_one_plain_line_without_the_visitors_address() -> None:

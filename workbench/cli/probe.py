@@ -12,7 +12,7 @@ from contextlib import aclosing, suppress
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json
 from workbench.domain.display import one_line
-from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.probe import Probe
 from workbench.runner.asking import MOST_TOKENS
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error(f"{problem.title}. {problem.hint}".strip())
     print(
         f"Sending at most {MOST_REQUESTS} requests of at most {MOST_TOKENS} tokens a choice "
-        f"to {one_line(endpoint.base_url, 80) if endpoint.name != LOCAL else LOCAL}.",
+        f"to {one_line(endpoint.address, 80) or endpoint.name}.",
         file=sys.stderr,
     )
     found = asyncio.run(_probe(endpoint, arguments.model, environment))

@@ -57,6 +57,8 @@ _CODES = {
 _LIMIT_PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
     for pattern in (
+        r"max_tokens (?P<most>\d+) and (?P<prompt>\d+) tokens of prompt exceed the context of (?P<limit>\d+)",
+        r"prompt is longer than the context of (?P<limit>\d+) tokens",
         r"request \((?P<asked>\d+) tokens\) exceeds the available context size \((?P<limit>\d+)",
         r"maximum context length is (?P<limit>\d+).{0,80}?"
         r"(?:requested|resulted in|has|contains) (?:about )?(?P<asked>\d+)",
@@ -210,9 +212,8 @@ def _complaint(value: Json | JsonValue) -> str:
 
 def _compose(status: int | None, said: _Said, words: str, redact: Redact) -> EndpointError:
     title, hint = _CODES.get(said.code) or _TITLES.get(status or 0) or _by_range(status)
-    if limits := _limits(said):
-        title = f"The request does not fit the context: {limits[0]} tokens of {limits[1]}"
-        hint = "Shorten the prompt or ask for fewer max_tokens."
+    if overflow := _overflow(said):
+        title, hint = overflow
     elif status == 403 and said.code not in _CODES and "balance" in words.lower():
         title, hint = _CODES["NOT_ENOUGH_BALANCE"]
     return EndpointError(
@@ -233,14 +234,26 @@ def _by_range(status: int | None) -> tuple[str, str]:
     return "The endpoint refused the request", "Check the base URL and the parameters."
 
 
-def _limits(said: _Said) -> tuple[int, int] | None:
-    """The tokens asked for and those that fit, where an error is about them."""
+def _overflow(said: _Said) -> tuple[str, str] | None:
+    """Title and hint of an error that says that the context is too small, with the numbers it names."""
     if said.asked is not None and said.limit is not None:
-        return said.asked, said.limit
-    for pattern in _LIMIT_PATTERNS:
-        if match := pattern.search(said.words[:2000]):
-            return int(match["asked"]), int(match["limit"])
-    return None
+        found = {"asked": str(said.asked), "limit": str(said.limit)}
+    else:
+        matches = (pattern.search(said.words[:2000]) for pattern in _LIMIT_PATTERNS)
+        found = next((match.groupdict() for match in matches if match), {})
+    if not found:
+        return None
+    limit = int(found["limit"])
+    if "asked" in found:
+        title = f"The request does not fit the context: {int(found['asked']):,} tokens of {limit:,}"
+        return title, "Shorten the prompt or ask for fewer max_tokens."
+    if "prompt" not in found:
+        return f"The prompt is longer than the context of {limit:,} tokens", "Shorten the prompt."
+    prompt, most = int(found["prompt"]), int(found["most"])
+    title = f"The prompt of {prompt:,} tokens and max_tokens {most:,} exceed the context of {limit:,}"
+    if prompt >= limit:
+        return title, "Shorten the prompt."
+    return title, f"Shorten the prompt, or set max_tokens to {limit - prompt:,} at most."
 
 
 def _request_id(headers: Mapping[str, str]) -> str:

@@ -106,6 +106,11 @@ class Endpoint:
     note: str = ""
     """What a person should know of it."""
 
+    @property
+    def address(self) -> str:
+        """Where it is, for a person; empty for `local`, whose server takes another port with each start."""
+        return "" if self.name == LOCAL else self.base_url
+
 
 def unknown_endpoint(name: str) -> BadValueError:
     """The error that a session's endpoint profile is not on this machine."""

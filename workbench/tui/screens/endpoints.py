@@ -178,7 +178,7 @@ class EndpointsScreen(AskedScreen[Endpoint]):
         own = endpoint.name in self._services.endpoints.own
         parts = [
             Content.styled(one_line(endpoint.title or endpoint.name), "bold"),
-            Content(f"\n{'on this machine' if endpoint.name == LOCAL else one_line(endpoint.base_url)}"),
+            Content(f"\n{one_line(endpoint.address) or 'on this machine'}"),
             Content(f"\n{_key_words(endpoint, self._services)}"),
         ]
         if endpoint.model:

@@ -170,7 +170,7 @@ class MainScreen(BranchScreen):
         self._show_model(run.model)
         if run.outcome is Outcome.ERROR and run.error is not None:
             place = self._runs.endpoint
-            url = place.base_url if place is not None and place.base_url != run.endpoint else ""
+            url = place.address if place is not None and place.address != run.endpoint else ""
             self.output.fail(run.error, f"at {run.endpoint} {url}".rstrip())
 
     def _remember_habits(self, run: Run) -> list[str]:

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widgets import DataTable, Static
 
 from workbench.domain.display import one_line
-from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import StorageError, WorkbenchError
 from workbench.domain.probe import Finding, Probe, Verdict
 from workbench.runner.asking import MOST_TOKENS
@@ -83,8 +83,8 @@ class ProbeScreen(AskedScreen[None]):
 
     def _announcement(self) -> str:
         endpoint = self._endpoint
-        place = LOCAL if endpoint.name == LOCAL else f"{endpoint.name} ({endpoint.base_url})"
-        place = place if place != f"{endpoint.base_url} ({endpoint.base_url})" else endpoint.base_url
+        named = endpoint.address in ("", endpoint.name)
+        place = endpoint.name if named else f"{endpoint.name} ({endpoint.address})"
         asked = f"{self._model} at {place}" if self._model else place
         said = (
             f"Enter sends at most {MOST_REQUESTS} tiny requests, of at most {MOST_TOKENS} tokens a choice, "
