@@ -22,7 +22,7 @@ from workbench.domain.run import Outcome, Run, Usage
 from workbench.domain.splitting import NOT_SPLIT, Split
 from workbench.runner.connections import Connections
 from workbench.runner.replay import Replay
-from workbench.runner.splitting import Habits, left_out, offer_split
+from workbench.runner.splitting import Quirks, left_out, offer_split
 from workbench.storage.export import to_json_lines
 from workbench.storage.journal import Increments
 from workbench.storage.session_store import SessionStore
@@ -149,20 +149,20 @@ async def test_it_is_kept_in_its_session_and_replayed_and_sent_again_as_it_was(t
     assert exported["requests"] == [dict(one) for one in run.bodies]
 
 
-def found(**verdicts: Verdict) -> Habits:
+def found(**verdicts: Verdict) -> Quirks:
     names = {"n": "n", "texts": "two prompts", "lists": "lists of token ids"}
     findings = tuple(Finding(names[name], verdict, "") for name, verdict in verdicts.items())
-    return Habits(Probe("e", "m", datetime.now(UTC), 1, findings))
+    return Quirks(Probe("e", "m", datetime.now(UTC), 1, findings))
 
 
 URL = "http://127.0.0.1:1/v1"
 TEXTS = Request(TextsPrompt(("a", "b")), "m")
 LISTS = Request(TokenListsPrompt(((1,), (2,))), "m")
-NOTHING = Habits()
+NOTHING = Quirks()
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "request_", "habits", "split", "word"),
+    ("endpoint", "request_", "quirks", "split", "word"),
     [
         (Endpoint("e", URL, single_choice=True), ASKED, NOTHING, Split(choices=True), "profile"),
         (Endpoint("e", URL, drop=frozenset({"n"})), ASKED, NOTHING, Split(choices=True), "profile"),
@@ -171,7 +171,7 @@ NOTHING = Habits()
         (Endpoint("e", URL), ASKED, found(n=Verdict.NO_EFFECT), Split(choices=True), "ignored"),
         (Endpoint("e", URL), ASKED, found(n=Verdict.REFUSED), Split(choices=True), "refused"),
         (Endpoint("e", URL), ASKED, found(n=Verdict.UNKNOWN), NOT_SPLIT, ""),
-        (Endpoint("e", URL), ASKED, Habits(seen=Split(choices=True)), Split(choices=True), "before"),
+        (Endpoint("e", URL), ASKED, Quirks(seen=Split(choices=True)), Split(choices=True), "before"),
         (Endpoint("e", URL, single_prompt=True), TEXTS, NOTHING, Split(prompts=True), "profile"),
         (Endpoint("e", URL), TEXTS, found(texts=Verdict.REFUSED), Split(prompts=True), "refused"),
         (Endpoint("e", URL), LISTS, found(texts=Verdict.REFUSED), NOT_SPLIT, ""),
@@ -181,9 +181,9 @@ NOTHING = Habits()
     ],
 )
 def test_an_offer_says_what_the_endpoint_does_not_do(
-    endpoint: Endpoint, request_: Request, habits: Habits, split: Split, word: str
+    endpoint: Endpoint, request_: Request, quirks: Quirks, split: Split, word: str
 ) -> None:
-    offer = offer_split(endpoint, request_, habits)
+    offer = offer_split(endpoint, request_, quirks)
     assert (offer.split if offer is not None else NOT_SPLIT) == split
     if offer is not None:
         assert word in offer.reason

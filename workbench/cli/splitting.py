@@ -14,7 +14,7 @@ from workbench.domain.parameters import Range
 from workbench.domain.prompt import count_prompts
 from workbench.domain.request import Request
 from workbench.domain.splitting import Split
-from workbench.runner.splitting import Habits, offer_split
+from workbench.runner.splitting import Quirks, offer_split
 from workbench.storage.folders import Folders
 from workbench.storage.probes import load_probe
 
@@ -47,8 +47,8 @@ def split_of(request: Request, endpoint: Endpoint, *, split: bool) -> Split | No
         several = count_prompts(request.prompt) > 1, request.parameters.number("n", 1) > 1
         return Split(*several) or None
     if request.choices > 1:
-        habits = Habits(load_probe(Folders.default(os.environ), endpoint.name))
-        if (offer := offer_split(endpoint, request, habits)) is not None:
+        quirks = Quirks(load_probe(Folders.default(os.environ), endpoint.name))
+        if (offer := offer_split(endpoint, request, quirks)) is not None:
             words = f"{endpoint.name} may not answer this in one request: {offer.reason}"
             print(f"workbench: {visible(words)}; --split sends {offer.requests} instead", file=sys.stderr)
     return None

@@ -1,4 +1,4 @@
-"""Endpoints: named places to send requests to, with their limits and habits."""
+"""Endpoints: named places to send requests to, with their limits and quirks."""
 
 from __future__ import annotations
 

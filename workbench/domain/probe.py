@@ -1,4 +1,4 @@
-"""What a probe found out about an endpoint: which fields it honours, and its habits."""
+"""What a probe found out about an endpoint: which fields it honours, and its quirks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Finding:
     """One thing that was found out."""
 
     name: str
-    """A field's API name, or the habit asked about (`two prompts`, `raw logprobs`)."""
+    """A field's API name, or the quirk asked about (`two prompts`, `raw logprobs`)."""
     verdict: Verdict
     evidence: str
     """What was seen, on one line."""

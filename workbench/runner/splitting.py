@@ -38,7 +38,7 @@ class SplitOffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
+class Quirks:
     """What an endpoint was found to do with several prompts and choices, besides what its profile says."""
 
     probe: Probe | None = None
@@ -46,18 +46,18 @@ class Habits:
     """What it left out of an answer before."""
 
 
-def offer_split(endpoint: Endpoint, request: Request, habits: Habits) -> SplitOffer | None:
+def offer_split(endpoint: Endpoint, request: Request, quirks: Quirks) -> SplitOffer | None:
     """The requests to send in place of one that the endpoint cannot answer in full; None where it can.
 
     Candidates of `best_of` are ranked among each other, so its choices are never asked for one by one.
     """
     n, best_of = (request.parameters.number(name, 1) for name in ("n", "best_of"))
     reasons: list[str] = []
-    choices = n > 1 and best_of <= 1 and bool(why := _why_one_choice(endpoint, n, habits))
+    choices = n > 1 and best_of <= 1 and bool(why := _why_one_choice(endpoint, n, quirks))
     if choices:
         reasons.append(why)
     prompts = count_prompts(request.prompt) > 1 and bool(
-        why := _why_one_prompt(endpoint, kind_of(request.prompt), habits)
+        why := _why_one_prompt(endpoint, kind_of(request.prompt), quirks)
     )
     if prompts:
         reasons.append(why)
@@ -65,24 +65,24 @@ def offer_split(endpoint: Endpoint, request: Request, habits: Habits) -> SplitOf
     return SplitOffer(split, len(parts_of(request, split)), "; ".join(reasons)) if split else None
 
 
-def _why_one_choice(endpoint: Endpoint, n: float, habits: Habits) -> str:
+def _why_one_choice(endpoint: Endpoint, n: float, quirks: Quirks) -> str:
     limit = endpoint.limits.get("n")
     if endpoint.single_choice or "n" in endpoint.drop:
         return "its profile says that it answers one choice a request"
     if limit is not None and n > limit.high:
         return f"its profile allows n up to {limit.high:g}"
-    if habits.probe is not None and habits.probe.verdict("n") in _CANNOT:
-        return f"its probe found n {_found(habits.probe.verdict('n'))}"
-    return "it left choices out of an answer before" if habits.seen.choices else ""
+    if quirks.probe is not None and quirks.probe.verdict("n") in _CANNOT:
+        return f"its probe found n {_found(quirks.probe.verdict('n'))}"
+    return "it left choices out of an answer before" if quirks.seen.choices else ""
 
 
-def _why_one_prompt(endpoint: Endpoint, kind: PromptKind, habits: Habits) -> str:
+def _why_one_prompt(endpoint: Endpoint, kind: PromptKind, quirks: Quirks) -> str:
     asked = "two prompts" if kind is PromptKind.TEXTS else "lists of token ids"
     if endpoint.single_prompt:
         return "its profile says that it takes one prompt a request"
-    if habits.probe is not None and habits.probe.verdict(asked) in _CANNOT:
-        return f"its probe found several prompts {_found(habits.probe.verdict(asked))}"
-    return "it left prompts out of an answer before" if habits.seen.prompts else ""
+    if quirks.probe is not None and quirks.probe.verdict(asked) in _CANNOT:
+        return f"its probe found several prompts {_found(quirks.probe.verdict(asked))}"
+    return "it left prompts out of an answer before" if quirks.seen.prompts else ""
 
 
 def _found(verdict: Verdict) -> str:

@@ -38,7 +38,7 @@ async def send(flow: FlowContext, request: Request, branch: Branch | None = None
     if not endpoint.base_url:
         raise unknown_endpoint(endpoint.name)
     cost = cost_of(endpoint, request)
-    offer = offer_split(endpoint, request, flow.main.habits(request))
+    offer = offer_split(endpoint, request, flow.main.quirks(request))
     if offer is not None:
         _check(endpoint, parts_of(request, offer.split)[0].request)
         words = (

@@ -30,7 +30,7 @@ from workbench.tui.widgets.parameter_panel import ParameterPanel
 
 if TYPE_CHECKING:
     from workbench.domain.splitting import Split
-    from workbench.runner.splitting import Habits
+    from workbench.runner.splitting import Quirks
     from workbench.tui.chat_session import ChatSession
     from workbench.tui.screens.chat import ChatScreen
 
@@ -113,16 +113,16 @@ class MainScreen(BranchScreen):
         """What the draft would send. Raises BadValueError where it cannot be sent."""
         return Request(self.filled_prompt, self.asked_model, self.parameters.parameters)
 
-    def habits(self, request: Request) -> Habits:
+    def quirks(self, request: Request) -> Quirks:
         """What is known of how the endpoint answers several choices or prompts at once."""
         from workbench.domain.splitting import NOT_SPLIT
-        from workbench.runner.splitting import Habits
+        from workbench.runner.splitting import Quirks
         from workbench.storage.probes import load_probe
 
         if request.choices < 2:
-            return Habits()
+            return Quirks()
         probe = load_probe(self.services.folders, self.endpoint.name)
-        return Habits(probe, self._left_out.get((self.endpoint.name, request.model), NOT_SPLIT))
+        return Quirks(probe, self._left_out.get((self.endpoint.name, request.model), NOT_SPLIT))
 
     def send(self, request: Request, branch: Branch | None, split: Split | None) -> Run:
         """Send a request as the run that streams; `split` is what each of several requests asks for."""
@@ -166,14 +166,14 @@ class MainScreen(BranchScreen):
         self.footer.running = False
         # The local model is there now, to be asked for its tokens.
         self.count_prompt()
-        self.legend.note = " · ".join(self._remember_habits(run))
+        self.legend.note = " · ".join(self._remember_quirks(run))
         self._show_model(run.model)
         if run.outcome is Outcome.ERROR and run.error is not None:
             place = self._runs.endpoint
             url = place.address if place is not None and place.address != run.endpoint else ""
             self.output.fail(run.error, f"at {run.endpoint} {url}".rstrip())
 
-    def _remember_habits(self, run: Run) -> list[str]:
+    def _remember_quirks(self, run: Run) -> list[str]:
         """Remember what the answer lacks; what to say of it."""
         from workbench.runner.splitting import left_out
 

@@ -1,4 +1,4 @@
-"""Each ready profile at a loopback server with its habits: fields, framing, logprobs and errors."""
+"""Each ready profile at a loopback server with its quirks: fields, framing, logprobs and errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.domain.prompt import TextPrompt, TextsPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run, Usage
 from workbench.runner.connections import Connections
-from workbench.runner.splitting import Habits, offer_split
+from workbench.runner.splitting import Quirks, offer_split
 from workbench.storage.endpoints import load_endpoints
 from workbench.storage.folders import Folders
 
@@ -329,7 +329,7 @@ async def run_at(server: Server, handler: Handler, request: Request) -> tuple[Ru
         path = server.path.removesuffix("/completions")
         place = f"http://127.0.0.1:{loopback.port}{path}"
         endpoint = replace(profiles()[server.profile], base_url=place, key=None, retries=0)
-        offer = offer_split(endpoint, request, Habits())
+        offer = offer_split(endpoint, request, Quirks())
         run = Run(request, server.profile, split=None if offer is None else offer.split)
         await connections.send(endpoint, run)
         await connections.aclose()
