@@ -1,4 +1,4 @@
-"""Who may use the local server: whoever has the key, or programs and pages of this machine."""
+"""Access to the local server: the API key, the hosts it answers as, and the web pages that may use it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from workbench.local.refusal import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a request must bear, and which web pages may make it."""
+    """Which requests are allowed."""
 
     key: str | None = None
-    """What every request but `/health` must bear; None asks for no key."""
+    """The API key of every request but `/health`; None requires none."""
     origins: frozenset[str] = frozenset()
-    """The origins of web pages that may read answers."""
+    """Origins of the web pages that may read responses."""
 
     def check_host(self, request: Request) -> None:
-        """Raises Refusal (403) where no key is asked for and the request is meant for another machine.
+        """Check the host that a request was addressed to, if no key is required.
 
-        A stranger's page may give its own name this machine's address, and would then read the answers.
+        A web page can point its own domain at a loopback address and would then read the responses (DNS
+        rebinding).
+
+        Raises Refusal (403) for a host other than loopback.
         """
         if self.key is None and not is_loopback(_without_port(request.host)):
             raise Refusal(403, "forbidden")
 
     def check_key(self, request: Request) -> None:
-        """Raises Refusal (401) where a key is asked for and the request does not bear it."""
+        """Check the request's API key, if one is required. Raises Refusal (401)."""
         given = request.headers.get("authorization", "")
         scheme, _, key = given.partition(" ")
         if self.key is None or (scheme.lower() == "bearer" and _are_equal(key.strip(), self.key)):
@@ -38,7 +41,7 @@ class Access:
         raise Refusal(401, message, headers={"WWW-Authenticate": "Bearer"})
 
     def headers(self, request: Request) -> Mapping[str, str]:
-        """The headers that let a page of an allowed origin read the answer."""
+        """The CORS headers of the response to a request."""
         origin = request.headers.get("origin")
         if origin not in self.origins:
             return {"Vary": "Origin"} if self.origins else {}
@@ -49,7 +52,7 @@ class Access:
         }
 
     def is_preflight(self, request: Request) -> bool:
-        """Whether a browser asks if a page of an allowed origin may send a request."""
+        """Whether the request is the CORS preflight of a page from an allowed origin."""
         return (
             request.method == "OPTIONS"
             and "access-control-request-method" in request.headers
@@ -62,11 +65,11 @@ PREFLIGHT_HEADERS: Mapping[str, str] = {
     "Access-Control-Allow-Headers": "Authorization, Content-Type",
     "Access-Control-Max-Age": "600",
 }
-"""What is answered to a browser that asks."""
+"""The headers of the response to a preflight."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host's name or address leads to this machine and nowhere else."""
+    """Whether a host name or address is a loopback one."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""HTTP/1.1 for the local server: requests read, answers written, and whoever hangs up or stalls noticed."""
+"""HTTP/1.1 for the local server: reads requests, writes responses, and drops clients that stall."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
+from pathlib import Path
 from typing import Protocol, TypeAlias
 from urllib.parse import unquote
 
@@ -31,14 +32,14 @@ _READ = 65536
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """What clients may take of the server."""
+    """How long clients may stall, and how many connections they may hold."""
 
     read_seconds: float = 60.0
-    """Until the next bytes of a request, or the next request, come."""
+    """How long the next bytes of a request, or the next request, may take."""
     write_seconds: float = 30.0
-    """Until a client reads on where its answer waits for it."""
+    """How long a client may leave the bytes that were sent to it unread."""
     connections: int = 512
-    """Beyond so many, the connection that has waited for its client the longest is closed."""
+    """Where there are more, the oldest connection that waits for its client is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,10 @@ class Request:
 
     method: str
     host: str
-    """The host that it is meant for, in small letters, with its port where one is named."""
+    """The host and port that it was addressed to, in lower case; empty where it names none."""
     path: str
     headers: Mapping[str, str]
-    """By name in small letters; several of one name are joined by commas."""
+    """Values by lower-case name; repeated headers are joined by commas."""
     content: bytes = b""
 
 
@@ -58,14 +59,14 @@ Handler: TypeAlias = "Callable[[Request, Reply], Coroutine[None, None, None]]"
 
 
 class App(Protocol):
-    """What answers requests."""
+    """The application behind the server."""
 
     def route(self, request: Request) -> Handler:
-        """Who answers a request. Raises Refusal; decided before the body is read."""
+        """The handler for a request, whose body has not been read yet. Raises Refusal."""
         ...
 
     def headers(self, request: Request) -> Mapping[str, str]:
-        """The headers that every answer to a request has."""
+        """Headers that every response to the request gets."""
         ...
 
 
@@ -79,7 +80,7 @@ class HttpServer:
         self._is_stopped = asyncio.Event()
 
     async def serve(self, listener: socket.socket) -> None:
-        """Answer requests until `stop` is called and those under way have been answered."""
+        """Answer requests until `stop` is called; requests that are being answered then are finished."""
         server = await asyncio.start_server(self._accept, sock=listener)
         await self._is_stopped.wait()
         server.close()
@@ -91,7 +92,7 @@ class HttpServer:
             await asyncio.wait(self._connections)
 
     def stop(self) -> None:
-        """Take no more requests."""
+        """Accept no more requests."""
         self._is_stopped.set()
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -105,7 +106,7 @@ class HttpServer:
 
 
 class _Connection:
-    """A client's connection, which carries one request after the other."""
+    """One client's connection, which carries one request at a time."""
 
     def __init__(
         self, app: App, limits: ClientLimits, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -116,35 +117,35 @@ class _Connection:
         self._writer = writer
         self._http = h11.Connection(h11.SERVER)
         self.is_idle = True
-        """Whether it waits for its client to send a request, or the rest of one."""
+        """Whether it waits for its client to send a request or the rest of one."""
         self.is_ending = False
-        """Whether the request under way is the last."""
+        """Whether the current request is the last."""
 
     @property
     def is_last_request(self) -> bool:
-        """Whether the connection ends with the request under way."""
+        """Whether the connection closes after the current request."""
         return self.is_ending or self._http.their_state is not h11.DONE
 
     async def serve(self) -> None:
-        """Answer requests until the connection ends."""
+        """Answer requests until the connection closes."""
         try:
             while await self._exchange():
                 self.is_idle = True
                 self._http.start_next_cycle()
             if self._http.their_state in (h11.SEND_BODY, h11.ERROR):
                 await self._drop_rest()
-        except (ConnectionError, TimeoutError):
+        except OSError:
             self._writer.transport.abort()
         finally:
             self._writer.close()
 
     async def write(self, *events: h11.Event) -> None:
-        """Send parts of an answer. Raises ConnectionError where the client is gone or reads no more."""
+        """Send parts of a response. Raises ConnectionError if the client is gone or stopped reading."""
         await self._write(b"".join(filter(None, map(self._http.send, events))))
 
     async def write_chunk(self, data: bytes) -> None:
-        """Send a part of a body whose length is not known. Raises ConnectionError as `write` does."""
-        # Framed here: for each token, h11 would take longer than everything else but the socket.
+        """Send a part of a body of unknown length. Raises ConnectionError as `write` does."""
+        # Framed here because h11 takes longer for it than the rest of a token's way takes together.
         is_chunked = (self._http.their_http_version or b"") >= b"1.1"
         await self._write(b"%x\r\n%b\r\n" % (len(data), data) if is_chunked else data)
 
@@ -158,7 +159,7 @@ class _Connection:
                 raise ConnectionAbortedError("the client stopped reading") from None
 
     async def _exchange(self) -> bool:
-        """Answer one request; returns whether the connection may carry another."""
+        """Read and answer one request; returns whether the connection may carry another."""
         reply = Reply(self)
         try:
             head = await self._next_event()
@@ -179,7 +180,7 @@ class _Connection:
         return self._http.our_state is h11.DONE and not self.is_last_request
 
     async def _answer(self, handling: Coroutine[None, None, None], reply: Reply) -> None:
-        """Let a request be answered, for as long as its client is there."""
+        """Run a handler until it finishes or its client hangs up."""
         task, hang_up = asyncio.create_task(handling), asyncio.create_task(self._hang_up())
         try:
             await asyncio.wait({task, hang_up}, return_when=asyncio.FIRST_COMPLETED)
@@ -196,7 +197,7 @@ class _Connection:
             await reply.refuse(_refusal_of(error))
 
     async def _next_event(self) -> object:
-        """What the client sends next. Raises h11.RemoteProtocolError, ConnectionError and TimeoutError."""
+        """The next event of the client's request. Raises h11.RemoteProtocolError or OSError."""
         while (event := self._http.next_event()) is h11.NEED_DATA:
             async with asyncio.timeout(self._limits.read_seconds):
                 self._http.receive_data(await self._reader.read(_READ))
@@ -221,7 +222,7 @@ class _Connection:
                 pass
 
     async def _hang_up(self) -> None:
-        """Wait until the client hangs up; what it sends meanwhile belongs to its next request."""
+        """Wait until the client hangs up; bytes that it sends meanwhile belong to its next request."""
         ahead = 0
         while data := await self._reader.read(_READ):
             self._http.receive_data(data)
@@ -230,7 +231,7 @@ class _Connection:
                 await asyncio.Event().wait()
 
     async def _drop_rest(self) -> None:
-        """Read what a refused client still sends: closed on while it sends, it never reads its answer."""
+        """Read the rest of a refused request: closing while a client still sends would lose the response."""
         dropped = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(_DROP_SECONDS):
@@ -242,18 +243,18 @@ class _Connection:
 
 @dataclass(slots=True)
 class Reply:
-    """The answer to one request: sent whole, or begun and then sent event by event."""
+    """Writes the response to one request: one JSON object, or a stream of server-sent events."""
 
     _connection: _Connection
     _is_bare: bool = False
-    """Whether only the head of the answer is wanted."""
+    """Whether the response has no body because the request's method is HEAD."""
     _headers: dict[str, str] = field(default_factory=dict)
     _has_begun: bool = False
 
     async def send(
         self, content: Mapping[str, JsonValue], status: int = 200, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Answer with a JSON object."""
+        """Send a JSON object as the whole response."""
         data = dump(content)
         head = self._head(
             status, {**(headers or {}), "Content-Type": "application/json", "Content-Length": str(len(data))}
@@ -262,25 +263,25 @@ class Reply:
         await self._connection.write(head, *body, h11.EndOfMessage())
 
     async def send_nothing(self, headers: Mapping[str, str]) -> None:
-        """Answer with headers alone."""
+        """Send a response without a body (204)."""
         await self._connection.write(self._head(204, headers), h11.EndOfMessage())
 
     async def begin_events(self) -> None:
-        """Begin a stream of server-sent events, if it has not begun."""
+        """Begin a stream of server-sent events, unless it has begun."""
         if not self._has_begun:
             kind = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
             await self._connection.write(self._head(200, kind))
 
     async def send_events(self, *events: bytes) -> None:
-        """Send events with these data."""
+        """Send one event for each item of data."""
         await self._connection.write_chunk(b"".join(b"data: %b\n\n" % data for data in events))
 
     async def end_events(self) -> None:
-        """End a stream of events."""
+        """End the stream of events."""
         await self._connection.write(h11.EndOfMessage())
 
     async def refuse(self, refusal: Refusal) -> None:
-        """Answer with an error, which ends a stream that has begun."""
+        """Send an error: as the response, or as the last event of a stream that has begun."""
         if self._has_begun:
             await self.send_events(dump(refusal.body()))
             await self.end_events()
@@ -298,12 +299,12 @@ class Reply:
 
 
 def dump(content: Mapping[str, JsonValue]) -> bytes:
-    """A JSON object in ASCII: some clients end lines at more than line feeds."""
+    """Encode a JSON object in ASCII: some clients take U+2028 and its like for the end of a line."""
     return json.dumps(content, separators=(",", ":"), allow_nan=False).encode()
 
 
 def dump_quickly(content: Mapping[str, JsonValue]) -> bytes:
-    """The same for an object whose texts are all valid UTF-8 and mostly ASCII."""
+    """The same, faster, for an object whose strings hold no lone surrogates and are mostly ASCII."""
     data = _QUICK.encode(content)
     return data if data.isascii() else dump(content)
 
@@ -324,14 +325,14 @@ def _read_head(head: h11.Request) -> Request:
 
 
 def _refusal_of(error: BaseException) -> Refusal:
-    """How an error is answered. An unforeseen one is logged, but no message: it may quote the request."""
+    """The response to an error. Unexpected ones are logged, without messages that may quote the request."""
     match error:
         case Refusal():
             return error
         case EngineError():
             return Refusal(503, str(error))
         case _:
-            *_, frame = traceback.extract_tb(error.__traceback__)
-            place = f"{frame.filename}:{frame.lineno} in {frame.name}"
-            sys.stderr.write(f"A request failed: {type(error).__name__} at {place}\n")
-            return Refusal(500, "the server failed; its log says where")
+            frames = traceback.extract_tb(error.__traceback__)
+            places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
+            sys.stderr.write(f"A request failed with {type(error).__name__} at {places}\n")
+            return Refusal(500, "internal error; the server's log says where")
