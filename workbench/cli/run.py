@@ -27,7 +27,7 @@ from workbench.cli.chat import (
     what_is_asked,
 )
 from workbench.cli.exit_status import ExitStatus
-from workbench.cli.following import follow, report, tell, tell_status
+from workbench.cli.following import follow, report, tell_status
 from workbench.cli.parsing import file_name
 from workbench.cli.sessions import open_for_writing
 from workbench.cli.splitting import add_split_option, limits_of, split_of
@@ -168,8 +168,6 @@ async def _converse(
     async with aclosing(Connections(environment)) as connections:
         async with aclosing(Prompter(connections)) as prompter:
             begun = await begin_answer(prompter, session.chat, talk.asked, session.variables, place)
-        for note in begun.made.notes:
-            tell(note)
         turns = session.chat.turns.ending_with(begun.turn.parent).with_turn(begun.turn)
         session.chat = replace(session.chat, turns=turns)
         if keeper is not None:
