@@ -22,8 +22,10 @@ async def follow(
     """Print what comes of a run and keep it, until it is over; a signal to end stops it."""
     task = asyncio.create_task(launching)
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, task.cancel)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        # Not every system has every signal.
+        if hasattr(signal, name):
+            loop.add_signal_handler(getattr(signal, name), task.cancel)
     keeping = None
     if keeper is not None:
         keeper.began(one)

@@ -123,7 +123,8 @@ class WorkbenchApp(App[int]):
         self._tell_theme_problems()
         self._tell_unknown_theme()
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+        if hasattr(signal, "SIGHUP"):
+            loop.add_signal_handler(signal.SIGHUP, self._hang_up)
         loop.add_signal_handler(signal.SIGTERM, self._end)
 
     def refresh_css(self, animate: bool = True) -> None:

@@ -171,7 +171,7 @@ COMMANDS: tuple[Command, ...] = (
         "new",
         ("ctrl+n",),
         "New",
-        "Begin a new session, as configured; this one stays saved.",
+        "Begin a new session with these settings; this one stays saved.",
         footer=11,
         flow="sessions.flow:new",
     ),
