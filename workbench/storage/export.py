@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from types import MappingProxyType
 
 from workbench.domain.choice import Choice
@@ -127,10 +128,7 @@ def _run_to_json(run: Run) -> dict[str, JsonValue]:
     if run.parts:
         record["requests"] = list(run.bodies)
     if run.usage is not None:
-        counts = (run.usage.prompt_tokens, run.usage.completion_tokens, run.usage.total_tokens)
-        record["usage"] = dict(
-            zip(("prompt_tokens", "completion_tokens", "total_tokens"), counts, strict=True)
-        )
+        record["usage"] = asdict(run.usage)
     return record
 
 
