@@ -161,6 +161,7 @@ def _fault(message: str, table: Mapping[str, Any], kind: Any) -> Fault:
         if not name:
             break
         key = (*key, name)
+        schema = schema.get("anyOf", [schema])[0]
         schema = schema.get("properties", {}).get(name) or schema["additionalProperties"]
     value = _at(table, key)
     if is_unknown:
