@@ -1,18 +1,26 @@
 """Levels of surprise in each mode, and the way to the next notable token."""
 
-from math import log
+from math import exp, log
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from workbench.domain.choice import Alternative, Choice, Piece
+from workbench.domain.parameters import ParameterValue
 from workbench.domain.reading import (
+    FIXED,
     Mode,
+    fitted,
     legend,
     level,
     next_low_coverage,
     next_not_first,
     next_surprising,
+    shade,
+    widest,
 )
+from workbench.domain.request import Parameters
 
 
 def choice_of(*pieces: Piece) -> Choice:
@@ -66,7 +74,7 @@ def test_a_flat_distribution_reaches_the_highest_level_of_entropy_however_few_ar
 
 def test_what_is_not_known_has_no_level() -> None:
     choice = choice_of(Piece("x"))
-    assert [level(choice, 0, mode) for mode in Mode] == [None] * 5
+    assert [level(choice, 0, mode) for mode in Mode] == [None] * len(Mode)
     assert choice.rank_of(0) is None
 
 
@@ -77,6 +85,46 @@ def test_no_colour_has_no_levels() -> None:
 def test_every_mode_has_a_legend_of_five() -> None:
     assert all(len(legend(mode)) == 5 for mode in Mode)
     assert legend(Mode.PROBABILITY) == ("≥90%", "60%", "30%", "10%", "<10%")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected", "words"),
+    [
+        ({"temperature": 0}, ("≥90%", "60%", "30%", "10%", "<10%"), "temperature 0"),
+        ({}, ("≥73%", "22%", "3%", "0.1%", "<0.1%"), "temperature 1"),
+        (
+            {"temperature": 0.7, "top_p": 0.9},
+            ("≥85%", "47%", "17%", "3%", "<3%"),
+            "temperature 0.7 top_p 0.9",
+        ),
+        ({"temperature": 0.7, "top_p": 1.0}, ("≥81%", "36%", "9%", "1%", "<1%"), "temperature 0.7"),
+        ({"top_k": 20}, ("≥81%", "36%", "9%", "1%", "<1%"), "temperature 1 top_k 20"),
+    ],
+)
+def test_a_fitted_scale_follows_what_the_parameters_make_likely(
+    values: dict[str, ParameterValue], expected: tuple[str, ...], words: str
+) -> None:
+    scale = fitted(Parameters(values))
+    assert legend(Mode.FITTED, scale) == legend(Mode.CONTINUOUS, scale) == expected
+    assert legend(Mode.PROBABILITY, scale) == ("≥90%", "60%", "30%", "10%", "<10%")
+    assert scale.words == words
+
+
+def test_answers_beside_each_other_share_the_widest_scale() -> None:
+    cold, hot = (fitted(Parameters({"temperature": value})) for value in (0.2, 1.2))
+    assert widest([cold, hot]) == hot
+    assert widest([]) == FIXED
+
+
+@given(st.floats(0, 2), st.floats(0.001, 1))
+def test_what_is_at_a_level_on_the_fixed_scale_is_at_no_higher_one_on_a_fitted(
+    temperature: float, share: float
+) -> None:
+    choice, scale = choice_of(with_probability(share)), fitted(Parameters({"temperature": temperature}))
+    fixed, own = (level(choice, 0, mode, scale) for mode in (Mode.PROBABILITY, Mode.FITTED))
+    assert fixed is not None and own is not None and own <= fixed
+    ink = shade(choice, 0, scale)
+    assert ink is not None and 0 <= ink <= 1 and (ink == 1) == (own == 4 or share == exp(-scale.edges[-1]))
 
 
 def test_surprising_tokens_are_found_in_both_directions_and_past_unknown_ones() -> None:

@@ -166,7 +166,7 @@ def test_the_persons_setting_goes_before_what_was_picked_last() -> None:
     assert chosen_theme(Config(), State()) == "dark"
     assert chosen_colour_by(Config(colour_by="off"), State(colour_by="rank")) == "off"
     assert chosen_colour_by(Config(), State(colour_by="rank")) == "rank"
-    assert chosen_colour_by(Config(), State()) == "probability"
+    assert chosen_colour_by(Config(), State()) == "fitted"
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_rubbish(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
 from workbench.domain.choice import Choice
 from workbench.domain.reading import Mode
+from workbench.domain.request import Parameters
 from workbench.storage.demo import load_demo
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.asking_share import read_share
@@ -41,8 +42,24 @@ async def test_c_goes_through_what_the_colours_tell_and_the_legend_says_it() -> 
             await pilot.press("c")
             await pilot.pause()
             seen.append(app.main.legend.mode)
-        assert seen[0] is seen[-1] is Mode.PROBABILITY
+        assert seen[0] is seen[-1] is Mode.FITTED
         assert set(seen) == set(Mode)
+
+
+async def test_the_legend_says_which_scale_the_colours_have() -> None:
+    async with workbench(answering(answer(" a", " b"))) as (app, pilot, _):
+        app.main.parameters.set_parameters(Parameters({"temperature": 0.7}))
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+
+        def words() -> str:
+            return app.main.legend.render_line(0).text
+
+        assert words().split() == ["fitted", "to", "temperature", "0.7", "≥81%", "36%", "9%", "1%", "<1%"]
+        await pilot.press("f4", "c")
+        assert words().startswith(" continuous, fitted to temperature 0.7 ")
+        await pilot.press("c")
+        assert words().startswith(" probability, fixed scale ") and "≥90%" in words()
 
 
 async def test_w_shows_blanks() -> None:
@@ -127,7 +144,7 @@ async def test_keys_typed_right_behind_one_that_moves_the_focus_go_to_the_new_pa
         before = app.main.prompt.text
         app.post_message(events.Key("f4", None))
         app.post_message(events.Key("c", "c"))
-        await until(pilot, lambda: app.main.legend.mode is not Mode.PROBABILITY)
+        await until(pilot, lambda: app.main.legend.mode is not Mode.FITTED)
         assert app.main.prompt.text == before
 
 

@@ -155,11 +155,11 @@ async def test_nothing_is_offered_to_who_configured_something(monkeypatch: pytes
 
 async def test_the_colours_begin_as_configured_and_as_last_picked() -> None:
     async with workbench(tokenizing) as (app, pilot, _):
-        assert app.main.output.view.mode is Mode.PROBABILITY
+        assert app.main.output.view.mode is Mode.FITTED
         await pilot.press("f4", "c")
-        await until(pilot, lambda: load_state(app.services.folders).colour_by == "surprisal")
+        await until(pilot, lambda: load_state(app.services.folders).colour_by == "continuous")
     async with workbench(tokenizing) as (app, _, _):
-        assert app.main.output.view.mode is app.main.legend.mode is Mode.SURPRISAL
+        assert app.main.output.view.mode is app.main.legend.mode is Mode.CONTINUOUS
     configure('colour_by = "rank"\n')
     async with workbench(tokenizing) as (app, _, _):
         assert app.main.output.view.mode is app.main.legend.mode is Mode.RANK

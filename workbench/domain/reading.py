@@ -5,12 +5,14 @@ Logprobs, surprisals and entropies are in nats.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
-from math import isnan, log
+from math import exp, isnan, log
+from typing import NamedTuple
 
 from workbench.domain.choice import Choice
 from workbench.domain.figures import coverage, entropy
+from workbench.domain.request import Parameters
 
 SURPRISING = -log(0.1)
 """The surprisal from which on a token is surprising, unless the user says otherwise: probability .10."""
@@ -18,41 +20,102 @@ LOW_COVERAGE = 0.5
 """The coverage below which the listed alternatives say little of the distribution."""
 
 
+class Scale(NamedTuple):
+    """Where the five levels of surprise part."""
+
+    edges: tuple[float, float, float, float]
+    """Surprisals in nats; a token up to the first one is expected."""
+    words: str = ""
+    """What the scale is fitted to; empty for the one that fits all."""
+
+
+FIXED = Scale((-log(0.9), -log(0.6), -log(0.3), -log(0.1)))
+"""Probabilities .90, .60, .30 and .10."""
+
+
+def fitted(parameters: Parameters) -> Scale:
+    """The scale for what these parameters make likely: more surprise is usual at a higher temperature.
+
+    Under temperature 1 and no other sampler, seven tenths of the tokens of a small model lie below
+    probability .30, and half below .10. The edges of the fixed scale grow by 1 + 2 T², and by half of that
+    growth where `top_p`, `top_k` or `min_p` cuts the tail off: so about a tenth of a text is at the last
+    level, from temperature 0 to 1.2 (measured on SmolLM2-135M).
+    """
+    given = parameters.get("temperature")
+    temperature = given if isinstance(given, int | float) else 1.0
+    cut = [name for name in ("top_p", "top_k", "min_p") if parameters.get(name) not in (None, 1, 0)]
+    growth = 1 + 2 * temperature**2 * (0.5 if cut else 1.0)
+    low, middle, high, last = FIXED.edges
+    words = " ".join([f"temperature {temperature:g}", *(f"{name} {parameters.get(name):g}" for name in cut)])
+    return Scale((low * growth, middle * growth, high * growth, last * growth), words)
+
+
+def widest(scales: Iterable[Scale]) -> Scale:
+    """One scale for answers beside each other: that of the answer in which most surprise is usual."""
+    return max(scales, key=lambda scale: scale.edges[-1], default=FIXED)
+
+
 class Mode(StrEnum):
     """What the colour of a token tells."""
 
+    FITTED = "fitted"
+    """Its probability, by a scale fitted to what the run's parameters make likely."""
+    CONTINUOUS = "continuous"
+    """Its probability on the same scale, in shades without steps."""
     PROBABILITY = "probability"
+    """Its probability, by one scale for all runs."""
     SURPRISAL = "surprisal"
     ENTROPY = "entropy"
     RANK = "rank"
     OFF = "off"
 
 
-_PROBABILITIES = (-log(0.9), -log(0.6), -log(0.3), -log(0.1))
 _SURPRISALS = (0.5, 1.0, 2.0, 4.0)
 _ENTROPIES = (0.25, 0.75, 1.5, 2.5)
 _RANKS = (1, 2, 3, 5)
 _ROUNDING = 1e-9
 
 _LEGENDS: dict[Mode, tuple[str, str, str, str, str]] = {
-    Mode.PROBABILITY: ("≥90%", "60%", "30%", "10%", "<10%"),
     Mode.SURPRISAL: ("≤0.5 nat", "1", "2", "4", ">4"),
-    Mode.ENTROPY: ("≤0.25 nat", "0.75", "1.5", "2.5", ">2.5"),
+    # An entropy over k alternatives is a lower bound.
+    Mode.ENTROPY: ("≥0 nat", "≥0.25", "≥0.75", "≥1.5", "≥2.5"),
     Mode.RANK: ("1st", "2nd", "3rd", "4–5", ">5 or unlisted"),
     Mode.OFF: ("", "", "", "", ""),
 }
 
 
-def legend(mode: Mode) -> tuple[str, str, str, str, str]:
+def legend(mode: Mode, scale: Scale = FIXED) -> tuple[str, str, str, str, str]:
     """What each of the five levels stands for, from expected to surprising; empty words for no colour."""
-    return _LEGENDS[mode]
+    if mode in _LEGENDS:
+        return _LEGENDS[mode]
+    first, second, third, last = (_percent(edge) for edge in scale_of(mode, scale).edges)
+    return f"≥{first}", second, third, last, f"<{last}"
 
 
-def level(choice: Choice, index: int, mode: Mode) -> int | None:
-    """A token's level from 0 (expected) to 4 (surprising); None where the mode has nothing to tell."""
+def _percent(surprisal: float) -> str:
+    share = exp(-surprisal) * 100
+    return f"{share:.0f}%" if share >= 10 else f"{share:.1g}%"
+
+
+def scale_of(mode: Mode, scale: Scale) -> Scale:
+    """The scale that a mode goes by, where it goes by probability: `scale` is the one fitted to the run."""
+    return FIXED if mode is Mode.PROBABILITY else scale
+
+
+def shade(choice: Choice, index: int, scale: Scale) -> float | None:
+    """A token's surprise from 0 (certain) to 1 (at or beyond the last level); None without a logprob."""
+    surprisal = -choice.logprobs[index]
+    return None if isnan(surprisal) else min(max(surprisal, 0.0) / scale.edges[-1], 1.0)
+
+
+def level(choice: Choice, index: int, mode: Mode, scale: Scale = FIXED) -> int | None:
+    """A token's level from 0 (expected) to 4 (surprising); None where the mode has nothing to tell.
+
+    `scale` is the one fitted to the run's parameters.
+    """
     match mode:
-        case Mode.PROBABILITY:
-            return _level(-choice.logprobs[index], _PROBABILITIES)
+        case Mode.FITTED | Mode.CONTINUOUS | Mode.PROBABILITY:
+            return _level(-choice.logprobs[index], scale_of(mode, scale).edges)
         case Mode.SURPRISAL:
             return _level(-choice.logprobs[index], _SURPRISALS)
         case Mode.ENTROPY:

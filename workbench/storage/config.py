@@ -14,7 +14,7 @@ from workbench.storage.folders import Folders
 from workbench.storage.toml_files import about, read_toml, typed
 from workbench.storage.toml_text import toml_table
 
-ColourBy: TypeAlias = Literal["probability", "surprisal", "entropy", "rank", "off"]
+ColourBy: TypeAlias = Literal["fitted", "continuous", "probability", "surprisal", "entropy", "rank", "off"]
 """What tokens are coloured by."""
 
 DEFAULT_THEME = "dark"
@@ -95,4 +95,4 @@ def chosen_theme(config: Config, state: State) -> str:
 
 def chosen_colour_by(config: Config, state: State) -> ColourBy:
     """What to colour by at the start: the person's setting, else what was last picked."""
-    return config.colour_by or state.colour_by or "probability"
+    return config.colour_by or state.colour_by or "fitted"

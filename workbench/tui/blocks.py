@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line, visible
 from workbench.domain.prompt import TextPrompt, TokensPrompt, prompt_to_editor
+from workbench.domain.reading import fitted
 from workbench.domain.run import Outcome, Run
 from workbench.runner.branching import prompt_of_choice
 from workbench.tui.run_state import figures_of
@@ -37,7 +38,8 @@ def _section(runs: Sequence[Run], run: Run, choice: Choice, title: str, dimmed: 
         figures = "\n".join([figures, *_notes(run)])
     if run.request.choices > 1:
         title = f"{title} · choice {choice.index + 1} of {run.request.choices}"
-    return Section(key_of(run, choice.index), title, prompt, choice, figures, dimmed)
+    scale = fitted(run.request.parameters)
+    return Section(key_of(run, choice.index), title, prompt, choice, figures, dimmed, scale=scale)
 
 
 def shown_prompt(runs: Sequence[Run], run: Run, choice: Choice) -> str:

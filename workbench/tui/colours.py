@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import partial
+from itertools import pairwise
 
 from rich.color import Color as RichColor
 from rich.style import Style
@@ -29,6 +30,8 @@ _MUTED = 0.3
 """How far muted text is mixed towards the background, where it stays readable."""
 
 
+_SHADES = 6
+"""Shades from one level to the next, where they are shown without steps."""
 _NEAR = 16
 """How many of the 256 colours are looked at for a level, and how many beginnings are followed."""
 _RED_GREEN = 0.2
@@ -98,6 +101,7 @@ def token_styles(theme: WorkbenchTheme, depth: ColourDepth) -> TokenStyles:
     selected_ground = _furthest([*own, *_turned(theme.hue)], [*levels, cursor_ground, found_ground])
     return TokenStyles(
         levels=(first, others[0], others[1], others[2], others[3]),
+        shades=_shades(first, levels, foreground, background) if depth is ColourDepth.TRUE else (),
         unknown=Style(color=_rich(muted)),
         prompt=Style(color=_rich(muted)),
         figures=Style(color=_rich(muted)),
@@ -118,6 +122,16 @@ def level_colours(theme: WorkbenchTheme) -> tuple[Color, ...]:
     steps = [place / (LEVELS - 1) for place in range(LEVELS)]
     mixed = [_clamped(lab_to_rgb(_mix(low, high, step))) for step in steps]
     return (theme.background, *mixed[1:-1], theme.hue)
+
+
+def _shades(first: Style, levels: Sequence[Color], *texts: Color) -> tuple[Style, ...]:
+    """The levels, with steps between each two of them."""
+    found = [first]
+    for low, high in pairwise(levels):
+        ends = rgb_to_lab(low), rgb_to_lab(high)
+        grounds = [_clamped(lab_to_rgb(_mix(*ends, step / _SHADES))) for step in range(1, _SHADES + 1)]
+        found += [_on(ground, *texts) for ground in grounds]
+    return tuple(found)
 
 
 def _readable(wanted: Color, ground: Color, *others: Color) -> Color:
@@ -226,6 +240,7 @@ _SIXTEEN = TokenStyles(
         _fixed(color="black", on="yellow"),
         _fixed(color="bright_white", on="red", bold=True),
     ),
+    shades=(),
     unknown=_fixed(dim=True),
     prompt=_fixed(dim=True),
     figures=_fixed(dim=True),
@@ -245,6 +260,7 @@ _WITHOUT_COLOUR = TokenStyles(
         _fixed(bold=True, underline=True),
         _fixed(reverse=True),
     ),
+    shades=(),
     unknown=_fixed(dim=True),
     prompt=_fixed(dim=True),
     figures=_fixed(dim=True),

@@ -14,7 +14,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from workbench.domain.display import escape_character
-from workbench.domain.reading import Mode, level
+from workbench.domain.reading import Mode, Scale, level, shade
 from workbench.tui.token_rows import CONTROL, NEWLINE, SPACE, TAB, clusters, is_narrow, tab_cells
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.transcript import BODY, Body, Row, Transcript
@@ -37,7 +37,7 @@ class Look:
     base: Style
     """Under everything: the widget's own colours."""
     styles: TokenStyles
-    mode: Mode = Mode.PROBABILITY
+    mode: Mode = Mode.FITTED
     whitespace: bool = False
     """Whether spaces, tabs and newlines show as glyphs."""
     boundaries: bool = False
@@ -67,7 +67,7 @@ def paint(
     source = transcript.source(row.section, row.block)
     text = source.slice(row.start, row.end)
     if isinstance(source, Body):
-        runs = _token_runs(source, row, look)
+        runs = _token_runs(source, row, look, section.scale)
         if section.specials:
             runs = _mark_specials(runs, section.specials, row, look)
         if section.dim_before and source.choice:
@@ -109,7 +109,7 @@ def snapped(text: str, base: int, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _token_runs(body: Body, row: Row, look: Look) -> list[Run]:
+def _token_runs(body: Body, row: Row, look: Look, scale: Scale) -> list[Run]:
     base, styles, edge = look.base, look.styles, len(body.prompt)
     runs = [Run(row.start, min(row.end, edge), base + styles.prompt)] if row.start < edge else []
     if row.end <= edge or (choice := body.choice) is None:
@@ -117,13 +117,18 @@ def _token_runs(body: Body, row: Row, look: Look) -> list[Run]:
     index = body.token_at(max(row.start, edge))
     if index is None:
         return runs
-    levels = [base + style for style in styles.levels]
+    is_continuous = look.mode is Mode.CONTINUOUS and bool(styles.shades)
+    levels = [base + style for style in (styles.shades if is_continuous else styles.levels)]
     unknown = base if look.mode is Mode.OFF else base + styles.unknown
     start = max(row.start, edge)
     while index < body.seen and start < row.end:
         end = min(body.span_of(index)[1], row.end)
         if end > start:
-            place = level(choice, index, look.mode)
+            if is_continuous:
+                found = shade(choice, index, scale)
+                place = None if found is None else round(found * (len(levels) - 1))
+            else:
+                place = level(choice, index, look.mode, scale)
             style = unknown if place is None else levels[place]
             if look.boundaries and index % 2:
                 style += Style(underline=not style.underline)

@@ -13,6 +13,8 @@ class TokenStyles:
 
     levels: tuple[Style, Style, Style, Style, Style]
     """By probability: at least .90, .60, .30, .10, and below."""
+    shades: tuple[Style, ...]
+    """From certain to surprising without steps; empty where there are too few colours."""
     unknown: Style
     """A token without a logprob."""
     prompt: Style

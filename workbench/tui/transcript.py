@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from workbench.domain.choice import Choice
 from workbench.domain.display import show_bytes
+from workbench.domain.reading import FIXED, Scale
 from workbench.tui.token_rows import Rows, row_cells
 
 TITLE, BODY, FIGURES = range(3)
@@ -37,6 +38,8 @@ class Section:
     """Tokens before this one are dimmed: a prefix that all columns share."""
     marked: int | None = None
     """The token to point out: the first one in which columns differ."""
+    scale: Scale = FIXED
+    """The scale of probability that is fitted to the answer's parameters."""
     specials: Sequence[tuple[int, int, bool]] = ()
     """Where special tokens stand in the prompt, in order, and whether a turn's own text holds them."""
 

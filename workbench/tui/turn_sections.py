@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from workbench.domain.display import one_line, visible
+from workbench.domain.reading import fitted
 from workbench.domain.run import Outcome, Run
 from workbench.domain.turns import Turn
 from workbench.runner.chatting import answer_text
@@ -115,6 +116,7 @@ def _sections(state: _State, runs: list[Run]) -> list[Section]:
             choice,
             _figures(run),
             dimmed,
+            scale=fitted(run.request.parameters),
         )
         for part, (run, choice) in enumerate(zip(runs, choices, strict=True))
     ]

@@ -18,6 +18,7 @@ from textual.widgets import Static
 from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import prompt_to_editor
+from workbench.domain.reading import fitted, widest
 from workbench.runner.branching import Branch, branch_at
 from workbench.runner.comparison import Column
 from workbench.tui.breakpoints import begin_at_size
@@ -120,7 +121,8 @@ class CompareScreen(AskedScreen[Adopted | None]):
         yield Static(id="about")
         yield Static(id="tabs")
         pairs = zip(self._comparison.columns, self._comparison.runs, strict=True)
-        self._columns = [CompareColumn(column, run, self._styles) for column, run in pairs]
+        scale = widest(fitted(run.request.parameters) for run in self._comparison.runs)
+        self._columns = [CompareColumn(column, run, self._styles, scale) for column, run in pairs]
         with Container(id="columns"):
             yield from self._columns
         yield Static(id="remarks")

@@ -15,7 +15,7 @@ from textual.widgets import Input, TextArea
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.reading import Mode
+from workbench.domain.reading import Mode, fitted
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
 from workbench.domain.session import Session
@@ -46,7 +46,7 @@ class MainScreen(BranchScreen):
         services: Services,
         styles: TokenStyles,
         session: Path | None = None,
-        mode: Mode = Mode.PROBABILITY,
+        mode: Mode = Mode.FITTED,
     ) -> None:
         """`session` is the file to go on with, None to begin with the example; `mode` is of the colours."""
         super().__init__(services, styles, session)
@@ -133,6 +133,7 @@ class MainScreen(BranchScreen):
         if branch is not None and branch.note:
             run.note(branch.note)
         self.output.begin(run)
+        self.legend.scale = fitted(run.request.parameters)
         self._runs.start(run, self.endpoint, branch.joint if branch is not None else None)
         self.keeper.began(run)
         self.footer.running = True
@@ -187,6 +188,7 @@ class MainScreen(BranchScreen):
 
     @on(OutputPane.TokenFocused)
     def _show_token(self, event: OutputPane.TokenFocused) -> None:
+        self.legend.scale = fitted(event.run.request.parameters)
         self.inspector.set_raw(event.run.raw_logprobs)
         self.inspector.show(event.token, len(event.choice), event.choice.echoed)
         self.strip.show(event.token)

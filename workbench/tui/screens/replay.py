@@ -82,7 +82,7 @@ class ReplayScreen(AskedScreen[None]):
         styles: TokenStyles,
         *,
         number: int = 1,
-        mode: Mode = Mode.PROBABILITY,
+        mode: Mode = Mode.FITTED,
         speed: float = 1.0,
     ) -> None:
         """`number` is the run's place in its session, from 1."""

@@ -11,6 +11,7 @@ from workbench.domain.choice import Choice
 from workbench.domain.comparison import Divergence
 from workbench.domain.display import one_line, visible
 from workbench.domain.prompt import prompt_to_editor
+from workbench.domain.reading import Scale
 from workbench.domain.run import Run
 from workbench.domain.summary import summarise
 from workbench.runner.comparison import Column
@@ -41,8 +42,10 @@ class CompareColumn(Container):
     distribution = getters.query_one(Distribution)
     grid = getters.query_one(FigureGrid)
 
-    def __init__(self, column: Column, run: Run, styles: TokenStyles) -> None:
+    def __init__(self, column: Column, run: Run, styles: TokenStyles, scale: Scale) -> None:
+        """`scale` is the one that all columns share."""
         super().__init__()
+        self._scale = scale
         self.column = column
         self.run = run
         self._styles = styles
@@ -116,6 +119,7 @@ class CompareColumn(Container):
             figures=self._error(),
             dim_before=shared,
             marked=marked,
+            scale=self._scale,
         )
 
     def _error(self) -> str:

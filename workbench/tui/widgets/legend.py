@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.segment import Segment
 from rich.style import Style
 from textual.reactive import reactive
@@ -9,7 +11,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.domain.display import one_line
-from workbench.domain.reading import Mode, legend
+from workbench.domain.reading import FIXED, Mode, Scale, legend
 from workbench.tui.token_styles import TokenStyles
 
 
@@ -18,7 +20,9 @@ class Legend(Widget):
 
     DEFAULT_CSS = "Legend { height: 1; }"
 
-    mode: reactive[Mode] = reactive(Mode.PROBABILITY)
+    mode: reactive[Mode] = reactive(Mode.FITTED)
+    scale: reactive[Scale] = reactive(FIXED)
+    """The scale fitted to the answer that is looked at."""
     note = reactive("")
     """A remark about the newest answer, from outside."""
 
@@ -35,11 +39,31 @@ class Legend(Widget):
         """The row."""
         base = self.rich_style
         muted = base + self._token_styles.figures
-        segments = [Segment(f" {'not coloured' if self.mode is Mode.OFF else self.mode}  ", muted)]
-        for word, style in zip(legend(self.mode), self._token_styles.levels, strict=True):
+        styles = self._token_styles
+        samples: Sequence[Style] = styles.levels
+        if self.mode is Mode.CONTINUOUS and styles.shades:
+            last = len(styles.shades) - 1
+            reached = (0.0, *(edge / self.scale.edges[-1] for edge in self.scale.edges))
+            samples = [styles.shades[round(part * last)] for part in reached]
+        segments = [Segment(f" {self._heading}  ", muted)]
+        for word, style in zip(legend(self.mode, self.scale), samples, strict=True):
             if word:
                 segments += [Segment(f" {word} ", base + style), Segment(" ", base)]
         if self.note:
             segments.append(Segment(f" {one_line(self.note)}", muted + Style(italic=True)))
         width = self.size.width
         return Strip(segments).adjust_cell_length(width, base)
+
+    @property
+    def _heading(self) -> str:
+        match self.mode:
+            case Mode.OFF:
+                return "not coloured"
+            case Mode.PROBABILITY:
+                return "probability, fixed scale"
+            case Mode.FITTED | Mode.CONTINUOUS:
+                fit = self.scale.words or "the fixed scale"
+                return f"{'continuous, ' * (self.mode is Mode.CONTINUOUS)}fitted to {fit}"
+            case Mode.ENTROPY:
+                return "entropy, at least"
+        return self.mode.value

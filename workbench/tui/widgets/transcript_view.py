@@ -31,6 +31,7 @@ _FEW = 256
 """Rows up to which changed ones are looked up in the cache one by one."""
 
 PLAIN_STYLES = TokenStyles(
+    shades=(),
     levels=(
         Style(),
         Style(italic=True),
