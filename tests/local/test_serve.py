@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.local.conftest import MODEL, end, serve, start
+from tests.local.conftest import MODEL, Server, end, serve, start
 from workbench.domain.errors import EngineError, WorkbenchError
 from workbench.local.__main__ import parse_options
 from workbench.local.model import fetch_model, find_model, model_name
@@ -180,6 +180,44 @@ def test_nothing_of_a_request_reaches_standard_error() -> None:
         assert server.process.communicate(timeout=DEADLINE) == ("", "")
     finally:
         end(server.process)
+
+
+DYING = """
+import sys
+from tests.local.fakes import FakeEngine
+from workbench.local import serve
+from workbench.local.engine import Chunk
+from workbench.local.options import ServeOptions
+
+class DyingEngine(FakeEngine):
+    def _generate(self, generation):
+        try:
+            raise ValueError(f"private {generation.prompts}")
+        finally:
+            self.stop()
+            self._report(generation, 0, Chunk())
+
+serve.load_engine = lambda *_: DyingEngine()
+sys.exit(serve.run_server(ServeOptions()))
+"""
+
+
+@pytest.mark.slow
+def test_a_server_whose_engine_died_ends_and_says_where() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", DYING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    server = Server(process, json.loads(process.stdout.readline())["url"])
+    try:
+        status, _ = server.send("/v1/completions", {"model": MODEL, "prompt": "x", "max_tokens": 1})
+        assert status == http.client.SERVICE_UNAVAILABLE
+        _, logged = process.communicate(timeout=DEADLINE)
+        assert process.returncode == 1
+        assert logged.startswith("Unexpected ValueError at ")
+        assert "private" not in logged
+    finally:
+        end(process)
 
 
 @pytest.mark.slow

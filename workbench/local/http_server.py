@@ -312,6 +312,13 @@ def dump_quickly(content: Mapping[str, JsonValue]) -> bytes:
 _QUICK = msgspec.json.Encoder()
 
 
+def log_failure(error: BaseException) -> None:
+    """Log an unexpected error by its type and place, without its message, which may quote a request."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
+    sys.stderr.write(f"Unexpected {type(error).__name__} at {places}\n")
+
+
 def _read_head(head: h11.Request) -> Request:
     headers: dict[str, str] = {}
     for name, value in head.headers:
@@ -325,14 +332,12 @@ def _read_head(head: h11.Request) -> Request:
 
 
 def _refusal_of(error: BaseException) -> Refusal:
-    """The response to an error. Unexpected ones are logged, without messages that may quote the request."""
+    """The response to an error; unexpected ones are logged."""
     match error:
         case Refusal():
             return error
         case EngineError():
             return Refusal(503, str(error))
         case _:
-            frames = traceback.extract_tb(error.__traceback__)
-            places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
-            sys.stderr.write(f"A request failed with {type(error).__name__} at {places}\n")
+            log_failure(error)
             return Refusal(500, "internal error; the server's log says where")

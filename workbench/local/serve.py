@@ -18,7 +18,7 @@ from workbench.domain.display import visible
 from workbench.domain.errors import WorkbenchError
 from workbench.local.access import Access, is_loopback
 from workbench.local.app import LocalServer
-from workbench.local.http_server import HttpServer
+from workbench.local.http_server import HttpServer, log_failure
 from workbench.local.model import find_model, model_name
 from workbench.local.options import ServeOptions
 from workbench.local.scheduler import load_engine
@@ -39,19 +39,19 @@ def run_server(options: ServeOptions) -> int:
         access = Access(_read_key(options), frozenset(map(_read_origin, options.cors)))
         path = find_model(options.model)
         with _listen(options) as listener:
-            asyncio.run(_serve(options, path, access, listener))
+            return asyncio.run(_serve(options, path, access, listener))
     except WorkbenchError as error:
         print(visible(str(error)), file=sys.stderr)  # noqa: T201
         return 1
-    return 0
 
 
-async def _serve(options: ServeOptions, path: Path, access: Access, listener: socket.socket) -> None:
+async def _serve(options: ServeOptions, path: Path, access: Access, listener: socket.socket) -> int:
     local = LocalServer(model_name(path), options.slots, options.queue, access)
     server = HttpServer(local)
 
     # A client that does not read on, or an engine deep in its work, must not hold up the end.
-    backstop = threading.Timer(_GRACE_SECONDS, os._exit, (0,))
+    status = 0
+    backstop = threading.Timer(_GRACE_SECONDS, lambda: os._exit(status))
     backstop.daemon = True
 
     loop = asyncio.get_running_loop()
@@ -62,6 +62,15 @@ async def _serve(options: ServeOptions, path: Path, access: Access, listener: so
         if not backstop.is_alive():
             backstop.start()
 
+    def fail(failure: threading.ExceptHookArgs) -> None:
+        """End the server: without its engine's thread it could answer nothing but errors."""
+        nonlocal status
+        status = 1
+        if failure.exc_value is not None:
+            log_failure(failure.exc_value)
+        end()
+
+    threading.excepthook = fail
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     serving = asyncio.create_task(server.serve(listener))
@@ -74,6 +83,7 @@ async def _serve(options: ServeOptions, path: Path, access: Access, listener: so
     finally:
         server.stop()
         await serving
+    return status
 
 
 def _announce(host: str, listener: socket.socket, model: str) -> None:
