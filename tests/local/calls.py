@@ -14,7 +14,7 @@ import h11
 from tests.local.fakes import FakeEngine
 from workbench.domain.json_values import JsonValue
 from workbench.local.access import Access
-from workbench.local.app import LocalServer
+from workbench.local.app import CompletionsApp
 from workbench.local.http_server import ClientLimits, HttpServer
 
 DEADLINE = 10
@@ -108,7 +108,7 @@ class Call:
 
 
 @asynccontextmanager
-async def listening(server: LocalServer, limits: ClientLimits | None = None) -> AsyncIterator[int]:
+async def listening(server: CompletionsApp, limits: ClientLimits | None = None) -> AsyncIterator[int]:
     """A server on loopback; gives its port."""
     http = HttpServer(server, limits)
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -131,7 +131,7 @@ async def serving(
     origins: Collection[str] = (),
     limits: ClientLimits | None = None,
 ) -> AsyncIterator[int]:
-    server = LocalServer("fake", slots, queue, Access(key, frozenset(origins)))
+    server = CompletionsApp("fake", slots, queue, Access(key, frozenset(origins)))
     server.attach(engine)
     async with listening(server, limits) as port:
         try:

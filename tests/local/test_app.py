@@ -12,7 +12,7 @@ from tests.local.calls import DEADLINE, Answer, Call, complete, get, listening, 
 from tests.local.fakes import FACTS, FakeEngine, chunk, tokens
 from workbench.domain.json_values import JsonValue
 from workbench.local.access import Access
-from workbench.local.app import MOST_TEXT, LocalServer
+from workbench.local.app import MOST_TEXT, CompletionsApp
 from workbench.local.engine import Candidate, Chunk, Token
 from workbench.local.http_server import MOST_BODY
 
@@ -258,7 +258,7 @@ async def test_an_engine_that_raises_is_an_error_of_the_server(
 
 
 async def test_while_loading_everything_says_so() -> None:
-    async with listening(LocalServer("fake", 1, 1, Access())) as app:
+    async with listening(CompletionsApp("fake", 1, 1, Access())) as app:
         for answer in (await get(app, "/health"), await get(app, "/v1/models"), await complete(app)):
             assert answer.status == 503
             assert answer.headers["retry-after"] == "1"
@@ -349,7 +349,7 @@ async def test_the_description_names_every_field() -> None:
 
 async def test_stopping_the_server_ends_what_runs_with_a_word() -> None:
     engine = FakeEngine(endless=True)
-    server = LocalServer("fake", 1, 4, Access())
+    server = CompletionsApp("fake", 1, 4, Access())
     server.attach(engine)
     async with listening(server) as app:
         streamed, waiting = (

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from workbench.local.http_server import Request
+from workbench.local.http_server import HttpRequest
 from workbench.local.refusal import Refusal
 
 
@@ -20,7 +20,7 @@ class Access:
     origins: frozenset[str] = frozenset()
     """Origins of the web pages that may read responses."""
 
-    def check_host(self, request: Request) -> None:
+    def check_host(self, request: HttpRequest) -> None:
         """Check the host that a request was addressed to, if no key is required.
 
         A web page can point its own domain at a loopback address and would then read the responses (DNS
@@ -31,7 +31,7 @@ class Access:
         if self.key is None and not is_loopback(_without_port(request.host)):
             raise Refusal(403, "forbidden")
 
-    def check_key(self, request: Request) -> None:
+    def check_key(self, request: HttpRequest) -> None:
         """Check the request's API key, if one is required. Raises Refusal (401)."""
         given = request.headers.get("authorization", "")
         scheme, _, key = given.partition(" ")
@@ -40,7 +40,7 @@ class Access:
         message = "the API key is wrong" if given else "an API key is needed"
         raise Refusal(401, message, headers={"WWW-Authenticate": "Bearer"})
 
-    def headers(self, request: Request) -> Mapping[str, str]:
+    def headers(self, request: HttpRequest) -> Mapping[str, str]:
         """The CORS headers of the response to a request."""
         origin = request.headers.get("origin")
         if origin not in self.origins:
@@ -51,7 +51,7 @@ class Access:
             "Access-Control-Expose-Headers": "Retry-After",
         }
 
-    def is_preflight(self, request: Request) -> bool:
+    def is_preflight(self, request: HttpRequest) -> bool:
         """Whether the request is the CORS preflight of a page from an allowed origin."""
         return (
             request.method == "OPTIONS"

@@ -12,7 +12,7 @@ from workbench.local.access import PREFLIGHT_HEADERS, Access
 from workbench.local.admission import Admission
 from workbench.local.completion import Completion, in_thread, prompt_tokens
 from workbench.local.engine import Engine
-from workbench.local.http_server import Handler, Reply, Request, dump_quickly
+from workbench.local.http_server import Handler, HttpRequest, ResponseWriter, dump_quickly
 from workbench.local.openapi import openapi_document
 from workbench.local.refusal import Refusal, bad_request
 from workbench.local.validate import (
@@ -28,7 +28,7 @@ MOST_TEXT = 1024 * 1024
 """The most bytes of a text to tokenise."""
 
 
-class LocalServer:
+class CompletionsApp:
     """The routes over one engine, which may still be loading."""
 
     def __init__(self, model: str, slots: int, queue: int, access: Access) -> None:
@@ -61,11 +61,11 @@ class LocalServer:
         if self._engine is not None:
             self._engine.stop()
 
-    def headers(self, request: Request) -> Mapping[str, str]:
+    def headers(self, request: HttpRequest) -> Mapping[str, str]:
         """The headers that every answer to a request has."""
         return self._access.headers(request)
 
-    def route(self, request: Request) -> Handler:
+    def route(self, request: HttpRequest) -> Handler:
         """Who answers a request, as far as its head tells. Raises Refusal."""
         self._access.check_host(request)
         if self._access.is_preflight(request):
@@ -93,7 +93,7 @@ class LocalServer:
             raise Refusal(503, "the model is still loading", headers={"Retry-After": "1"})
         return self._engine
 
-    async def _completions(self, request: Request, reply: Reply) -> None:
+    async def _completions(self, request: HttpRequest, response: ResponseWriter) -> None:
         engine = self.engine()
         with self._admission.admitted():
             order = await in_thread(lambda: parse_order(_read_json(request)))
@@ -101,29 +101,29 @@ class LocalServer:
             prompts = await prompt_tokens(order, engine)
             completion = Completion(order, prompts, engine, self._model)
             if not order.stream:
-                await reply.send(await completion.gathered())
+                await response.send(await completion.gathered())
                 return
             async with aclosing(completion.streamed()) as batches:
                 async for chunks in batches:
-                    await reply.begin_events()
+                    await response.begin_events()
                     if chunks:
-                        await reply.send_events(*map(dump_quickly, chunks))
-            await reply.send_events(b"[DONE]")
-            await reply.end_events()
+                        await response.send_events(*map(dump_quickly, chunks))
+            await response.send_events(b"[DONE]")
+            await response.end_events()
 
-    async def _health(self, request: Request, reply: Reply) -> None:
-        await reply.send({"status": "ok"})
+    async def _health(self, request: HttpRequest, response: ResponseWriter) -> None:
+        await response.send({"status": "ok"})
 
-    async def _openapi(self, request: Request, reply: Reply) -> None:
+    async def _openapi(self, request: HttpRequest, response: ResponseWriter) -> None:
         facts = self.engine().facts
-        await reply.send(openapi_document(self._model, facts.context, facts.vocabulary))
+        await response.send(openapi_document(self._model, facts.context, facts.vocabulary))
 
-    async def _models(self, request: Request, reply: Reply) -> None:
-        await reply.send({"object": "list", "data": [self._model_object()]})
+    async def _models(self, request: HttpRequest, response: ResponseWriter) -> None:
+        await response.send({"object": "list", "data": [self._model_object()]})
 
-    async def _one_model(self, request: Request, reply: Reply) -> None:
+    async def _one_model(self, request: HttpRequest, response: ResponseWriter) -> None:
         self._check_model(request.path.partition("models/")[2].strip("/"))
-        await reply.send(self._model_object())
+        await response.send(self._model_object())
 
     def _model_object(self) -> JsonObject:
         facts = self.engine().facts
@@ -146,9 +146,9 @@ class LocalServer:
             message = f"model: there is no model {name[:80]!r} here, only {self._model!r}"
             raise Refusal(404, message, "model", "MODEL_NOT_FOUND")
 
-    async def _props(self, request: Request, reply: Reply) -> None:
+    async def _props(self, request: HttpRequest, response: ResponseWriter) -> None:
         facts = self.engine().facts
-        await reply.send(
+        await response.send(
             {
                 "default_generation_settings": {"n_ctx": facts.context},
                 "total_slots": self._slot_count,
@@ -159,9 +159,9 @@ class LocalServer:
             }
         )
 
-    async def _tokenizer_info(self, request: Request, reply: Reply) -> None:
+    async def _tokenizer_info(self, request: HttpRequest, response: ResponseWriter) -> None:
         facts = self.engine().facts
-        await reply.send(
+        await response.send(
             {
                 "bos_token": facts.bos_token,
                 "eos_token": facts.eos_token,
@@ -169,7 +169,7 @@ class LocalServer:
             }
         )
 
-    async def _tokenize(self, request: Request, reply: Reply) -> None:
+    async def _tokenize(self, request: HttpRequest, response: ResponseWriter) -> None:
         """Tokens of a text: `content` asks in llama.cpp's shape, `prompt` in vLLM's."""
         engine = self.engine()
         with self._admission.admitted():
@@ -179,7 +179,7 @@ class LocalServer:
                 text = _read_text(body, "prompt")
                 ids = await in_thread(engine.tokenize, text, read_switch(body, "add_special_tokens", True))
                 limit = engine.facts.context
-                await reply.send({"tokens": ids, "count": len(ids), "max_model_len": limit})
+                await response.send({"tokens": ids, "count": len(ids), "max_model_len": limit})
                 return
             _check_names(body, ("content", "add_special", "parse_special", "with_pieces"))
             text = _read_text(body, "content")
@@ -187,9 +187,9 @@ class LocalServer:
             has_pieces = read_switch(body, "with_pieces", False)
             ids = await in_thread(engine.tokenize, text, *special)
             tokens = await in_thread(_with_pieces, engine, ids) if has_pieces else ids
-            await reply.send({"tokens": tokens})
+            await response.send({"tokens": tokens})
 
-    async def _detokenize(self, request: Request, reply: Reply) -> None:
+    async def _detokenize(self, request: HttpRequest, response: ResponseWriter) -> None:
         """Text of tokens: as `content` in llama.cpp's shape and as `prompt` in vLLM's."""
         engine = self.engine()
         with self._admission.admitted():
@@ -204,11 +204,11 @@ class LocalServer:
                 if not 0 <= token < engine.facts.vocabulary:
                     raise bad_request("tokens", "tokens: the model has no such token")
             text = await in_thread(_detokenize, engine, ids)
-            await reply.send({"content": text, "prompt": text})
+            await response.send({"content": text, "prompt": text})
 
 
-async def _answer_preflight(request: Request, reply: Reply) -> None:
-    await reply.send_nothing(PREFLIGHT_HEADERS)
+async def _answer_preflight(request: HttpRequest, response: ResponseWriter) -> None:
+    await response.send_nothing(PREFLIGHT_HEADERS)
 
 
 def _with_pieces(engine: Engine, ids: Sequence[int]) -> list[JsonObject]:
@@ -227,7 +227,7 @@ def _detokenize(engine: Engine, ids: Sequence[int]) -> str:
     return b"".join(engine.token_bytes(token, special=True) for token in ids).decode(errors="replace")
 
 
-def _check_body_type(request: Request) -> None:
+def _check_body_type(request: HttpRequest) -> None:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refusal(415, "Content-Type must be application/json")
@@ -237,7 +237,7 @@ def _check_body_type(request: Request) -> None:
         raise Refusal(415, message, headers={"Accept-Encoding": "gzip"})
 
 
-def _read_json(request: Request) -> JsonObject:
+def _read_json(request: HttpRequest) -> JsonObject:
     """The request's JSON object; takes a while where it is long. Raises Refusal."""
     is_plain = request.headers.get("content-encoding", "identity").lower() == "identity"
     return parse_json(request.content if is_plain else unzip(request.content))

@@ -43,7 +43,7 @@ class ClientLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """A request, at first without its body."""
 
     method: str
@@ -55,17 +55,17 @@ class Request:
     content: bytes = b""
 
 
-Handler: TypeAlias = "Callable[[Request, Reply], Coroutine[None, None, None]]"
+Handler: TypeAlias = "Callable[[HttpRequest, ResponseWriter], Coroutine[None, None, None]]"
 
 
 class App(Protocol):
     """The application behind the server."""
 
-    def route(self, request: Request) -> Handler:
+    def route(self, request: HttpRequest) -> Handler:
         """The handler for a request, whose body has not been read yet. Raises Refusal."""
         ...
 
-    def headers(self, request: Request) -> Mapping[str, str]:
+    def headers(self, request: HttpRequest) -> Mapping[str, str]:
         """Headers that every response to the request gets."""
         ...
 
@@ -160,26 +160,26 @@ class _Connection:
 
     async def _exchange(self) -> bool:
         """Read and answer one request; returns whether the connection may carry another."""
-        reply = Reply(self)
+        response = ResponseWriter(self)
         try:
             head = await self._next_event()
             if not isinstance(head, h11.Request):
                 return False
             request = _read_head(head)
-            reply = Reply(self, request.method == "HEAD", dict(self._app.headers(request)))
+            response = ResponseWriter(self, request.method == "HEAD", dict(self._app.headers(request)))
             handler = self._app.route(request)
             request = replace(request, content=await self._read_body(request))
         except h11.RemoteProtocolError as error:
-            await reply.refuse(Refusal(error.error_status_hint, f"the request is not valid HTTP: {error}"))
+            await response.refuse(Refusal(error.error_status_hint, f"the request is not valid HTTP: {error}"))
         except Refusal as refusal:
             self._skip_received_body()
-            await reply.refuse(refusal)
+            await response.refuse(refusal)
         else:
             self.is_idle = False
-            await self._answer(handler(request, reply), reply)
+            await self._answer(handler(request, response), response)
         return self._http.our_state is h11.DONE and not self.is_last_request
 
-    async def _answer(self, handling: Coroutine[None, None, None], reply: Reply) -> None:
+    async def _answer(self, handling: Coroutine[None, None, None], response: ResponseWriter) -> None:
         """Run a handler until it finishes or its client hangs up."""
         task, hang_up = asyncio.create_task(handling), asyncio.create_task(self._hang_up())
         try:
@@ -194,7 +194,7 @@ class _Connection:
         if isinstance(error, ConnectionError):
             raise error
         if error is not None:
-            await reply.refuse(_refusal_of(error))
+            await response.refuse(_refusal_of(error))
 
     async def _next_event(self) -> object:
         """The next event of the client's request. Raises h11.RemoteProtocolError or OSError."""
@@ -203,7 +203,7 @@ class _Connection:
                 self._http.receive_data(await self._reader.read(_READ))
         return event
 
-    async def _read_body(self, request: Request) -> bytes:
+    async def _read_body(self, request: HttpRequest) -> bytes:
         too_long = Refusal(413, f"the body is longer than {MOST_BODY} bytes")
         if int(request.headers.get("content-length", 0)) > MOST_BODY:
             raise too_long
@@ -242,7 +242,7 @@ class _Connection:
 
 
 @dataclass(slots=True)
-class Reply:
+class ResponseWriter:
     """Writes the response to one request: one JSON object, or a stream of server-sent events."""
 
     _connection: _Connection
@@ -319,7 +319,7 @@ def log_failure(error: BaseException) -> None:
     sys.stderr.write(f"Unexpected {type(error).__name__} at {places}\n")
 
 
-def _read_head(head: h11.Request) -> Request:
+def _read_head(head: h11.Request) -> HttpRequest:
     headers: dict[str, str] = {}
     for name, value in head.headers:
         key, text = name.decode(), value.decode("latin-1")
@@ -328,7 +328,7 @@ def _read_head(head: h11.Request) -> Request:
     if path[:7].lower() == "http://":
         host, slash, path = path[7:].partition("/")
         path = slash + path
-    return Request(head.method.decode(), host.lower(), unquote(path.partition("?")[0]), headers)
+    return HttpRequest(head.method.decode(), host.lower(), unquote(path.partition("?")[0]), headers)
 
 
 def _refusal_of(error: BaseException) -> Refusal:

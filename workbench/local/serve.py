@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from workbench.domain.display import visible
 from workbench.domain.errors import WorkbenchError
 from workbench.local.access import Access, is_loopback
-from workbench.local.app import LocalServer
+from workbench.local.app import CompletionsApp
 from workbench.local.http_server import HttpServer, log_failure
 from workbench.local.model import find_model, model_name
 from workbench.local.options import ServeOptions
@@ -46,7 +46,7 @@ def run_server(options: ServeOptions) -> int:
 
 
 async def _serve(options: ServeOptions, path: Path, access: Access, listener: socket.socket) -> int:
-    local = LocalServer(model_name(path), options.slots, options.queue, access)
+    local = CompletionsApp(model_name(path), options.slots, options.queue, access)
     server = HttpServer(local)
 
     # A client that does not read on, or an engine deep in its work, must not hold up the end.
