@@ -92,8 +92,18 @@ def test_a_chunk_without_its_data_field_is_taken() -> None:
         b'data: {}\n\n{\n  "error": {\n    "message": "upstream 7 went away"\n  }\n}\n',
         b'data: {"choices":[{"text":"a"}]}\n\nError: upstream 7 went away\n\n' + DONE,
         b'{"choices":[{"text":"a"}]}\n{"error":{"message":"upstream 7 went away"}}\n',
+        event("a") + b'event: error\ndata: {"message":"upstream 7 went away"}\n\n' + DONE,
+        event("a") + b"event: error\ndata: upstream 7 went away\n\n" + DONE,
     ],
-    ids=["first", "in the same block", "over several lines", "as a field", "in JSON lines"],
+    ids=[
+        "first",
+        "in the same block",
+        "over several lines",
+        "as a field",
+        "in JSON lines",
+        "as an event",
+        "as text",
+    ],
 )
 def test_an_error_is_found_wherever_it_stands(body: bytes) -> None:
     run = run_of(answer_events([body]))

@@ -10,12 +10,12 @@ import re
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b"error:")
-_IGNORED = frozenset((b"event", b"id", b"retry"))
+_IGNORED = frozenset((b"id", b"retry"))
 _UNKNOWN_FIELD = re.compile(rb"[A-Za-z][\w-]*")
 
 
 class ErrorField(bytes):
-    """The value of an `error:` field, which old llama.cpp servers send in place of `data:`."""
+    """What an event named `error` holds, or an `error:` field, which old llama.cpp servers send."""
 
     __slots__ = ()
 
@@ -43,6 +43,8 @@ class SseParser:
         self._rest = bytearray()
         self._data: list[bytes] = []
         self._stray: list[bytes] = []
+        self._is_error = False
+        """Whether the unfinished event calls itself an error."""
         self._held = 0
         """Bytes in the lines of the unfinished event."""
         self._begun = False
@@ -128,8 +130,10 @@ class SseParser:
     def _line(self, line: bytes, payloads: list[bytes]) -> None:
         if not line:
             if self._data:
-                payloads.append(b"\n".join(self._data))
+                joined = b"\n".join(self._data)
+                payloads.append(ErrorField(joined) if self._is_error else joined)
                 self._data = []
+            self._is_error = False
             # A page may have blank lines; anything else ends at one.
             if self._stray and self._stray[0].lstrip()[:1] != b"<":
                 self._end_stray(payloads)
@@ -145,6 +149,8 @@ class SseParser:
             self._data.append(value)
         elif not name and colon:
             payloads.append(Comment(value.strip()))
+        elif name == b"event":
+            self._is_error = value.strip().lower() == b"error"
         elif name.lower() == b"error" and colon:
             payloads.append(ErrorField(value))
         elif (
