@@ -138,7 +138,7 @@ def test_a_prompt_that_cannot_be_is_named(argv: list[str], told: str) -> None:
 def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     path = tmp_path / "binary"
     path.write_bytes(b"ab\xff")
-    with pytest.raises(BadValueError, match="byte 2 is no UTF-8"):
+    with pytest.raises(BadValueError, match="binary is not UTF-8"):
         read_prompt(parse("--prompt-file", str(path)))
 
 

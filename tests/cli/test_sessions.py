@@ -255,7 +255,7 @@ def test_a_draft_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture
         (b'{"choices": 1', "Line 1 cannot be imported"),
         (b"", "holds no runs"),
         (b"curl http://a", "cannot be taken over"),
-        (b"\xff", "Byte 0 is no UTF-8"),
+        (b"\xff", "in is not UTF-8"),
     ],
 )
 def test_what_cannot_be_imported_is_named_and_makes_no_session(

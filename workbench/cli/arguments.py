@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from workbench.cli.parsing import file_name, unicode_text
-from workbench.domain.errors import BadValueError
+from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.parameters import PARAMETERS, Field, Kind, ParameterValue, Range
 from workbench.domain.prompt import Prompt, TextPrompt, TokensPrompt, join_prompts, parse_ids
 from workbench.domain.request import Parameters
 from workbench.domain.values import parse_value
+from workbench.storage.text_files import decode_text, read_text
 
 
 def option_of(field: Field) -> str:
@@ -173,15 +174,13 @@ def _refuse(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
+def read_input(name: str) -> str:
+    """The text of a file, or of standard input where the name is -. Raises StorageError."""
+    return decode_text(sys.stdin.buffer.read(), Path("stdin")) if name == "-" else read_text(Path(name))
+
+
 def _read_file(name: str) -> str:
     try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise BadValueError(f"--prompt-file {name}: {error.strerror}", field="prompt") from None
-    except UnicodeDecodeError as error:
-        raise BadValueError(
-            f"--prompt-file {name}: byte {error.start} is no UTF-8",
-            hint="Prompts are sent as JSON, which holds Unicode text only.",
-            field="prompt",
-        ) from None
+        return read_input(name)
+    except StorageError as problem:
+        raise BadValueError(f"--prompt-file: {problem.title}", problem.message, field="prompt") from None

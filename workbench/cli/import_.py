@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
+from workbench.cli.arguments import read_input
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.parsing import file_name
 from workbench.cli.sessions import open_for_writing
@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Import; returns the exit status."""
-    text = _read(arguments.file)
+    text = read_input(arguments.file)
     # Everything is understood before a session is made or changed.
     if is_curl(text):
         taken = draft_from_curl(text, load_endpoints(Folders.default(os.environ)))
@@ -73,22 +73,3 @@ def _take_draft(keeper: Keeper, name: str, draft: Draft) -> None:
             path=name,
         )
     keeper.edited(draft)
-
-
-def _read(name: str) -> str:
-    try:
-        return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode("utf-8-sig")
-    except OSError as error:
-        raise StorageError(
-            f"{name} cannot be read",
-            error.strerror or str(error),
-            "Check the name and the file's permissions.",
-            path=name,
-        ) from None
-    except UnicodeDecodeError as error:
-        raise StorageError(
-            f"{name} is no text",
-            f"Byte {error.start} is no UTF-8.",
-            "Give a JSON Lines export or a curl command.",
-            path=name,
-        ) from None

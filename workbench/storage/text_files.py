@@ -18,6 +18,11 @@ def read_text(path: Path, most: int | None = None) -> str:
         raw = path.read_bytes()
     except OSError as error:
         raise _failed(path, "read", error) from None
+    return decode_text(raw, path)
+
+
+def decode_text(raw: bytes, path: Path) -> str:
+    """The text of a file's bytes, without its byte order mark. Raises StorageError where it is not UTF-8."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
