@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.bench.figure import Figure
 from tests.bench.table import BENCHES, in_readme, with_figures
 from workbench.cli.commands import COMMANDS
-from workbench.tui.commands import commands_markdown
+from workbench.tui.commands.table import commands_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

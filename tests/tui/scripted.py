@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from tests.client.loopback import DONE, Handler, Loopback, event, serving
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.commands import BY_ID
+from workbench.tui.commands.table import BY_ID
 from workbench.tui.services import Services
 
 _PATIENCE = 60.0

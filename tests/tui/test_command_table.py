@@ -10,9 +10,13 @@ from textual.widgets import OptionList
 from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_wiring import configure, toasts
-from workbench.tui.command_table import OWN_KEYS, with_keys
-from workbench.tui.commands import COMMANDS
+from workbench.tui.commands.keymap import OWN_KEYS, with_keys
+from workbench.tui.commands.table import COMMANDS
+from workbench.tui.screens.chat import ChatScreen
+from workbench.tui.screens.naming import Naming
 from workbench.tui.screens.popup import Picker
+from workbench.tui.screens.sessions import SessionsScreen
+from workbench.tui.widgets.key_row import KeyRow
 
 
 def test_without_wishes_the_keys_are_the_program_s() -> None:
@@ -28,9 +32,9 @@ def test_without_wishes_the_keys_are_the_program_s() -> None:
         ({"copy_answer": "Y"}, {"copy_answer": ("Y",)}),
         ({"find": "&, ctrl+f"}, {"find": ("ampersand", "ctrl+f")}),
         ({"run": "f8", "compare": "f5"}, {"run": ("f8",), "compare": ("f5",)}),
-        ({"token": "h, o"}, {"-token": ("h", "o")}),
-        ({"unset": "d, backspace"}, {"-unset": ("d", "backspace")}),
-        ({"token": "right, left"}, {"-token": ("right", "left")}),
+        ({"token": "h, o"}, {"token": ("h", "o")}),
+        ({"unset": "d, backspace"}, {"unset": ("d", "backspace")}),
+        ({"token": "right, left"}, {"token": ("right", "left")}),
     ],
 )
 def test_keys_replace_the_command_s_own(
@@ -44,16 +48,16 @@ def test_keys_replace_the_command_s_own(
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        ({"runn": "f6"}, "keys.runn is no command\nDid you mean run?"),
-        ({"-token": "f6"}, "keys.-token is no command"),
-        ({"run": "strg+x"}, "strg+x is no key"),
-        ({"run": ""}, "is no key"),
+        ({"runn": "f6"}, "keys.runn is not a command\nDid you mean run?"),
+        ({"-token": "f6"}, "keys.-token is not a command"),
+        ({"run": "strg+x"}, "strg+x is not a key"),
+        ({"run": ""}, "is not a key"),
         ({"run": "x"}, "x is typed into the prompt"),
         ({"run": "ctrl+i"}, "ctrl+i is Tab to a terminal"),
         ({"run": "f1"}, "f1 is the key of Help"),
         ({"token": "h"}, "keys.token needs 2 keys, not 1\nOne each, as ← → are: Previous, next token."),
         ({"token": "h, y"}, "keys.token: y is the key of Copy"),
-        ({"type": "h"}, "keys.type is no command"),
+        ({"type": "h"}, "keys.type is not a command"),
         ({"copy_answer": "p"}, "p is the key of Replay"),
         ({"run": "ctrl+k", "stop": "ctrl+k"}, "ctrl+k is the key of Stop"),
     ],
@@ -100,7 +104,41 @@ async def test_a_pane_s_own_keys_can_be_others_too() -> None:
         assert app.main.inspector._row == 1
 
 
+async def test_the_keys_of_other_screens_can_be_others_and_show_there() -> None:
+    configure('[keys]\nrename_session = "ctrl+e"\nprompt_preview = "ctrl+k"\nyes = "j"\n')
+    async with workbench(answering(answer(" in", "."))) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.output.runs[-1].is_running)
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and bool(app.screen.shown))
+        assert "^E Rename" in app.screen.query_one(KeyRow).render().plain
+        await pilot.press("ctrl+r")
+        assert isinstance(app.screen, SessionsScreen)
+        await pilot.press("ctrl+e")
+        await until(pilot, lambda: isinstance(app.screen, Naming))
+        await pilot.press("escape", "escape", "f12")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+        assert "^K Exact prompt" in app.screen.query_one(KeyRow).render().plain
+        await pilot.press("ctrl+k")
+        assert app.screen.has_class("-previewing")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ({"rename_session": "ctrl+x"}, "ctrl+x is the key of Delete"),
+        ({"keep": "ctrl+q"}, "ctrl+q is the key of Quit"),
+        ({"say": "x"}, "x is typed into a field"),
+        ({"open_cell": "f6"}, "keys.open_cell is not a command"),
+    ],
+)
+def test_what_cannot_be_on_other_screens_is_told(wanted: Mapping[str, str], words: str) -> None:
+    table = with_keys(wanted)
+    assert [words in str(problem) for problem in table.problems] == [True]
+    assert table.keymap == {}
+
+
 async def test_a_command_that_is_not_there_is_told_with_the_nearest_one() -> None:
     configure('[keys]\nrum = "f6"\n')
     async with workbench(answering(answer(" in", "."))) as (app, _, _):
-        assert toasts(app) == ["config.toml: keys.rum is no command\nDid you mean run?"]
+        assert toasts(app) == ["config.toml: keys.rum is not a command\nDid you mean run?"]

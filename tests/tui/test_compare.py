@@ -28,7 +28,6 @@ from workbench.storage.probes import save_probe
 from workbench.storage.session_store import SessionStore
 from workbench.tui.alternative_rows import Row
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.commands import Where, commands_at
 from workbench.tui.comparison import Comparison
 from workbench.tui.screens.choosing_several import SeveralPicker
 from workbench.tui.screens.compare import CompareScreen
@@ -415,6 +414,7 @@ async def test_what_streams_in_every_column_survives_a_kill(tmp_path: Path) -> N
         await open_comparison(app, pilot)
         await until(pilot, lambda: all(column.run.tokens == 1 for column in columns_of(app)))
         app.main.keeper.tick()
+        await app.main.keeper.settle()
         assert app.main.keeper.path is not None
         # What a kill at this moment would leave behind.
         left = shutil.copytree(app.main.keeper.path.parent, tmp_path / "left")
@@ -448,9 +448,3 @@ def test_rows_that_do_not_fit_join_the_rest_so_that_all_is_still_all() -> None:
     assert [row.label for row in kept] == ["a", "d", REST]
     assert sum(row.share or 0 for row in kept) == pytest.approx(1)
     assert trimmed(rows, 5) == rows
-
-
-def test_every_key_of_the_table_is_bound() -> None:
-    bound = {key for binding in CompareScreen.BINDINGS for key in binding.key.split(",")}  # type: ignore[union-attr]
-    wanted = {key for command in commands_at(Where.COMPARE) for key in command.keys}
-    assert wanted <= bound

@@ -15,7 +15,7 @@ from tests.client.loopback import DONE, answering
 from tests.tui.scripted import answer, logprob_event, until, workbench
 from tests.tui.test_wiring import configure, toasts
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.commands import BY_ID, COMMANDS
+from workbench.tui.commands.table import BY_ID, COMMANDS
 from workbench.tui.flows import FlowContext
 from workbench.tui.screens.compare import CompareScreen
 from workbench.tui.screens.drafting import EXAMPLE

@@ -17,7 +17,6 @@ from workbench.domain.prompt import PromptKind, TextPrompt
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.bars import bar_chart
-from workbench.tui.commands import Where, commands_at
 from workbench.tui.grid.state import Grid
 from workbench.tui.screens.choosing_several import SeveralPicker
 from workbench.tui.screens.compare import CompareScreen
@@ -286,9 +285,3 @@ def test_every_level_has_about_as_many_values_however_odd_one_is() -> None:
     assert [bisect_left(level_edges(values), one) for one in values] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert level_edges([3.0, 3.0]) == [3.0]
     assert level_edges([]) == []
-
-
-def test_every_key_of_the_table_is_bound() -> None:
-    bindings = [*GridScreen.BINDINGS, *DataTable.BINDINGS]
-    bound = {key for binding in bindings for key in binding.key.split(",")}  # type: ignore[union-attr]
-    assert {key for command in commands_at(Where.GRID) for key in command.keys} <= bound

@@ -16,7 +16,6 @@ from workbench.domain.request import Parameters
 from workbench.storage.folders import Folders
 from workbench.storage.presets import load_presets
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.commands import Where, commands_at
 from workbench.tui.screens.naming import Naming
 from workbench.tui.screens.popup import Picker
 from workbench.tui.screens.preset_picker import PresetPicker
@@ -174,8 +173,3 @@ async def test_a_file_that_is_no_preset_is_told(tmp_path: Path) -> None:
         await pilot.press("ctrl+o")
         await type_line(app, pilot, str(tmp_path / "none.toml"))
         await until(pilot, lambda: any("none.toml" in one.message for one in app._notifications))
-
-
-def test_every_key_of_the_list_is_bound() -> None:
-    bound = {binding.key for binding in PresetPicker.BINDINGS}  # type: ignore[union-attr]
-    assert {key for command in commands_at(Where.PRESETS) for key in command.keys} == bound

@@ -6,20 +6,11 @@ import pytest
 
 from tests.client.loopback import DONE, answering
 from tests.tui.scripted import logprob_event, until, workbench
-from workbench.tui.commands import Where, commands_at
-from workbench.tui.widgets.output_pane import OutputPane
-from workbench.tui.widgets.token_view import TokenView
 
 ANSWER = b"".join(
     logprob_event(text, logprob, "stop" if text == " e" else None)
     for text, logprob in ((" a", -0.1), (" b", -3.0), (" a", -0.1), (" d", -3.5), (" e", -0.1))
 )
-
-
-def test_every_key_of_the_output_that_the_table_names_is_bound() -> None:
-    bound = {key for kind in (TokenView, OutputPane) for key in kind._merge_bindings().key_to_bindings}
-    named = {key for command in commands_at(Where.OUTPUT) for key in command.keys}
-    assert named <= bound
 
 
 @pytest.mark.parametrize(

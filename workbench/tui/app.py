@@ -29,7 +29,8 @@ from workbench.storage.config import (
 )
 from workbench.tui.clipboard import MOST, copied, copy_through_tmux
 from workbench.tui.colours import detect_depth, theme_for, token_styles
-from workbench.tui.commands import BY_ID
+from workbench.tui.commands.keymap import CommandTable
+from workbench.tui.commands.table import BY_ID
 from workbench.tui.flows import FlowContext, Flows
 from workbench.tui.key_queue import KeyQueue
 from workbench.tui.painting import paint_directly
@@ -148,6 +149,11 @@ class WorkbenchApp(App[int]):
         self._keys.begin()
 
     # --- flows -------------------------------------------------------------------------------------------
+
+    @property
+    def commands(self) -> CommandTable:
+        """The commands with the person's keys."""
+        return self.services.commands
 
     def action_flow(self, id: str) -> None:
         """Start the flow of a command."""

@@ -12,7 +12,7 @@ from workbench.runner.connections import Connections
 from workbench.storage.config import Config, load_config
 from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
-from workbench.tui.command_table import OWN_KEYS, CommandTable, with_keys
+from workbench.tui.commands.keymap import OWN_KEYS, CommandTable, with_keys
 
 if TYPE_CHECKING:
     from workbench.tui.exchange import Exchange

@@ -7,28 +7,34 @@ from math import exp, log
 from textual.theme import BUILTIN_THEMES
 
 from workbench.domain.display import one_line
+from workbench.tui.commands.table import BY_ID
 from workbench.tui.flows import FlowContext
+from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.screens.asking_share import read_share
-from workbench.tui.screens.help import can_be_done, help_screen, palette_screen
+from workbench.tui.screens.help import help_screen, palette_screen
 from workbench.tui.screens.jump import Jump
 from workbench.tui.screens.naming import Naming
 from workbench.tui.screens.popup import Item, Picker
 
 
 async def show_help(flow: FlowContext) -> None:
-    """Show the focused pane's keys, and do the command chosen."""
-    chosen = await flow.ask(help_screen(flow.main.where, flow.services.commands))
-    _do(flow, chosen)
+    """Show the keys of the focused pane or of the screen on top, and do the command chosen."""
+    screen = flow.app.screen
+    where = screen.where if isinstance(screen, AskedScreen) else flow.main.where
+    id = await flow.ask(help_screen(where, flow.services.commands))
+    if id is None:
+        return
+    command = BY_ID[id]
+    if screen is flow.main and not command.needs_pane:
+        flow.main.do(id)
+    elif command.where is where and not command.is_fixed and len(command.keys) == 1:
+        await flow.app.run_action(command.first_action, screen)
 
 
 async def show_palette(flow: FlowContext) -> None:
     """Show every command by name, and do the one chosen."""
-    chosen = await flow.ask(palette_screen(flow.services.commands))
-    _do(flow, chosen)
-
-
-def _do(flow: FlowContext, id: str | None) -> None:
-    if id is not None and can_be_done(id):
+    id = await flow.ask(palette_screen(flow.services.commands))
+    if id is not None:
         flow.main.do(id)
 
 

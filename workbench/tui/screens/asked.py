@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual.await_complete import AwaitComplete
+from textual.binding import BindingType
 from textual.screen import Screen, ScreenResultType
+
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 
 
 class AskedScreen(Screen[ScreenResultType]):
@@ -11,6 +17,10 @@ class AskedScreen(Screen[ScreenResultType]):
 
     Textual closes whatever screen is on top.
     """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.EVERYWHERE)
+    where: ClassVar[Where]
+    """Whose keys its last row and help show."""
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close with an answer."""

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import ClassVar
 
 from textual import on
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.timer import Timer
 from textual.widgets import TextArea
 
@@ -15,6 +15,8 @@ from workbench.domain.errors import WorkbenchError
 from workbench.domain.reading import Mode
 from workbench.domain.run import Run
 from workbench.tui.chat_session import ChatSession, Proposal
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.screens.chat_settings import ChatSettingsScreen
 from workbench.tui.screens.chat_turns import ChatHost
@@ -29,11 +31,7 @@ _ABOUT_EVERY = 8
 class ChatScreen(ChatSettingsScreen):
     """A conversation; every answer is a run of the session, with its colours and figures."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+j,f5", "say", "Send", show=False, priority=True),
-        Binding("ctrl+b", "take_back", "Take back", show=False, priority=True),
-        Binding("escape", "leave_chat", "Stop", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.CHAT)
 
     def __init__(self, chat: ChatSession, styles: TokenStyles, host: ChatHost, mode: Mode) -> None:
         super().__init__(chat, styles, host)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from textual import events, getters, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
@@ -16,7 +13,7 @@ from workbench.domain.run import Run
 from workbench.domain.turns import Turn
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.chat_session import ChatSession
-from workbench.tui.commands import COMMANDS, Where, commands_at
+from workbench.tui.commands.command import Where
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.run_controller import RunController
 from workbench.tui.run_state import RunState
@@ -65,14 +62,7 @@ class ChatFrame(AskedScreen[str]):
         (0, "-narrow"),
         (100, "-medium"),
     ]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f4", "focus_view", "Transcript", show=False, priority=True),
-        Binding("f2", "focus_composer", "Composer", show=False, priority=True),
-        Binding("f1", "help", "Help", show=False, priority=True),
-        Binding("ctrl+p,ctrl+backslash", "palette", "Commands", show=False, priority=True),
-        Binding("ctrl+c", "app.copy_or_stop", "Copy or stop", show=False, priority=True),
-        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
-    ]
+    where = Where.CHAT
 
     view = getters.query_one(TurnView)
     preview = getters.query_one("#preview", TranscriptView)
@@ -212,23 +202,17 @@ class ChatFrame(AskedScreen[str]):
 
     # --- commands by name --------------------------------------------------------------------------------
 
-    def action_help(self) -> None:
-        """Show this screen's keys."""
-        self.action_palette()
-
     @asks
     async def action_palette(self, flow: FlowContext) -> None:
         """Show every command of this screen with its key; choosing one does it."""
-        found = [*commands_at(Where.CHAT), *commands_at(Where.TURNS)]
-        items = [Item(one.id, one.title, one.help, one.key_label) for one in found]
+        table = flow.services.commands
+        wheres = Where.CHAT, Where.TURNS
+        # What has a key for each digit needs one to be chosen.
+        found = {one.id: one for one in table if one.where in wheres and len(one.actions) <= 2}
+        items = [Item(one.id, one.title, one.help, one.key_label) for one in found.values()]
         id = await flow.ask(Picker("Chat", items, note="type to filter · Enter does it · Esc"))
-        action = next((one.id for one in COMMANDS if one.id == id), "").removeprefix("-")
-        if action in _OF_VIEW:
+        if id is None:
+            return
+        if found[id].where is Where.TURNS:
             self.set_focus(self.view)
-        if action:
-            await self.run_action(_ACTIONS.get(action, action.replace("-", "_")))
-
-
-_OF_VIEW = frozenset(command.id.removeprefix("-") for command in commands_at(Where.TURNS))
-_ACTIONS = {"next_turn": "turn(1)", "other_branch": "other_branch(1)", "branch_with": "inspect"}
-"""What a command does where its action needs more than its name."""
+        await self.run_action(found[id].first_action)

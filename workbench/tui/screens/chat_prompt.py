@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from textual import on, work
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import TextArea
@@ -31,11 +28,6 @@ _UNCOUNTED = "tokens not counted: no tokenizer answers yet"
 
 class ChatPromptScreen(ChatFrame):
     """Makes the next prompt again whenever what it is made of has changed."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+e", "prompt_preview", "Exact prompt", show=False, priority=True),
-        Binding("f9", "to_raw", "Raw", show=False, priority=True),
-    ]
 
     def __init__(self, chat: ChatSession, styles: TokenStyles) -> None:
         super().__init__(chat, styles)

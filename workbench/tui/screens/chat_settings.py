@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
-
-from textual.binding import Binding, BindingType
 
 from workbench.chat.sources import load_templates
 from workbench.chat.templates import BUILTIN_TEMPLATES, PLAIN
@@ -37,14 +34,6 @@ _RULES = {
 
 class ChatSettingsScreen(ChatTurnsScreen):
     """Every setting is kept with the session, and each change of one can be undone."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+t", "template", "Template", show=False, priority=True),
-        Binding("f3", "system", "System prompt", show=False, priority=True),
-        Binding("f6", "prefill", "Answer begins", show=False, priority=True),
-        Binding("f7", "when_full", "Context", show=False, priority=True),
-        Binding("f10", "variables", "Variables", show=False, priority=True),
-    ]
 
     # --- the template ------------------------------------------------------------------------------------
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from textual import on
-from textual.binding import Binding, BindingType
 
 from workbench.domain.conversation import Role
 from workbench.domain.display import one_line
@@ -41,10 +39,6 @@ class ChatHost:
 
 class ChatTurnsScreen(ChatPromptScreen):
     """Keys for whole turns; each change can be undone, and no run is ever lost."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+g", "jump_to_turn", "Jump", show=False, priority=True),
-    ]
 
     def __init__(self, chat: ChatSession, styles: TokenStyles, host: ChatHost) -> None:
         super().__init__(chat, styles)

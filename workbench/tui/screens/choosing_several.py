@@ -8,13 +8,15 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from workbench.domain.display import one_line
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.screens.popup import Item, Popup
 from workbench.tui.widgets.row_list import RowList
 
@@ -49,12 +51,8 @@ class SeveralPicker(Popup[Selection]):
     }
     SeveralPicker RowList { height: auto; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "choose", "Choose", show=False, priority=True),
-        Binding("enter", "take", "Take", show=False, priority=True),
-        Binding("plus", "vary", "Vary", show=False, priority=True),
-        Binding("s", "switch", "Switch", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.SELECTION)
+    where = Where.SELECTION
 
     def __init__(
         self,

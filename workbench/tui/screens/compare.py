@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual import events, getters, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
 from textual.geometry import Size
@@ -22,10 +22,10 @@ from workbench.domain.reading import fitted, widest
 from workbench.runner.branching import Branch, branch_at
 from workbench.runner.comparison import Column
 from workbench.tui.breakpoints import begin_at_size
-from workbench.tui.commands import Where
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.comparison import Comparison
 from workbench.tui.screens.asked import AskedScreen
-from workbench.tui.screens.help import help_screen
 from workbench.tui.scrolling import Followers
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.compare_column import CompareColumn
@@ -81,24 +81,11 @@ class CompareScreen(AskedScreen[Adopted | None]):
         (100, "-medium"),
         (160, "-wide"),
     ]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "column(1)", "Next column", show=False, priority=True),
-        Binding("shift+tab", "column(-1)", "Previous column", show=False, priority=True),
-        *(Binding(str(digit), f"branch({digit})", "Branch", show=False) for digit in range(1, 10)),
-        Binding("escape", "stop", "Stop or close", show=False),
-        Binding("ctrl+c", "copy_or_stop_all", "Copy or stop all", show=False, priority=True),
-        Binding("a,enter", "adopt", "Adopt", show=False),
-        Binding("k", "keep", "Keep", show=False),
-        Binding("d", "difference", "Difference", show=False),
-        Binding("y", "copy_answer", "Copy", show=False),
-        Binding("f1,question_mark", "help", "Help", show=False, priority=True),
-        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.COMPARE)
 
     heading = "Compare"
     """What the first row begins with."""
     where = Where.COMPARE
-    """Whose keys the last row and help show."""
 
     columns_box = getters.query_one("#columns", Container)
 
@@ -345,7 +332,3 @@ class CompareScreen(AskedScreen[Adopted | None]):
         for column in self._columns:
             if column.choice is not None and divergence.position < len(column.choice):
                 column.view.move_cursor(column.run.id, divergence.position)
-
-    def action_help(self) -> None:
-        """Show this screen's keys."""
-        self.app.push_screen(help_screen(self.where))

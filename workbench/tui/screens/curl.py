@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Label
@@ -14,6 +14,8 @@ from workbench.domain.display import one_line
 from workbench.domain.errors import WorkbenchError
 from workbench.runner.curl import CurlDraft, draft_from_curl
 from workbench.storage.endpoints import EndpointList
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.screens.popup import Popup
 from workbench.tui.widgets.exact_text_area import ExactTextArea
 
@@ -28,9 +30,8 @@ class CurlPopup(Popup[CurlDraft]):
     CurlPopup ExactTextArea { height: 12; border: none; padding: 0; background: $panel; }
     CurlPopup #wrong { color: $text-error; width: 100%; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+j,ctrl+s", "take", "Take", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.CURL)
+    where = Where.CURL
 
     def __init__(self, endpoints: EndpointList, text: str = "") -> None:
         super().__init__()

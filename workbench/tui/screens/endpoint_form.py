@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Label, Static
@@ -16,7 +16,8 @@ from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.storage.endpoint_fields import ENDPOINT_FIELDS, field_of, looks_like_key, texts_of, with_texts
-from workbench.tui.commands import Where
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.screens.popup import Popup
 from workbench.tui.widgets.key_row import KeyRow
 
@@ -49,11 +50,8 @@ class EndpointForm(Popup[Endpoint]):
     EndpointForm .wrong.-shown { display: block; }
     EndpointForm #help { height: 1; padding: 0 1; color: $text-muted; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s,ctrl+j", "save", "Save", show=False, priority=True),
-        Binding("down", "app.focus_next", "Next", show=False, priority=True),
-        Binding("up", "app.focus_previous", "Previous", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.ENDPOINT_FORM)
+    where = Where.ENDPOINT_FORM
 
     def __init__(
         self, title: str, endpoint: Endpoint, save: Callable[[Endpoint], object], *, needs: str = "name"

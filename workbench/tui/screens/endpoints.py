@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
@@ -22,11 +22,11 @@ from workbench.storage.endpoint_editing import save_endpoint
 from workbench.storage.endpoint_fields import texts_of
 from workbench.storage.endpoints import delete_endpoint, endpoint_for, profile_text, save_profile_text
 from workbench.tui.breakpoints import begin_at_size
-from workbench.tui.commands import Where
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.screens.endpoint_form import EndpointForm
-from workbench.tui.screens.help import help_screen
 from workbench.tui.screens.popup import Item, Picker
 from workbench.tui.services import Services
 from workbench.tui.widgets.key_row import KeyRow
@@ -57,21 +57,8 @@ class EndpointsScreen(AskedScreen[Endpoint]):
     EndpointsScreen.-narrow VerticalScroll { width: 3fr; }
     """
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium")]  # noqa: RUF012
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "move(1)", "Next", show=False, priority=True),
-        Binding("up", "move(-1)", "Previous", show=False, priority=True),
-        Binding("pagedown", "move(10)", "Further", show=False, priority=True),
-        Binding("pageup", "move(-10)", "Back", show=False, priority=True),
-        Binding("ctrl+n", "add", "Add", show=False, priority=True),
-        Binding("ctrl+e", "edit", "Edit", show=False, priority=True),
-        Binding("ctrl+o", "open", "File", show=False, priority=True),
-        Binding("ctrl+x", "delete", "Delete", show=False, priority=True),
-        Binding("ctrl+t", "test", "Test", show=False, priority=True),
-        Binding("f1", "help", "Help", show=False, priority=True),
-        Binding("escape", "close", "Close", show=False, priority=True),
-        Binding("ctrl+c", "app.copy_or_stop", "Copy or stop", show=False, priority=True),
-        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.LIST, Where.ENDPOINTS)
+    where = Where.ENDPOINTS
 
     filter = getters.query_one(Input)
     options = getters.query_one(OptionList)
@@ -218,10 +205,6 @@ class EndpointsScreen(AskedScreen[Endpoint]):
     def action_close(self) -> None:
         """Go back to the endpoint in use, as it is set up now."""
         self.dismiss(self._current if self._current != self._began else None)
-
-    def action_help(self) -> None:
-        """Show this screen's keys."""
-        self.app.push_screen(help_screen(Where.ENDPOINTS))
 
     # --- setting up --------------------------------------------------------------------------------------
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from textual import events, getters, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.geometry import Offset
@@ -15,8 +14,9 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from workbench.tui.breakpoints import begin_at_size
-from workbench.tui.command_table import OWN_KEYS, CommandTable
-from workbench.tui.commands import BY_ID, Where, bindings_for, commands_at
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
+from workbench.tui.commands.table import BY_ID
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.error_block import ErrorBlock
 from workbench.tui.widgets.footer import Footer
@@ -55,7 +55,6 @@ class FrameScreen(Screen[None]):
         (160, "-wide"),
     ]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (40, "-tall")]  # noqa: RUF012
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for(commands_at(Where.ANYWHERE))]
 
     prompt = getters.query_one("#prompt", PromptEditor)
     output = getters.query_one("#output", OutputPane)
@@ -188,4 +187,4 @@ class FrameScreen(Screen[None]):
     def do(self, id: str) -> None:
         """Do a command by its id, in the pane it belongs to."""
         target: Widget = self.output if BY_ID[id].where is Where.OUTPUT else self
-        self.call_later(self.app.run_action, BY_ID[id].action, target)
+        self.call_later(self.app.run_action, BY_ID[id].first_action, target)

@@ -10,7 +10,7 @@ from rich.style import Style
 from rich.text import Text
 from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.coordinate import Coordinate
 from textual.timer import Timer
@@ -20,13 +20,13 @@ from workbench.domain.display import one_line
 from workbench.domain.summary import Measure
 from workbench.tui.bars import bar_chart
 from workbench.tui.breakpoints import begin_at_size
-from workbench.tui.commands import Where
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.comparison import MOST_COLUMNS, Comparison
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.grid.state import Grid
 from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.screens.compare import Adopted, CompareScreen
-from workbench.tui.screens.help import help_screen
 from workbench.tui.services import Services
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.key_row import KeyRow
@@ -49,15 +49,8 @@ class GridScreen(AskedScreen[Adopted | None]):
     GridScreen #legend { height: 1; padding: 0 1; }
     GridScreen #remarks { height: auto; max-height: 3; padding: 0 1; color: $text-warning; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", "Stop or close", show=False),
-        Binding("ctrl+c", "stop_all", "Stop", show=False, priority=True),
-        Binding("c", "compare_row", "Row", show=False),
-        Binding("m", "measure", "Measure", show=False),
-        Binding("r", "resume", "Resume", show=False),
-        Binding("f1,question_mark", "help", "Help", show=False, priority=True),
-        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.GRID)
+    where = Where.GRID
 
     table = getters.query_one(DataTable)
 
@@ -236,10 +229,6 @@ class GridScreen(AskedScreen[Adopted | None]):
             self._grid.send_left()
             if self._timer is not None:
                 self._timer.resume()
-
-    def action_help(self) -> None:
-        """Show this screen's keys."""
-        self.app.push_screen(help_screen(Where.GRID))
 
 
 def level_edges(ordered: Sequence[float]) -> list[float]:

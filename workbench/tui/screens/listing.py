@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from textual import events, getters, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ScreenResultType
@@ -15,10 +15,10 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from workbench.tui.breakpoints import begin_at_size
-from workbench.tui.commands import Where
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.passages import figure_heads
 from workbench.tui.screens.asked import AskedScreen
-from workbench.tui.screens.help import help_screen
 from workbench.tui.widgets.key_row import KeyRow
 from workbench.tui.widgets.row_list import RowList
 
@@ -45,16 +45,8 @@ class ListingScreen(AskedScreen[ScreenResultType]):
     }
     ListingScreen #passage { width: 1fr; height: auto; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f1,question_mark", "help", "Help", show=False),
-        Binding("escape", "close", "Close", show=False),
-        Binding("space", "scroll_passage(1)", "Scroll", show=False),
-        Binding("b", "scroll_passage(-1)", "Scroll back", show=False),
-        Binding("ctrl+c", "app.copy_or_stop", "Copy or stop", show=False, priority=True),
-        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.LISTING)
     heading: ClassVar[str]
-    where: ClassVar[Where]
 
     options = getters.query_one(OptionList)
 
@@ -137,7 +129,3 @@ class ListingScreen(AskedScreen[ScreenResultType]):
     def action_close(self) -> None:
         """Go back to where one was."""
         self.dismiss(None)
-
-    def action_help(self) -> None:
-        """Show this screen's keys."""
-        self.app.push_screen(help_screen(self.where))

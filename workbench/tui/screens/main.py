@@ -5,9 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from math import log
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
+from textual.binding import BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, TextArea
@@ -21,6 +22,8 @@ from workbench.domain.run import Outcome, Run
 from workbench.domain.session import Session
 from workbench.domain.whatif import Sampling
 from workbench.runner.branching import Branch
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.run_controller import RunController
 from workbench.tui.screens.branching import BranchScreen
 from workbench.tui.services import Services
@@ -40,6 +43,8 @@ FRAMES_A_SECOND = 30
 
 class MainScreen(BranchScreen):
     """Passes between the panes and the controller, which knows how a run is sent."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.EVERYWHERE, Where.ANYWHERE)
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, ScreenResultType
@@ -16,6 +16,8 @@ from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from workbench.domain.display import one_line
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.widgets.row_list import RowList
 
@@ -27,11 +29,8 @@ _MOST_ROWS = 30
 class Popup(AskedScreen[ScreenResultType], ModalScreen[ScreenResultType]):
     """A popup: Esc closes it; stopping, copying and leaving work as they do below it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "close", "Close", show=False, priority=True),
-        Binding("ctrl+c", "app.copy_or_stop", "Copy or stop", show=False, priority=True),
-        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.POPUP)
+    where = Where.POPUP
 
     def action_close(self) -> None:
         """Close without choosing."""
@@ -87,12 +86,8 @@ class Picker(Popup[str]):
     Picker.-aside { align: right top; background: transparent; }
     Picker.-aside > Vertical { width: 34; margin: 1 1 0 0; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,ctrl+n", "move(1)", "Next", show=False, priority=True),
-        Binding("up,ctrl+p", "move(-1)", "Previous", show=False, priority=True),
-        Binding("pagedown", "move(10)", "Further", show=False, priority=True),
-        Binding("pageup", "move(-10)", "Back", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.LIST, Where.PICKER)
+    where = Where.PICKER
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from workbench.domain.display import one_line
 from workbench.domain.request import Parameters
@@ -17,6 +17,8 @@ from workbench.storage.presets import (
     load_presets,
     rename_preset,
 )
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.screens.naming import Naming, typed_path
 from workbench.tui.screens.popup import Item, Picker
@@ -26,13 +28,8 @@ from workbench.tui.screens.presets import changes_of
 class PresetPicker(Picker):
     """Answers with the name of the preset to apply, or None; presets are changed while it is open."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+r", "rename", "Rename", show=False, priority=True),
-        Binding("ctrl+d", "duplicate", "Duplicate", show=False, priority=True),
-        Binding("ctrl+x", "delete", "Delete", show=False, priority=True),
-        Binding("ctrl+o", "import", "Import", show=False, priority=True),
-        Binding("ctrl+s", "export", "Export", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.PRESETS)
+    where = Where.PRESETS
 
     def __init__(self, folders: Folders, current: Parameters, chosen: str = "") -> None:
         """`current` is what each preset would change."""

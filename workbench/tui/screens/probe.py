@@ -8,7 +8,7 @@ from typing import ClassVar
 from rich.text import Text
 from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
@@ -20,9 +20,9 @@ from workbench.runner.asking import MOST_TOKENS
 from workbench.runner.probe import MOST_REQUESTS, Probing
 from workbench.storage.probes import load_probe, save_probe
 from workbench.tui.breakpoints import begin_at_size
-from workbench.tui.commands import Where
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.screens.asked import AskedScreen
-from workbench.tui.screens.help import help_screen
 from workbench.tui.services import Services
 from workbench.tui.widgets.key_row import KeyRow
 
@@ -39,13 +39,8 @@ class ProbeScreen(AskedScreen[None]):
     ProbeScreen DataTable { height: 1fr; background: $background; }
     ProbeScreen #evidence { height: 3; padding: 0 1; color: $text-muted; border-top: solid $border-blurred; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,ctrl+j,f5", "send", "Send", show=False, priority=True),
-        Binding("escape", "stop", "Stop or close", show=False, priority=True),
-        Binding("ctrl+c", "stop_sending", "Stop", show=False, priority=True),
-        Binding("f1,question_mark", "help", "Help", show=False, priority=True),
-        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.PROBE)
+    where = Where.PROBE
 
     table = getters.query_one(DataTable)
 
@@ -199,10 +194,6 @@ class ProbeScreen(AskedScreen[None]):
             one = self._shown[place]
             words = f"{one.name} · {one.verdict.value}: {one.evidence}"
         self.query_one("#evidence", Static).update(Content(one_line(words, 400)))
-
-    def action_help(self) -> None:
-        """Show this screen's keys."""
-        self.app.push_screen(help_screen(Where.PROBE))
 
 
 def _cells(one: Finding) -> tuple[str, str, str, str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Label
 
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.screens.popup import Popup
 
 
@@ -22,10 +24,8 @@ class Question(Popup[bool]):
         background: $surface; padding: 1 2; }
     Question Label { width: auto; max-width: 64; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y,enter", "answer(True)", "Yes", show=False),
-        Binding("n", "answer(False)", "No", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.QUESTION)
+    where = Where.QUESTION
 
     def __init__(self, question: str, yes: str, no: str) -> None:
         super().__init__()

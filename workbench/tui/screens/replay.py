@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.timer import Timer
@@ -20,9 +20,9 @@ from workbench.domain.run import Run
 from workbench.runner.replay import Replay
 from workbench.tui.blocks import sections_of
 from workbench.tui.breakpoints import begin_at_size
-from workbench.tui.commands import Where
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.screens.asked import AskedScreen
-from workbench.tui.screens.help import help_screen
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.transcript import Section
 from workbench.tui.widgets.inspector import Inspector
@@ -56,21 +56,8 @@ class ReplayScreen(AskedScreen[None]):
         (0, "-narrow"),
         (100, "-medium"),
     ]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "pause", "Pause", show=False),
-        Binding("plus,equals_sign", "faster(2)", "Faster", show=False),
-        Binding("minus", "faster(0.5)", "Slower", show=False),
-        Binding("s,enter", "step", "Step", show=False),
-        Binding("0", "all", "All", show=False),
-        Binding("r", "restart", "From the start", show=False),
-        Binding("c", "cycle_colour", "Colour", show=False),
-        Binding("w", "toggle_whitespace", "Whitespace", show=False),
-        Binding("y", "copy_answer", "Copy", show=False),
-        Binding("f1,question_mark", "help", "Help", show=False, priority=True),
-        Binding("escape", "close", "Close", show=False),
-        Binding("ctrl+c", "app.copy_or_stop", "Copy or stop", show=False, priority=True),
-        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.REPLAY)
+    where = Where.REPLAY
 
     view = getters.query_one(TokenView)
     inspector = getters.query_one(Inspector)
@@ -190,10 +177,6 @@ class ReplayScreen(AskedScreen[None]):
     def action_close(self) -> None:
         """Leave; a replay changes nothing."""
         self.dismiss(None)
-
-    def action_help(self) -> None:
-        """Show this screen's keys."""
-        self.app.push_screen(help_screen(Where.REPLAY))
 
     def action_cycle_colour(self) -> None:
         """Let the colours tell the next thing."""

@@ -12,7 +12,7 @@ from typing import ClassVar, TypeVar
 
 from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
@@ -23,10 +23,10 @@ from workbench.domain.errors import StorageError
 from workbench.storage.library import Library, Listed
 from workbench.storage.trash import KEPT
 from workbench.tui.breakpoints import begin_at_size
-from workbench.tui.commands import Where
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.screens.asked import AskedScreen
-from workbench.tui.screens.help import help_screen
 from workbench.tui.screens.naming import Naming
 from workbench.tui.session_search import Entry, ranked
 from workbench.tui.widgets.key_row import KeyRow
@@ -66,22 +66,8 @@ class SessionsScreen(AskedScreen[ChosenSession]):
         (0, "-narrow"),
         (100, "-medium"),
     ]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "move(1)", "Next", show=False, priority=True),
-        Binding("up", "move(-1)", "Previous", show=False, priority=True),
-        Binding("pagedown", "move(10)", "Further", show=False, priority=True),
-        Binding("pageup", "move(-10)", "Back", show=False, priority=True),
-        Binding("ctrl+r", "rename", "Rename", show=False, priority=True),
-        Binding("ctrl+t", "tag", "Tags", show=False, priority=True),
-        Binding("ctrl+d", "duplicate", "Duplicate", show=False, priority=True),
-        Binding("ctrl+x", "delete", "Delete", show=False, priority=True),
-        Binding("ctrl+z", "undelete", "Undo", show=False, priority=True),
-        Binding("f8,ctrl+k", "compare", "Compare", show=False, priority=True),
-        Binding("f1", "help", "Help", show=False, priority=True),
-        Binding("escape", "close", "Close", show=False, priority=True),
-        Binding("ctrl+c", "app.copy_or_stop", "Copy or stop", show=False, priority=True),
-        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.LIST, Where.SESSIONS)
+    where = Where.SESSIONS
 
     filter = getters.query_one(Input)
     options = getters.query_one(OptionList)
@@ -192,10 +178,6 @@ class SessionsScreen(AskedScreen[ChosenSession]):
         """Go back, and compare runs of this session with those of the open one."""
         if (listed := self.looked_at) is not None:
             self.dismiss(ChosenSession(Path(listed.path), is_compared=True))
-
-    def action_help(self) -> None:
-        """Show this screen's keys."""
-        self.app.push_screen(help_screen(Where.SESSIONS))
 
     @asks
     async def action_rename(self, flow: FlowContext) -> None:

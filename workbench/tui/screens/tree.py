@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
 from textual import on
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import OptionList
 
@@ -14,7 +14,8 @@ from workbench.domain.display import one_line
 from workbench.domain.run import Run
 from workbench.domain.session import subtree
 from workbench.tui.branch_rows import BranchRow, branch_line, branch_passage, rows_of_tree
-from workbench.tui.commands import Where
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.screens.listing import ListingScreen
 from workbench.tui.screens.naming import Naming
@@ -46,14 +47,7 @@ class Gardener(Protocol):
 class TreeScreen(ListingScreen[Run]):
     """Shows the tree; answers with the run to go to, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "parent", "Parent", show=False, priority=True),
-        Binding("right", "child", "First branch", show=False, priority=True),
-        Binding("n", "name", "Name", show=False),
-        Binding("d,delete", "prune", "Prune", show=False),
-        Binding("u,ctrl+z", "undo", "Undo", show=False),
-        Binding("U,ctrl+y", "redo", "Redo", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.TREE)
     heading = "Branches"
     where = Where.TREE
 

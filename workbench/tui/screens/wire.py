@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.timer import Timer
@@ -18,10 +18,10 @@ from workbench.client.wire_events import WireEvent, WireEvents
 from workbench.domain.display import one_line, visible
 from workbench.runner.exporting import export_request, key_variable
 from workbench.tui.breakpoints import begin_at_size
-from workbench.tui.commands import Where
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.exchange import Exchange
 from workbench.tui.screens.asked import AskedScreen
-from workbench.tui.screens.help import help_screen
 from workbench.tui.token_text import token_text
 from workbench.tui.widgets.event_list import EventList, EventRow
 from workbench.tui.widgets.key_row import KeyRow
@@ -58,15 +58,8 @@ class WireScreen(AskedScreen[Spot]):
     WireScreen VerticalScroll { height: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
     WireScreen #raw { width: 1fr; height: auto; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "copy_raw", "Copy", show=False),
-        Binding("c", "copy_curl", "curl", show=False),
-        Binding("p", "copy_python", "Python", show=False),
-        Binding("f1,question_mark", "help", "Help", show=False, priority=True),
-        Binding("escape", "close", "Close", show=False),
-        Binding("ctrl+c", "app.copy_or_stop", "Copy or stop", show=False, priority=True),
-        Binding("ctrl+q", "app.quit", "Quit", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.WIRE)
+    where = Where.WIRE
 
     rows = getters.query_one(EventList)
 
@@ -203,10 +196,6 @@ class WireScreen(AskedScreen[Spot]):
         place = self.rows.cursor - _HEADS
         gave = self.events[place].gave if 0 <= place < len(self.events) else ()
         self.dismiss(Spot(gave[0].choice, gave[0].first) if gave else None)
-
-    def action_help(self) -> None:
-        """Show this screen's keys."""
-        self.app.push_screen(help_screen(Where.WIRE))
 
     def action_copy_raw(self) -> None:
         """Copy what the row is about, all of it, with the key masked."""

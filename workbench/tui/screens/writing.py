@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.screens.popup import Popup
 from workbench.tui.widgets.exact_text_area import ExactTextArea
 
@@ -23,7 +25,8 @@ class Writing(Popup[str]):
     Writing ExactTextArea, Writing ExactTextArea:focus { border: none; height: 1fr; padding: 0;
         background: $surface; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+j,f5", "take", "Take", show=False, priority=True)]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.WRITING)
+    where = Where.WRITING
 
     def __init__(self, title: str, text: str) -> None:
         super().__init__()

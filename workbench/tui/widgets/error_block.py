@@ -12,8 +12,8 @@ from textual.widgets import Static
 
 from workbench.domain.display import one_line, visible
 from workbench.domain.run import Failure
-from workbench.tui.command_table import OWN_KEYS, CommandTable
-from workbench.tui.commands import Command
+from workbench.tui.commands.command import Command
+from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
 
 
 class ErrorBlock(Vertical):

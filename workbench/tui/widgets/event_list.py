@@ -8,12 +8,14 @@ from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.token_text import fit
 
 
@@ -38,14 +40,7 @@ class EventList(ScrollView, can_focus=True):
     EventList .event-list--token { text-style: bold; }
     EventList .event-list--muted { color: $text-muted; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "move(1)", "Next", show=False),
-        Binding("up", "move(-1)", "Previous", show=False),
-        Binding("pagedown", "page(1)", "Further", show=False),
-        Binding("pageup", "page(-1)", "Back", show=False),
-        Binding("home", "go(0)", "First", show=False),
-        Binding("end", "go(-1)", "Last", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.EVENTS)
 
     @dataclass
     class Moved(Message):

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from textual.message import Message
 from textual.reactive import reactive
 
-from workbench.tui.command_table import OWN_KEYS, CommandTable
-from workbench.tui.commands import Command, Where
+from workbench.tui.commands.command import Command, Where
+from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
+from workbench.tui.commands.table import commands_at
 from workbench.tui.widgets.key_row import KeyRow, by_rank
 
 
@@ -34,13 +35,14 @@ class Footer(KeyRow):
         """The commands to show, first the one to keep longest."""
         ranked = by_rank(self._table)
         first = self._table["stop" if self.running else "run"]
-        everywhere = [one for one in ranked if one.where is Where.ANYWHERE and one.id not in ("run", "stop")]
-        here = [one for one in ranked if one.where is self.where and one.where is not Where.ANYWHERE]
+        main = (Where.ANYWHERE, Where.EVERYWHERE)
+        everywhere = [one for one in ranked if one.where in main and one.id not in ("run", "stop")]
+        here = by_rank(commands_at(self.where, self._table)) if self.where not in main else []
         return [first, *everywhere[:2], *here, *everywhere[2:]]
 
     def press(self, command: Command) -> None:
         """Tell which command was clicked, or press the key that only its pane knows."""
-        if command.is_own:
+        if command.needs_pane:
             super().press(command)
         else:
             self.post_message(self.CommandClicked(command.id))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
@@ -17,7 +17,8 @@ from workbench.domain.display import show_bytes
 from workbench.domain.figures import probability
 from workbench.domain.whatif import LLAMA_ORDER, Sampling, reshape
 from workbench.tui.alternative_rows import Row, rows_of
-from workbench.tui.commands import own_bindings
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.token_text import fit, percent, token_text
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -35,14 +36,7 @@ class Inspector(Static, can_focus=True):
     DEFAULT_CSS = """
     Inspector { padding: 0 1; overflow-y: auto; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *own_bindings("-row", "move(-1)", "move(1)"),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        *own_bindings("-choose", "choose"),
-        *own_bindings("-copy_row", "copy"),
-        *(Binding(str(digit), f"choose({digit})", "Branch", show=False) for digit in range(1, 10)),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.INSPECTOR)
 
     @dataclass
     class AlternativeChosen(Message):

@@ -11,7 +11,9 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from workbench.tui.commands import Command, Where, commands_at
+from workbench.tui.commands.command import Command, Where
+from workbench.tui.commands.keymap import commands_of
+from workbench.tui.commands.table import commands_at
 
 
 class _Entry(NamedTuple):
@@ -37,7 +39,11 @@ class KeyRow(Widget):
 
     def listed(self) -> Iterable[Command]:
         """The commands to show, first the one to keep longest."""
-        return by_rank(commands_at(self.where))
+        table = commands_of(self.app)
+        own = [one for one in commands_at(self.where, table) if one.where is not Where.TOKENS]
+        keys = {key for one in own for key in one.keys}
+        everywhere = [one for one in table if one.where is Where.EVERYWHERE and keys.isdisjoint(one.keys)]
+        return [*by_rank(own), *by_rank(everywhere)]
 
     def press(self, command: Command) -> None:
         """Do what was clicked: press its key, where it is one key."""

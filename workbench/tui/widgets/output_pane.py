@@ -18,8 +18,9 @@ from workbench.domain.display import visible
 from workbench.domain.reading import Mode
 from workbench.domain.run import Failure, Outcome, Run
 from workbench.tui.blocks import key_of, sections_of
-from workbench.tui.command_table import OWN_KEYS, CommandTable
-from workbench.tui.commands import Where, bindings_for, commands_at, own_bindings
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.run_state import figures_of
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.transcript import Section
@@ -43,10 +44,7 @@ class OutputPane(Vertical):
     OutputPane #hint { display: none; height: auto; color: $text-muted; }
     OutputPane.-empty #hint { display: block; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings_for(commands_at(Where.OUTPUT)),
-        *own_bindings("-branch", *(f"branch({digit})" for digit in range(1, 10))),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.OUTPUT)
 
     view = getters.query_one(TokenView)
     bars = getters.query_one(Sparkline)

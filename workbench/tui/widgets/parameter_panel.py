@@ -9,7 +9,7 @@ from typing import ClassVar
 from rich.cells import cell_len
 from textual import events, getters, on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.geometry import Offset, Size
@@ -22,7 +22,8 @@ from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.parameters import FIELDS, PARAMETERS, Field, ParameterValue, Range
 from workbench.domain.request import Parameters
 from workbench.domain.values import check_value, format_value, step_value
-from workbench.tui.commands import own_bindings
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.field_text import (
     Tokenizer,
     bias_texts,
@@ -53,15 +54,7 @@ class ParameterPanel(Vertical, can_focus=True):
     ParameterPanel > #problem.-shown { display: block; }
     ParameterPanel > #help { height: auto; max-height: 7; color: $text-muted; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *own_bindings("-field", "move(-1)", "move(1)"),
-        *own_bindings("-step", "step(1)", "step(-1)"),
-        Binding("equals_sign,right", "step(1)", "More", show=False),
-        Binding("left", "step(-1)", "Less", show=False),
-        Binding("enter", "edit", "Edit", show=False),
-        *own_bindings("-unset", "unset"),
-        Binding("delete", "unset", "Unset", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.PARAMETERS)
 
     @dataclass
     class Changed(Message):

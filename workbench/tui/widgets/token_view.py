@@ -8,14 +8,15 @@ from functools import partial
 from typing import ClassVar
 
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Offset
 from textual.message import Message
 from textual.selection import Selection
 
 from workbench.domain import reading
 from workbench.tui import token_cursor
-from workbench.tui.commands import own_bindings
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.token_cursor import Cursor, Finder
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.transcript import BODY, Place
@@ -25,22 +26,7 @@ from workbench.tui.widgets.transcript_view import PLAIN_STYLES, TranscriptView
 class TokenView(TranscriptView):
     """A transcript in which one token is the one looked at."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *own_bindings("-token", "token(-1)", "token(1)"),
-        *own_bindings("-line", "line(-1)", "line(1)"),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        *own_bindings("-ends", "first_token", "follow"),
-        *own_bindings("-surprise", "surprising(-1)", "surprising(1)"),
-        *own_bindings("-not_first", "not_first(-1)", "not_first(1)"),
-        *own_bindings("-low_coverage", "low_coverage(-1)", "low_coverage(1)"),
-        *own_bindings("-found", "found(1)", "found(-1)"),
-        *own_bindings(
-            "-select",
-            *("select(-1)", "select(1)", "select_line(-1)", "select_line(1)"),
-            *("select_end(-1)", "select_end(1)"),
-        ),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.TOKENS)
 
     @dataclass
     class CursorMoved(Message):

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events, on
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
 from workbench.tui.transcript import TITLE, Place
 from workbench.tui.widgets.token_view import TokenView
 
@@ -16,32 +18,7 @@ from workbench.tui.widgets.token_view import TokenView
 class TurnView(TokenView):
     """What is done with a turn is the screen's."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "screen.turn(1)", "Next turn", show=False),
-        Binding("k", "screen.turn(-1)", "Previous turn", show=False),
-        Binding("less_than_sign", "screen.other_branch(-1)", "Previous branch", show=False),
-        Binding("greater_than_sign", "screen.other_branch(1)", "Next branch", show=False),
-        Binding("space", "screen.fold", "Fold", show=False),
-        Binding("f", "screen.fold_all", "Fold all", show=False),
-        Binding("e", "screen.edit_turn", "Edit", show=False),
-        Binding("r", "screen.answer_again", "Answer again", show=False),
-        Binding("enter", "screen.go_on", "Go on", show=False),
-        Binding("d", "screen.delete_turn", "Delete", show=False),
-        Binding("u", "screen.undo", "Undo", show=False),
-        Binding("U", "screen.redo", "Redo", show=False),
-        Binding("y", "screen.copy_turn", "Copy", show=False),
-        Binding("p", "screen.replay", "Replay", show=False),
-        Binding("R", "screen.rerun", "Re-run", show=False),
-        Binding("f8", "screen.compare_answers", "Compare", show=False),
-        Binding("i,tab", "screen.inspect", "Inspect", show=False),
-        Binding("slash", "screen.find", "Find", show=False),
-        Binding("c", "screen.cycle_colour", "Colour", show=False),
-        Binding("w", "screen.toggle_whitespace", "Whitespace", show=False),
-        *(
-            Binding(str(digit), f"screen.branch_with({digit})", "Branch", show=False)
-            for digit in range(1, 10)
-        ),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.TURNS)
 
     @dataclass
     class TurnClicked(Message):

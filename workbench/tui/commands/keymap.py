@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import string
-import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
-from textual.keys import KEY_NAME_REPLACEMENTS, Keys
+from textual.app import App
+from textual.keys import Keys
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
-from workbench.tui.commands import BY_ID, COMMANDS, Command, Where, key_name
+from workbench.tui.commands.command import CHARACTERS, SHARED, Command, Where, is_typed, key_name
+from workbench.tui.commands.table import BY_ID, COMMANDS
 
-
-def _key_of(character: str) -> str:
-    name = unicodedata.name(character).lower().replace("-", "_").replace(" ", "_")
-    return KEY_NAME_REPLACEMENTS.get(name, name)
-
-
-_CHARACTERS = {character: _key_of(character) for character in string.punctuation}
-"""Textual's names of the keys that type something other than a letter or digit."""
-_PRINTABLE = frozenset(_CHARACTERS.values()) | {"space"}
 _NAMED = frozenset(key.value for key in Keys)
 _MODIFIERS = frozenset({"ctrl", "shift", "alt"})
 _SAME = {"ctrl+i": "Tab", "ctrl+m": "Enter", "ctrl+h": "Backspace", "ctrl+enter": "Enter"}
 """Keys that a terminal sends as others."""
-_TYPED = frozenset({"-type"})
-"""Commands whose keys are what is typed."""
-_MAIN = frozenset({Where.ANYWHERE, Where.PROMPT, Where.PARAMETERS, Where.OUTPUT, Where.INSPECTOR})
+_MAIN = (Where.PROMPT, Where.PARAMETERS, Where.OUTPUT, Where.INSPECTOR)
+"""The panes of the main screen."""
+_WITH_FIELDS = frozenset(
+    {
+        *(Where.EVERYWHERE, Where.ANYWHERE, Where.SESSIONS, Where.ENDPOINTS, Where.ENDPOINT_FORM),
+        *(Where.PRESETS, Where.LIST, Where.PICKER, Where.POPUP, Where.CHAT, Where.WRITING, Where.CURL),
+    }
+)
+"""Where keys that type a character are typed into a field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +50,12 @@ OWN_KEYS = CommandTable()
 """The commands with the program's own keys."""
 
 
+def commands_of(app: App[object]) -> CommandTable:
+    """The commands with the keys that hold in an application."""
+    table = getattr(app, "commands", None)
+    return table if isinstance(table, CommandTable) else OWN_KEYS
+
+
 def with_keys(wanted: Mapping[str, str]) -> CommandTable:
     """The commands with a person's keys by command id, several divided by commas."""
     asked: dict[str, tuple[str, ...]] = {}
@@ -65,7 +68,7 @@ def with_keys(wanted: Mapping[str, str]) -> CommandTable:
             problems.append(problem)
     while (clash := _clash(asked)) is not None:
         id, key, title = clash
-        problems.append(StorageError(f"config.toml: keys.{_name(BY_ID[id])}: {key} is the key of {title}"))
+        problems.append(StorageError(f"config.toml: keys.{id}: {key} is the key of {title}"))
         del asked[id]
     return CommandTable(_commands(asked), dict(_keymap(asked)), tuple(problems))
 
@@ -73,12 +76,10 @@ def with_keys(wanted: Mapping[str, str]) -> CommandTable:
 def _keymap(asked: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
     """The keys by the id of a binding."""
     for id, keys in asked.items():
-        if not BY_ID[id].is_own:
-            yield id, ",".join(keys)
-        elif BY_ID[id].has_a_key_each:
-            yield from ((f"{id}.{place}", key) for place, key in enumerate(keys))
+        if BY_ID[id].actions:
+            yield from ((f"{id}.{index}", key) for index, key in enumerate(keys))
         else:
-            yield f"{id}.0", ",".join(keys)
+            yield id, ",".join(keys)
 
 
 def _commands(asked: Mapping[str, tuple[str, ...]]) -> tuple[Command, ...]:
@@ -86,58 +87,64 @@ def _commands(asked: Mapping[str, tuple[str, ...]]) -> tuple[Command, ...]:
 
 
 def _with(command: Command, keys: tuple[str, ...]) -> Command:
-    shown = " ".join(map(key_name, keys)) if command.has_a_key_each else ""
+    shown = " ".join(map(key_name, keys)) if command.actions else ""
     return replace(command, keys=keys, shown=shown)
 
 
 def _clash(asked: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | None:
     """A command whose new key is another's that could be meant as well: its id, the key, and the other."""
-    commands = [one for one in _commands(asked) if one.where in _MAIN]
+    commands = _commands(asked)
     for command in commands:
         if command.id not in asked:
             continue
         for other in commands:
-            both = {command.where, other.where}
             key = next((key for key in command.keys if key in other.keys), None)
-            if key is not None and other is not command and (len(both) == 1 or Where.ANYWHERE in both):
+            if key is not None and other is not command and _meet(command.where, other.where):
                 return command.id, key, other.title
     return None
 
 
-def _name(command: Command) -> str:
-    return command.id.removeprefix("-")
+def _meet(one: Where, other: Where) -> bool:
+    """Whether the keys of both can be meant at the same time."""
+    return any({one, other} <= together for together in _TOGETHER)
+
+
+_TOGETHER = [
+    {where, *SHARED.get(where, ()), Where.EVERYWHERE, *([Where.ANYWHERE] if where in _MAIN else [])}
+    for where in Where
+]
+"""The sets of keys that hold at the same time."""
 
 
 def _named(name: str) -> Command:
     """The command of a name. Raises StorageError where there is none whose keys can be others."""
-    mine = (one for one in COMMANDS if not one.is_own or (one.where in _MAIN and one.id not in _TYPED))
-    known = {_name(one): one for one in mine}
+    known = {one.id: one for one in COMMANDS if not one.is_fixed}
     if name not in known:
         near = get_close_matches(name, known, 1, 0.5)
-        hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(known)}."
-        raise StorageError(f"config.toml: keys.{one_line(name, 40)} is no command", hint=hint)
+        hint = f"Did you mean {near[0]}?" if near else "The README's table of keys has the names."
+        raise StorageError(f"config.toml: keys.{one_line(name, 40)} is not a command", hint=hint)
     return known[name]
 
 
 def _keys(command: Command, text: str) -> tuple[str, ...]:
     """The keys for a command. Raises StorageError where one is none, or there are too few or too many."""
     keys = tuple(dict.fromkeys(_key(one.strip(), command) for one in text.split(",")))
-    if command.has_a_key_each and len(keys) != len(command.keys):
-        needed = f"config.toml: keys.{_name(command)} needs {len(command.keys)} keys, not {len(keys)}"
+    if command.actions and len(keys) != len(command.keys):
+        needed = f"config.toml: keys.{command.id} needs {len(command.keys)} keys, not {len(keys)}"
         raise StorageError(needed, hint=f"One each, as {command.shown} are: {command.help}")
     return keys
 
 
 def _key(text: str, command: Command) -> str:
-    name = f"config.toml: keys.{_name(command)}: {one_line(text, 40)}"
-    key = text if len(text) == 1 and text.isalpha() else _CHARACTERS.get(text, text.lower())
+    name = f"config.toml: keys.{command.id}: {one_line(text, 40)}"
+    key = text if len(text) == 1 and text.isalpha() else CHARACTERS.get(text, text.lower())
     *modifiers, last = key.split("+")
-    is_printable = key in _PRINTABLE or (len(key) == 1 and key.isalnum())
-    is_last = last in _NAMED or last in _PRINTABLE or (len(last) == 1 and last.isalnum())
+    is_last = last in _NAMED or is_typed(last)
     if not is_last or not _MODIFIERS.issuperset(modifiers):
-        raise StorageError(f"{name} is no key", hint="Keys are named f6, ctrl+k, slash or x.")
+        raise StorageError(f"{name} is not a key", hint="Keys are named f6, ctrl+k, slash or x.")
     if key in _SAME:
         raise StorageError(f"{name} is {_SAME[key]} to a terminal", hint="Take another key.")
-    if is_printable and command.where is Where.ANYWHERE:
-        raise StorageError(f"{name} is typed into the prompt", hint="Take a function key, or one with ctrl.")
+    if is_typed(key) and command.where in _WITH_FIELDS:
+        pane = "the prompt" if command.where in (Where.ANYWHERE, Where.EVERYWHERE) else "a field"
+        raise StorageError(f"{name} is typed into {pane}", hint="Take a function key, or one with ctrl.")
     return key
