@@ -430,6 +430,7 @@ async def test_the_tokenizer_answers_in_vllms_shapes() -> None:
         bare = await post(port, "/v1/tokenize", b'{"model": "x", "prompt": "", "add_special_tokens": false}')
         back = await post(port, "/detokenize", b'{"model": "x", "tokens": [5, 6]}')
         both = await post(port, "/tokenize", b'{"prompt": "ab", "content": "ab"}')
+        null = await post(port, "/tokenize", b'{"prompt": null, "content": "ab", "add_special": null}')
         wrong = await post(port, "/tokenize", b'{"prompt": "ab", "add_special_tokens": 1}')
     assert info.json == {
         "bos_token": FACTS.bos_token,
@@ -440,6 +441,7 @@ async def test_the_tokenizer_answers_in_vllms_shapes() -> None:
     assert bare.json == {"tokens": [], "count": 0, "max_model_len": FACTS.context}
     assert back.json["prompt"] == "\x05\x06"
     assert both.status == 400
+    assert null.json == {"tokens": [97, 98]}
     assert (wrong.status, wrong.json["error"]["param"]) == (400, "add_special_tokens")  # type: ignore[index, call-overload]
 
 

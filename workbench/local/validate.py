@@ -119,7 +119,7 @@ def unzip(content: bytes) -> bytes:
         if len(unzipped) > MOST_BODY:
             raise Refusal(413, f"the body is longer than {MOST_BODY} bytes")
         if not member.eof:
-            raise bad_request(None, "the body is not gzip: it is cut off")
+            raise bad_request(None, "the body is not gzip: it is truncated")
         content = member.unused_data
     return bytes(unzipped)
 
@@ -132,18 +132,18 @@ def parse_order(body: JsonObject) -> Order:
     given = {name: value for name, value in body.items() if value is not None}
     for name in body:
         if name not in _BODY_FIELDS and name not in PASSED_THROUGH and name not in _OTHER_FIELDS:
-            raise bad_request(name, f"{name}: no such field")
+            raise bad_request(name, f"{name}: unknown field")
     model = given.get("model", "")
     if not isinstance(model, str) or not model:
         raise bad_request("model", "model is required: the name of the model, as GET /v1/models lists it")
     if "prompt" not in given:
-        raise bad_request("prompt", "prompt is missing")
+        raise bad_request("prompt", "prompt is required")
     for name, neutral in UNSUPPORTED.items():
         value = given.get(name, neutral)
         if type(value) is not type(neutral) or value != neutral:
             raise bad_request(name, f"{name} is not supported: leave it out")
     if not isinstance(given.get("user", ""), str):
-        raise bad_request("user", "user must be a text")
+        raise bad_request("user", "user must be a string")
     echo = read_switch(given, "echo", default=False)
     # Nothing to generate makes sense only where there is a prompt to return.
     only_echo = echo and type(given.get("max_tokens")) is int and given["max_tokens"] == 0
@@ -236,7 +236,7 @@ def _include_usage(options: JsonValue, stream: bool) -> bool:
         raise bad_request("stream_options", "stream_options needs stream to be true")
     for name, value in options.items():
         if name not in _STREAM_OPTIONS:
-            raise bad_request("stream_options", f"stream_options.{name}: no such field")
+            raise bad_request("stream_options", f"stream_options.{name}: unknown field")
         if value is not None and not isinstance(value, bool):
             raise bad_request("stream_options", f"stream_options.{name} must be true or false")
     return options.get("include_usage") is True
@@ -257,7 +257,7 @@ def check_text(name: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise bad_request(name, f"{name} holds half a surrogate pair, which is no character") from None
+        raise bad_request(name, f"{name} contains a lone surrogate, which is not valid Unicode") from None
 
 
 def _read_float(text: str) -> int | float:
@@ -269,7 +269,7 @@ def _read_float(text: str) -> int | float:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,11 +305,17 @@ PASSED_THROUGH: Mapping[str, PassedField] = MappingProxyType(
 """The engine's own fields that are passed through to it."""
 
 UNSUPPORTED: Mapping[str, JsonValue] = MappingProxyType({"suffix": ""})
-"""Fields of OpenAI's that ask for what the server cannot do, with the values that ask for nothing."""
+"""Fields of OpenAI's that are not supported, with the values that leave them unused."""
 
 _OTHER_FIELDS = frozenset(
     {"model", "prompt", "echo", "stream_options", "include_stop_str_in_output", "user", *UNSUPPORTED}
 )
+_TYPE_NAMES = {
+    Kind.SWITCH: "true or false",
+    Kind.TEXT: "a string",
+    Kind.INTEGER: "an integer",
+    Kind.NUMBER: "a number",
+}
 _STREAM_OPTIONS = ("include_usage", "include_obfuscation")
 
 
@@ -328,7 +334,7 @@ def _passed(name: str, value: JsonValue) -> JsonValue:
             if field.low <= number <= field.high:
                 return _nearest(name, value) if isinstance(value, float) else value
             raise bad_request(name, f"{name} must be from {field.low:g} to {field.high:g}")
-    raise bad_request(name, f"{name} must be of the type {field.kind}")
+    raise bad_request(name, f"{name} must be {_TYPE_NAMES[field.kind]}")
 
 
 def _check_grammar(name: str, text: str) -> None:
