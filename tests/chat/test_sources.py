@@ -66,10 +66,10 @@ def test_a_llama_cpp_server_tells_its_template() -> None:
     ("content", "says"),
     [
         (b"{", "not valid JSON"),
-        (b"[1]", "no tokenizer configuration"),
-        (b'{"a": 1}', "holds no chat template"),
-        (b'{"chat_template": [1]}', "holds no chat template"),
-        (b"\xff", "no text"),
+        (b"[1]", "not a tokenizer configuration"),
+        (b'{"a": 1}', "has no chat template"),
+        (b'{"chat_template": [1]}', "has no chat template"),
+        (b"\xff", "not a text"),
         (b"[" * 100_000, "t.json is not"),
     ],
 )
@@ -84,9 +84,9 @@ def test_an_unusable_configuration_says_why(tmp_path: Path, content: bytes, says
 def test_a_missing_file_a_bare_folder_and_a_silent_server_are_errors(tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match="cannot be read"):
         load_templates(tmp_path / "none.jinja")
-    with pytest.raises(TemplateError, match="holds no chat template"):
+    with pytest.raises(TemplateError, match="has no chat template"):
         load_templates(tmp_path)
-    with pytest.raises(TemplateError, match="tells of no chat template"):
+    with pytest.raises(TemplateError, match="reports no chat template"):
         template_from_props({"chat_template": ""})
 
 

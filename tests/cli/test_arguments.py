@@ -78,7 +78,7 @@ def test_a_negative_number_is_a_value_not_an_option() -> None:
         (["--stop", "a", "--stop", "b", "--stop", "c", "--stop", "d", "--stop", "e"], "at most 4"),
         (["--best-of", "1", "--n", "2"], "--best-of: best_of must be at least n (2), not 1"),
         (["--extra", "x"], "--extra x: is not KEY=JSON"),
-        (["--extra", "x=NaN"], "NaN is no JSON"),
+        (["--extra", "x=NaN"], "NaN is not JSON"),
     ],
 )
 def test_a_bad_argument_is_named_with_its_range(argv: list[str], told: str) -> None:

@@ -82,7 +82,7 @@ def test_the_table_holds_every_session_and_says_why_a_file_is_none(
     assert main(["sessions"]) == 0
     printed = capsys.readouterr().out
     assert "[red]Light\\e[31m" in printed
-    assert "broken — no session: line 2" in " ".join(printed.split())
+    assert "broken — not a session: line 2" in " ".join(printed.split())
 
 
 def test_where_there_is_no_session_that_is_said_and_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -253,7 +253,7 @@ def test_a_draft_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture
     ("data", "told"),
     [
         (b'{"choices": 1', "Line 1 cannot be imported"),
-        (b"", "holds no runs"),
+        (b"", "has no runs"),
         (b"curl http://a", "cannot be taken over"),
         (b"\xff", "in is not UTF-8"),
     ],

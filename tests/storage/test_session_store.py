@@ -289,7 +289,7 @@ def test_a_file_broken_while_open_is_left_alone_and_the_run_waits(path: Path) ->
     store = _started(path)
     whole = path.read_text()
     path.write_text("= broken")
-    with pytest.raises(StorageError, match="no readable session"):
+    with pytest.raises(StorageError, match="not a readable session"):
         store.finish(_run())
     assert path.read_text() == "= broken"
     path.write_text(whole)

@@ -39,13 +39,13 @@ def load_templates(path: Path) -> Mapping[str, JinjaTemplate]:
 def templates_from_tokenizer_config(config: JsonObject, name: str) -> Mapping[str, JinjaTemplate]:
     """The templates in a parsed `tokenizer_config.json`; `name` says where it came from.
 
-    Raises TemplateError where it holds none.
+    Raises TemplateError where it has none.
     """
     sources = _sources(config.get("chat_template"))
     if not sources:
         raise TemplateError(
-            f"{name} holds no chat template",
-            "There is no chat_template in it.",
+            f"{name} has no chat template",
+            "It has no chat_template.",
             "Newer models keep it in chat_template.jinja beside it.",
         )
     return {key: _template(f"{name}: {key}", source, config) for key, source in sources.items()}
@@ -54,13 +54,13 @@ def templates_from_tokenizer_config(config: JsonObject, name: str) -> Mapping[st
 def template_from_props(props: JsonObject) -> JinjaTemplate:
     """The template in the answer of a llama.cpp server's `GET /props`.
 
-    Raises TemplateError where the server tells of none.
+    Raises TemplateError where the server reports none.
     """
     source = props.get("chat_template")
     if not isinstance(source, str) or not source:
         raise TemplateError(
-            "The server tells of no chat template",
-            "Its /props holds no chat_template.",
+            "The server reports no chat template",
+            "Its /props has no chat_template.",
             "Choose a built-in template, or name the model's tokenizer_config.json.",
         )
     return _template("the server's own", source, props)
@@ -77,7 +77,7 @@ def _load_folder(folder: Path) -> Mapping[str, JinjaTemplate]:
         if file.exists() and "chat_template" in (config := _load_object(file)):
             return templates_from_tokenizer_config({**tokens, **config}, file.name)
     raise TemplateError(
-        f"{folder.name} holds no chat template",
+        f"{folder.name} has no chat template",
         f"There is no {_TEMPLATE}, and no chat_template in a {_TOKENIZER} or {_PROCESSOR}.",
     )
 
@@ -126,7 +126,7 @@ def _read(path: Path) -> str:
     except OSError as error:
         raise TemplateError(f"{path.name} cannot be read", error.strerror or str(error)) from None
     except UnicodeDecodeError as error:
-        raise TemplateError(f"{path.name} is no text", f"Byte {error.start + 1} is not UTF-8.") from None
+        raise TemplateError(f"{path.name} is not a text", f"Byte {error.start + 1} is not UTF-8.") from None
 
 
 def _load_object(path: Path) -> JsonObject:
@@ -141,5 +141,5 @@ def _object(text: str, path: Path) -> JsonObject:
     except RecursionError:
         raise TemplateError(f"{path.name} is not usable", "It nests too deeply.") from None
     if not isinstance(value, dict):
-        raise TemplateError(f"{path.name} is no tokenizer configuration", "It holds no JSON object.")
+        raise TemplateError(f"{path.name} is not a tokenizer configuration", "It is not a JSON object.")
     return value

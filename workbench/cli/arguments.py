@@ -86,7 +86,7 @@ def add_parameter_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=JSON",
-        help="any further field of the body; repeatable",
+        help="any other field of the request body; repeatable",
     )
 
 
@@ -166,12 +166,12 @@ def _extra(pair: str) -> tuple[str, JsonValue]:
     try:
         value: JsonValue = json.loads(text, parse_constant=_refuse)
     except ValueError as error:
-        raise BadValueError(f"--extra {key}: the value is no JSON: {error}", field="extra") from None
+        raise BadValueError(f"--extra {key}: the value is not JSON: {error}", field="extra") from None
     return key, value
 
 
 def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def read_input(name: str) -> str:

@@ -29,9 +29,9 @@ from workbench.workspace.keeper import Keeper
 def add_batch_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how many requests go at once and where results are kept."""
     group = parser.add_argument_group("requests")
-    group.add_argument("--concurrency", type=_positive, metavar="N", help="requests under way at once")
+    group.add_argument("--concurrency", type=_positive, metavar="N", help="maximum concurrent requests")
     group.add_argument(
-        "--requests-per-minute", type=_positive, metavar="N", help="the most requests sent a minute"
+        "--requests-per-minute", type=_positive, metavar="N", help="maximum requests per minute"
     )
     group.add_argument(
         "--session", type=file_name, metavar="FILE", help="keep every run in this session file"
@@ -143,5 +143,5 @@ def _within(endpoint: Endpoint, arguments: argparse.Namespace) -> Endpoint:
 
 def _positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)

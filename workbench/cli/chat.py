@@ -56,10 +56,13 @@ def add_chat_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--when-full",
         choices=[rule.value.replace(" ", "-") for rule in WhenFull],
-        help="what to leave out where the prompt outgrows the context",
+        help="how to truncate when the prompt exceeds the context window",
     )
     group.add_argument(
-        "--context", type=int, metavar="N", help="tokens that prompt and answer may take together"
+        "--context",
+        type=int,
+        metavar="N",
+        help="context window in tokens, prompt and completion together",
     )
     group.add_argument(
         "--var",
@@ -78,7 +81,7 @@ def read_conversation(name: str) -> Conversation:
     except OSError as error:
         raise BadValueError(f"--chat {name}: {error.strerror}", field="chat") from None
     except ValueError as error:
-        raise BadValueError(f"--chat {name}: is no JSON: {error}", field="chat") from None
+        raise BadValueError(f"--chat {name}: is not JSON: {error}", field="chat") from None
 
 
 def read_variables(pairs: list[str], file: str | None = None) -> dict[str, str]:

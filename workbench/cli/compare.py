@@ -55,7 +55,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prompts", type=file_name, metavar="FILE", help="a prompt set: a text, JSON Lines or CSV file"
     )
-    parser.add_argument("--column", default="", metavar="NAME", help="where the prompt set holds the prompt")
+    parser.add_argument(
+        "--column", default="", metavar="NAME", help="prompt column (default: prompt or text)"
+    )
     parser.add_argument(
         "--preset", action="append", default=[], metavar="NAME", help="a preset to compare; repeat it"
     )
@@ -76,7 +78,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_endpoint_options(parser)
     add_parameter_options(parser)
     add_batch_options(parser)
-    parser.add_argument("--any-seed", action="store_true", help="let every request draw its own seed")
+    parser.add_argument(
+        "--any-seed", action="store_true", help="use a different random seed for each request"
+    )
 
 
 def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:

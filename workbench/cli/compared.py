@@ -9,7 +9,7 @@ from workbench.cli.batch import tell
 from workbench.cli.tables import SUMMARY_HEADS, print_table, summary_cells
 from workbench.domain.choice import Token
 from workbench.domain.comparison import Divergence, common_prefix, distinguishing, first_divergence
-from workbench.domain.display import one_line, percent, visible
+from workbench.domain.display import one_line, percent, plural, visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Run
 from workbench.domain.summary import summarise
@@ -40,7 +40,7 @@ def agreement(runs: Sequence[Run]) -> tuple[int, Divergence | None]:
 
 
 def _print_divergence(shared: int, divergence: Divergence, titles: Sequence[str]) -> None:
-    print(f"{shared} tokens are shared; token {divergence.position + 1} differs:")
+    print(f"{plural(shared, 'token')} in common; diverges at token {divergence.position + 1}:")
     width = max(map(len, titles))
     for title, token in zip(titles, divergence.tokens, strict=True):
         told = "has ended" if token is None else _distribution(token)

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     else:
         runs = runs_from_json_lines(text)
         if not runs:
-            raise StorageError(f"{arguments.file} holds no runs", path=arguments.file)
+            raise StorageError(f"{arguments.file} has no runs", path=arguments.file)
         with open_for_writing(arguments.session) as keeper:
             assert keeper is not None
             before = len(keeper.session.runs)

@@ -160,6 +160,6 @@ def _speed(text: str) -> float:
         speed = -1
     if not speed >= 0:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no speed: 1 is as recorded, 2 twice as fast, 0 at once"
+            f"{text!r} is not a speed: 1 is as recorded, 2 twice as fast, 0 at once"
         )
     return speed or inf

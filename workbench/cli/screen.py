@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=f"commands without a screen (workbench COMMAND --help):\n{commands}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     parser.add_argument(
         "session",
         type=file_name,

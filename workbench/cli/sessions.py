@@ -68,7 +68,7 @@ def choose_runs(session: Session, wanted: str | None) -> list[Run]:
     """
     if wanted is None:
         if not session.runs:
-            raise StorageError("the session holds no runs")
+            raise StorageError("the session has no runs")
         return list(session.runs)
     found = [run for run in session.runs if run.id.startswith(wanted) or run.name == wanted]
     if len(found) != 1:

@@ -46,7 +46,7 @@ def _row(one: Listed) -> tuple[str, ...]:
     path = Path(one.path)
     title = one_line(one.title or path.stem, 80)
     if one.error:
-        title = f"{title} — no session: {_error(one)}"
+        title = f"{title} — not a session: {_error(one)}"
     changed = f"{datetime.fromtimestamp(one.modified):%Y-%m-%d %H:%M}"
     return title, "—" if one.error else str(one.runs), changed, one_line(", ".join(one.tags), 40), path.name
 

@@ -38,16 +38,16 @@ def runs_from_json_lines(text: str) -> list[Run]:
             except BadValueError as error:
                 raise _bad(error.title, number) from None
             except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-                raise _bad(f"it is no run of a completions endpoint ({error})", number) from None
+                raise _bad(f"it is not a run of a completions endpoint ({error})", number) from None
     return runs
 
 
 def _run_from_json(record: JsonValue) -> Run:
     if not isinstance(record, Mapping):
-        raise TypeError("no object")
+        raise TypeError("not an object")
     body = record.get("request", {})
     if not isinstance(body, Mapping):
-        raise TypeError("its request is no object")
+        raise TypeError("its request is not an object")
     run = Run(Request.from_body(body), str(record.get("endpoint", "")), sent=body)
     run.id = str(record.get("run") or run.id)
     if started := record.get("started"):
@@ -63,7 +63,7 @@ def _run_from_json(record: JsonValue) -> Run:
         run.usage = Usage(*(_integer(usage.get(name)) for name in names))
     for place, one in enumerate(_list(record.get("choices"))):
         if not isinstance(one, Mapping):
-            raise TypeError("a choice is no object")
+            raise TypeError("a choice is not an object")
         _add_choice(run.choice(_integer(one.get("index", place))), one)
     return run
 
@@ -140,7 +140,7 @@ _COMMENTS_BEFORE = re.compile(r"\A(?:\s*(?:#[^\n]*)?\n)+")
 def curl_from_text(text: str) -> CurlCommand:
     """The request in a curl command; its headers, and so any key in them, are dropped.
 
-    Raises BadValueError where it is no such command, its data is in a file, or it asks for a chat.
+    Raises BadValueError where it is not such a command, its data is in a file, or it asks for a chat.
     """
     plain = _COMMENTS_BEFORE.sub("", text)
     plain = _ANSI_QUOTED.sub(lambda found: shlex.quote(_without_escapes(found[1])), plain)
@@ -180,7 +180,7 @@ def _curl_command(url: str, data: str, *, had_key: bool) -> CurlCommand:
     try:
         body = json.loads(data)
     except ValueError as error:
-        raise _no_curl(f"its data is no JSON ({error})") from None
+        raise _no_curl(f"its data is not JSON ({error})") from None
     if not isinstance(body, dict) or not url:
         raise _no_curl("it needs an address and a JSON object as data")
     if "prompt" not in body and "messages" in body:

@@ -45,7 +45,7 @@ class Listed:
     text: str = ""
     """The beginning of its prompts and answers, for search and preview."""
     error: str = ""
-    """Why it is no session; empty where it is one."""
+    """Why it is not a session; empty where it is one."""
     line: int | None = None
     """The line at fault."""
 

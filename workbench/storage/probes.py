@@ -19,7 +19,7 @@ from workbench.storage.toml_text import toml_table
 
 
 def probe_file(folders: Folders, endpoint: str) -> Path:
-    """Where an endpoint's probe is kept; a bare URL's name is no file's, so its digest is."""
+    """Where an endpoint's probe is kept; a bare URL is not a file name, so its digest is used."""
     name = endpoint if is_endpoint_name(endpoint) else hashlib.sha256(endpoint.encode()).hexdigest()[:16]
     return folders.state / "probes" / f"{name}.toml"
 

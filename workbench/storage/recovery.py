@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from workbench.domain.display import plural
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft
@@ -42,7 +43,7 @@ class Found:
 def recover(path: Path, raw: bytes, orphans: list[Path], error: StorageError | None) -> Found:
     """Read the sidecars of windows that are gone, and cut off an append that they did not finish.
 
-    `error` is why the file is no session as it stands, if it is none. The file must be locked. Raises
+    `error` is why the file is not a session as it stands, if it is not. The file must be locked. Raises
     OSError or StorageError.
     """
     journals = [(one, read_journal(one)) for one in orphans if one.suffix == ".run"]
@@ -56,7 +57,7 @@ def recover(path: Path, raw: bytes, orphans: list[Path], error: StorageError | N
     if owned:
         notes.append("recovered the draft as it was last edited")
     if spare:
-        notes.append(f"found {len(spare)} more draft{'s'[: len(spare) > 1]} of a second window")
+        notes.append(f"found {plural(len(spare), 'more draft')} of a second window")
     return Found(
         tuple(notes),
         tuple(one.run for one in recovered),
@@ -69,9 +70,8 @@ def recover(path: Path, raw: bytes, orphans: list[Path], error: StorageError | N
 
 
 def _note(one: Recovered) -> str:
-    tokens = one.run.tokens
     what = "a finished run" if one.ended else "a run that was streaming"
-    return f"recovered {what}: {tokens} token{'s'[: tokens != 1]}"
+    return f"recovered {what}: {plural(one.run.tokens, 'token')}"
 
 
 def _repair(path: Path, raw: bytes, recovered: list[Recovered], error: StorageError | None) -> list[str]:

@@ -49,7 +49,7 @@ def parse_document(raw: bytes, path: Path) -> dict[str, object]:
 
 
 def error_in(raw: bytes, path: Path) -> StorageError | None:
-    """Why some bytes are no TOML, naming the line at fault; None where they are."""
+    """Why some bytes are not TOML, naming the line at fault; None where they are."""
     try:
         parse_document(raw, path)
     except StorageError as error:
@@ -94,7 +94,7 @@ def _marks(raw: bytes, last_first: bool = False) -> Iterator[int]:
 def head_size(raw: bytes) -> int:
     """How many bytes stand before the first run; all of them where there is none."""
     for mark in _marks(raw):
-        # A prompt may hold the mark too; what precedes it is no whole document then.
+        # A prompt may hold the mark too; what precedes it is not a whole document then.
         if _is_document(raw[:mark]):
             return mark
     return len(raw)
@@ -138,9 +138,9 @@ def append(path: Path, data: bytes, size: int) -> None:
 
 
 def broken(path: Path, why: str, line: int | None) -> StorageError:
-    """The error that a file is no session."""
+    """The error that a file is not a session."""
     return StorageError(
-        f"{one_line(path.name, 80)} is no readable session",
+        f"{one_line(path.name, 80)} is not a readable session",
         why,
         "Correct it in an editor; it is opened as text and never overwritten.",
         path=str(path),

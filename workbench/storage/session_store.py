@@ -66,9 +66,9 @@ class OpenedSession:
     read_only: bool = False
     """Whether nothing may be written: a broken file, a newer format, or a folder that refuses."""
     error: StorageError | None = None
-    """Why the file is no session; `text` shows it then."""
+    """Why the file is not a session; `text` shows it then."""
     text: str = ""
-    """The file's text where it is no session."""
+    """The file's text where it is not a session."""
     spare_drafts: tuple[Draft, ...] = ()
     """Drafts that second windows left behind; `SessionStore.forget_spare_drafts()` removes them."""
 

@@ -178,7 +178,7 @@ def write_draft(path: Path, draft: Draft, owned: bool) -> None:
 
 
 def read_draft(path: Path) -> StoredDraft | None:
-    """The draft in a sidecar; None where it holds none. Raises OSError."""
+    """The draft in a sidecar; None where it has none. Raises OSError."""
     try:
         stored = loads(path.read_bytes())
         draft = draft_from_table(tomllib.loads(stored["draft"]))

@@ -36,7 +36,7 @@ def columns_to_table(columns: Columns) -> dict[str, str | list[str]]:
 
 
 def columns_from_table(table: Mapping[str, object]) -> Columns:
-    """The columns in a file's table. Raises ValueError where one is no column of its kind."""
+    """The columns in a file's table. Raises ValueError where one is not a column of its kind."""
     texts, words = _texts(table, "text"), _texts(table, "alternative_text")
     count, alternatives = len(texts), len(words)
     return Columns(
@@ -58,14 +58,14 @@ def _texts(table: Mapping[str, object], name: str) -> list[str]:
     if isinstance(value, str):
         value = json.loads(value)
     if not isinstance(value, list) or not set(map(type, value)) <= {str}:
-        raise ValueError(f"{name} is no list of texts")
+        raise ValueError(f"{name} is not a list of texts")
     return value
 
 
 def _words(table: Mapping[str, object], name: str) -> list[str]:
     value = table.get(name, "")
     if not isinstance(value, str):
-        raise ValueError(f"{name} is no column of numbers in a text")
+        raise ValueError(f"{name} is not a column of numbers in a text")
     return value.split()
 
 

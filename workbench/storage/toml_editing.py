@@ -134,7 +134,7 @@ def _comment(lines: list[str]) -> str:
 
 
 def _without_empty_table(lines: list[str], table: tuple[str, ...]) -> list[str]:
-    """The lines without the header of a table that holds nothing any more."""
+    """The lines without the header of a table that is empty now."""
     inside = [one for one in statements(lines) if table and one.path[: len(table)] == table]
     if len(inside) != 1 or inside[0].value is not None:
         return lines
