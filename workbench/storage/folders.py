@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 APPLICATION = "completion-workbench"
 """The folders' name wherever the system's conventions ask for one."""
@@ -13,8 +14,7 @@ HOME_VARIABLE = "WORKBENCH_HOME"
 """The environment variable that puts all folders under one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Folders:
+class Folders(Struct, frozen=True):
     """The folders that the program reads and writes; each is made when something is first written to it."""
 
     config: Path

@@ -6,10 +6,11 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import repeat
 from urllib.parse import urlsplit, urlunsplit
+
+from msgspec import Struct
 
 from workbench.domain.choice import Alternative, Choice, Piece
 from workbench.domain.errors import BadValueError, StorageError
@@ -18,8 +19,7 @@ from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run, Usage
 
 
-@dataclass(frozen=True, slots=True)
-class CurlCommand:
+class CurlCommand(Struct, frozen=True):
     """What a curl command would send."""
 
     url: str

@@ -7,9 +7,11 @@ import os
 import tomllib
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from workbench.domain.choice import Columns
 from workbench.domain.run import Outcome, Run
@@ -29,8 +31,7 @@ class Grown(NamedTuple):
     columns: Columns
 
 
-@dataclass(frozen=True, slots=True)
-class Increment:
+class Increment(Struct, frozen=True):
     """What a run received since the increment before, copied, for another thread to write."""
 
     run: Run
@@ -137,8 +138,7 @@ def _header(run: Run) -> str:
     return sound("".join(toml_table(header_to_table(run))))
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(Struct, frozen=True):
     """What a journal held."""
 
     path: Path

@@ -9,9 +9,11 @@ import unicodedata
 import uuid
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+import msgspec
+from msgspec import Struct
 
 from workbench.domain.errors import StorageError
 from workbench.domain.session import Session
@@ -27,8 +29,7 @@ _TEXT = 4000
 _TOKENS = b"\n[[runs.tokens]]\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """A session as a list shows it."""
 
     path: str
@@ -53,6 +54,11 @@ class Listed:
         """Whether every word is somewhere in its title, tags, prompts or answers, in any case."""
         within = "\n".join((self.title, Path(self.path).stem, *self.tags, self.text)).casefold()
         return all(word in within for word in words.casefold().split())
+
+
+class _Index(Struct, frozen=True):
+    format: int
+    sessions: list[Listed]
 
 
 def safe_name(title: str) -> str:
@@ -117,18 +123,15 @@ class Library:
     def _read_index(self) -> dict[str, Listed]:
         # The index only saves time: whatever is wrong with it, it is built again.
         try:
-            stored = json.loads(self._index.read_bytes())
-            if stored["format"] != _INDEX_FORMAT:
-                return {}
-            listed = (Listed(**{**one, "tags": tuple(one["tags"])}) for one in stored["sessions"])
-            return {one.path: one for one in listed}
-        except (OSError, ValueError, TypeError, KeyError):
+            index = msgspec.convert(json.loads(self._index.read_bytes()), _Index)
+        except (OSError, ValueError, msgspec.ValidationError):
             return {}
+        return {one.path: one for one in index.sessions} if index.format == _INDEX_FORMAT else {}
 
     def _write_index(self, listed: Iterable[Listed]) -> None:
-        data = {"format": _INDEX_FORMAT, "sessions": list(map(asdict, listed))}
+        index = msgspec.to_builtins(_Index(_INDEX_FORMAT, list(listed)))
         with suppress(StorageError):
-            write_atomically(self._index, json.dumps(data).encode())
+            write_atomically(self._index, json.dumps(index).encode())
 
     def rename(self, path: Path, title: str) -> None:
         """Give a session another title. Raises StorageError."""

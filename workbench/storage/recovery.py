@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import Struct
 
 from workbench.domain.display import plural
 from workbench.domain.errors import StorageError
@@ -19,8 +20,7 @@ from workbench.storage.session_file import torn_at
 from workbench.storage.sidecars import StoredDraft, read_draft
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What was recovered; the sidecars stay until `forget()`."""
 
     notes: tuple[str, ...]

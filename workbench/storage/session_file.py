@@ -6,8 +6,9 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
@@ -24,8 +25,7 @@ _RUN_MARK = b"\n[[runs]]\n"
 _AT_LINE = re.compile(r"\(at line (\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(Struct, frozen=True):
     """What a session's file holds."""
 
     session: Session

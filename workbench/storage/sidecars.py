@@ -8,11 +8,11 @@ import tomllib
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from json import dumps, loads
 from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
+from msgspec import Struct
 
 from workbench.domain.session import Draft
 from workbench.storage.atomic import short_name, write_atomically
@@ -24,8 +24,7 @@ _WAIT = 20.0
 """Seconds to wait for another program that is writing."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDraft:
+class StoredDraft(Struct, frozen=True):
     """A draft that a window left behind."""
 
     draft: Draft

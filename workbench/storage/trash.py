@@ -6,9 +6,10 @@ import os
 import re
 import uuid
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from msgspec import Struct
 
 from workbench.domain.errors import StorageError
 
@@ -21,8 +22,7 @@ _LONGEST = 200
 """Bytes of a session's file name that are kept; file systems allow 255 with what is put before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted:
+class Deleted(Struct, frozen=True):
     """A deleted session."""
 
     name: str

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from rich.errors import StyleSyntaxError
 from rich.style import Style
 from textual.color import Color, ColorParseError
@@ -37,8 +37,7 @@ _COLOURS = ThemeFile.__struct_fields__[:11]
 _REQUIRED = _COLOURS[:3]
 
 
-@dataclass(frozen=True, slots=True)
-class WorkbenchTheme:
+class WorkbenchTheme(Struct, frozen=True):
     """A theme of the screen, and how it colours tokens."""
 
     theme: Theme
@@ -74,12 +73,11 @@ class WorkbenchTheme:
         return Color.parse(self.theme.to_color_system().generate()[name])
 
 
-@dataclass(frozen=True, slots=True)
-class Themes:
+class Themes(Struct, frozen=True):
     """What loaded, by name, and what did not."""
 
     themes: Mapping[str, WorkbenchTheme]
-    problems: list[StorageError] = field(default_factory=list)
+    problems: list[StorageError] = []
 
 
 def adopt(theme: Theme) -> WorkbenchTheme:
