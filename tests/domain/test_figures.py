@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.domain.builders import choice_of, piece, run_of
 from workbench.domain.choice import Choice
 from workbench.domain.figures import (
+    choice_tokens_per_second,
     coverage,
     distinct,
     entropy,
@@ -19,6 +20,7 @@ from workbench.domain.figures import (
     probability,
     tokens_per_second,
 )
+from workbench.domain.splitting import Split
 
 logprobs = st.lists(st.floats(-20, 0), min_size=1, max_size=20)
 
@@ -92,6 +94,37 @@ def test_speed_leaves_the_first_tokens_wait_out() -> None:
     run = run_of(choice_of([piece("a"), piece("b"), piece("c")]))
     assert tokens_per_second(run) == pytest.approx(10)
     assert tokens_per_second(run_of(choice_of(["a"]))) is None
+
+
+def streamed(index: int, first: float, step: float, count: int = 11) -> Choice:
+    """A choice whose tokens came at a steady pace."""
+    choice = Choice(index)
+    for place in range(count):
+        choice.append(piece(f" {place}"), first + place * step)
+    return choice
+
+
+def test_each_choice_has_its_own_speed_and_a_run_that_of_all_together() -> None:
+    fast, slow = streamed(0, 1.0, 0.1), streamed(1, 1.0, 0.2)
+    run = run_of(fast, slow)
+    assert choice_tokens_per_second(fast) == pytest.approx(10)
+    assert choice_tokens_per_second(slow) == pytest.approx(5)
+    assert tokens_per_second(run) == pytest.approx(21 / 2)
+    assert tokens_per_second(run, 4.0) == pytest.approx(21 / 3)
+
+
+def test_requests_of_a_split_run_do_not_add_up_to_a_speed_that_no_stream_had() -> None:
+    run = run_of(*(streamed(index, 0.5, 0.1) for index in range(3)))
+    run.split = Split(choices=True)
+    assert tokens_per_second(run) == pytest.approx(10)
+
+
+def test_tokens_of_an_echoed_prompt_are_no_part_of_the_speed() -> None:
+    choice = streamed(0, 2.0, 0.1)
+    choice.echoed = 5
+    assert choice_tokens_per_second(choice) == pytest.approx(10)
+    choice.echoed = len(choice)
+    assert choice_tokens_per_second(choice) is None
 
 
 def test_an_answer_that_came_in_one_piece_tells_no_speed() -> None:

@@ -294,3 +294,44 @@ async def test_a_key_that_stays_refused_is_not_asked_for_with_every_request(tmp_
         await ManyRuns(connections, batch).execute()
         assert {job.run.error.status for job in batch if job.run.error is not None} == {401}
     assert counter.read_text() == "xx"
+
+
+# --- the clock of a run ----------------------------------------------------------------------------------
+
+
+async def test_a_run_s_times_begin_when_the_answered_request_goes_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("workbench.runner.execution.perf_counter", lambda: clock[0])
+
+    async def refuse(received: Received, writer: asyncio.StreamWriter) -> None:
+        clock[0] += 100
+        await answering(b"", 429, JSON, ["retry-after-ms: 1"])(received, writer)
+
+    async def answer(received: Received, writer: asyncio.StreamWriter) -> None:
+        clock[0] += 2
+        await FINE(received, writer)
+
+    async with serving(in_turn(refuse, answer)) as server, opened() as connections:
+        run = a_run()
+        before = run.started
+        await connections.send(server.endpoint(retries=1), run)
+        assert (run.first_token, run.total) == (2.0, 2.0)
+        assert run.started > before
+
+
+async def test_each_request_of_a_split_run_has_a_clock_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("workbench.runner.execution.perf_counter", lambda: clock[0])
+
+    async def answer(received: Received, writer: asyncio.StreamWriter) -> None:
+        clock[0] += 2
+        await FINE(received, writer)
+
+    async with serving(answer) as server, opened() as connections:
+        run = a_run(n=3)
+        run.split = Split(choices=True)
+        await connections.send(server.endpoint(concurrency=1), run)
+        assert [choice.at[0] for choice in run.ordered] == [2.0, 2.0, 2.0]
+        assert run.total == 6.0

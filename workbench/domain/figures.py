@@ -82,19 +82,38 @@ def completion_tokens(run: Run) -> int:
 
 
 def tokens_per_second(run: Run, now: float | None = None) -> float | None:
-    """Tokens generated over the seconds from the first token's arrival to the last one's.
+    """Tokens of all choices over the seconds from the first token's arrival to the last one's.
 
     The first token's own time is the prompt's evaluation, so it is left out of both. `now` (seconds since
     the request) is the end while the run still streams. None for fewer than two tokens or arrival times, and
     where all came at once: an answer that was held back until it was whole does not tell the model's speed.
+    The choices of a run that went out as several requests have a clock each: their speed is one stream's.
     """
-    first = run.first_token
-    count = sum(len(choice) - choice.echoed for choice in run.choices.values())
-    if first is None or count < 2:
+    if run.split:
+        spans = [span for choice in run.choices.values() if (span := _tokens_and_seconds([choice]))]
+        return _speed(sum(tokens for tokens, _ in spans), sum(seconds for _, seconds in spans))
+    span = _tokens_and_seconds(list(run.choices.values()), now)
+    return None if span is None else _speed(*span)
+
+
+def choice_tokens_per_second(choice: Choice) -> float | None:
+    """The speed of one choice by itself; `tokens_per_second` says what is None."""
+    span = _tokens_and_seconds([choice])
+    return None if span is None else _speed(*span)
+
+
+def _tokens_and_seconds(choices: Sequence[Choice], now: float | None = None) -> tuple[int, float] | None:
+    """Tokens after the first one, and the seconds that they took; None where nothing was generated."""
+    generated = [choice for choice in choices if len(choice) > choice.echoed]
+    if not generated:
         return None
-    last = max(choice.at[-1] for choice in run.choices.values() if len(choice))
-    span = max(last, now or 0.0) - first
-    return (count - 1) / span if span >= _AT_ONCE else None
+    tokens = sum(len(choice) - choice.echoed for choice in generated) - 1
+    last = max(choice.at[-1] for choice in generated)
+    return tokens, max(last, now or 0.0) - min(choice.at[choice.echoed] for choice in generated)
+
+
+def _speed(tokens: int, seconds: float) -> float | None:
+    return tokens / seconds if tokens > 0 and seconds >= _AT_ONCE else None
 
 
 def distinct(choice: Choice, size: int = 2) -> float | None:

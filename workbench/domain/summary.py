@@ -8,12 +8,12 @@ from enum import StrEnum
 from workbench.domain.choice import Choice
 from workbench.domain.endpoint import Prices
 from workbench.domain.figures import (
+    choice_tokens_per_second,
     completion_logprobs,
     completion_tokens,
     distinct,
     mean_logprob,
     perplexity,
-    tokens_per_second,
 )
 from workbench.domain.run import Run
 
@@ -70,15 +70,15 @@ class Summary:
 
 
 def summarise(run: Run, choice: Choice, prices: Prices | None = None) -> Summary:
-    """The figures of one choice; times, speed and cost are those of its whole run."""
+    """The figures of one choice; its cost is that of its whole run."""
     logprobs = completion_logprobs(choice)
     return Summary(
         tokens=len(choice) - choice.echoed if len(run.choices) > 1 else completion_tokens(run),
         perplexity=perplexity(logprobs),
         mean_logprob=mean_logprob(logprobs),
         distinct_2=distinct(choice),
-        first_token=run.first_token,
-        tokens_per_second=tokens_per_second(run),
+        first_token=choice.at[0] if len(choice) else None,
+        tokens_per_second=choice_tokens_per_second(choice),
         finish_reason=choice.finish_reason,
         cost=cost(run, prices),
     )

@@ -106,5 +106,8 @@ class RunController:
         def note(status: Status) -> None:
             if run is self.run:
                 self._status, self._told = status, monotonic()
+                if status.phase is Phase.SENDING:
+                    # What is counted from here is the endpoint's time, not the engine's start or a queue.
+                    self._sent = self._told
 
         return note

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from workbench.domain.display import one_line
-from workbench.domain.figures import completion_tokens, perplexity, tokens_per_second
+from workbench.domain.figures import (
+    choice_tokens_per_second,
+    completion_tokens,
+    perplexity,
+    tokens_per_second,
+)
 from workbench.domain.run import Outcome, Run
 
 _SHOW_WAITING_FROM = 1.0
@@ -63,7 +68,8 @@ def figures_of(run: Run, choice: int | None = None) -> str:
     parts += sorted({one_line(one.finish_reason, 20) for one in choices if one.finish_reason})
     count = completion_tokens(run) if choice is None else sum(len(one) - one.echoed for one in choices)
     parts.append(f"{count} tok")
-    if (speed := tokens_per_second(run)) is not None:
+    speed = tokens_per_second(run) if choice is None else choice_tokens_per_second(run.choice(choice))
+    if speed is not None:
         parts.append(f"{speed:.0f} tok/s")
     # Over all tokens so far, which is too much work for every frame of a long stream.
     if not run.is_running:
