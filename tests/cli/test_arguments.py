@@ -69,11 +69,11 @@ def test_a_negative_number_is_a_value_not_an_option() -> None:
     ("argv", "told"),
     [
         (["--temperature", "3"], "--temperature: temperature must be 0 ≤ x ≤ 2, not 3"),
-        (["--temperature", "hot"], "--temperature: 'hot' is no number (allowed: 0 ≤ x ≤ 2)"),
+        (["--temperature", "hot"], "--temperature: 'hot' is not a number (allowed: 0 ≤ x ≤ 2)"),
         (["--top-p", "0"], "--top-p: top_p must be 0 < x ≤ 1, not 0"),
-        (["--max-tokens", "1.5"], "--max-tokens: '1.5' is no whole number (allowed: 1 ≤ x ≤ 2147483647)"),
+        (["--max-tokens", "1.5"], "--max-tokens: '1.5' is not a whole number (allowed: 1 ≤ x ≤ 2147483647)"),
         (["--seed", str(2**63)], "--seed: seed must be"),
-        (["--logit-bias", "x=1"], "--logit-bias: 'x' is no token id (allowed: -100 ≤ x ≤ 100)"),
+        (["--logit-bias", "x=1"], "--logit-bias: 'x' is not a token id (allowed: -100 ≤ x ≤ 100)"),
         (["--stop", ""], "--stop: stop must not hold an empty text"),
         (["--stop", "a", "--stop", "b", "--stop", "c", "--stop", "d", "--stop", "e"], "at most 4"),
         (["--best-of", "1", "--n", "2"], "--best-of: best_of must be at least n (2), not 1"),
@@ -126,7 +126,7 @@ def test_standard_input_is_read_exactly(monkeypatch: pytest.MonkeyPatch) -> None
         ([], "no prompt given"),
         (["--prompt", "a", "--prompt-ids", "1"], "cannot be mixed"),
         (["--prompt-file", "/nowhere/at/all"], "No such file"),
-        (["--prompt-ids", "one"], "'one' is no token id"),
+        (["--prompt-ids", "one"], "'one' is not a token id"),
     ],
 )
 def test_a_prompt_that_cannot_be_is_named(argv: list[str], told: str) -> None:

@@ -68,7 +68,7 @@ def test_token_ids_are_read_with_commas_blanks_or_brackets(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["1, two", "-1", "1.5", "٣"])
 def test_what_is_no_token_id_is_named(text: str) -> None:
-    with pytest.raises(BadValueError, match="is no token id") as caught:
+    with pytest.raises(BadValueError, match="is not a token id") as caught:
         parse_ids(text)
     assert caught.value.field == "prompt"
 

@@ -2,7 +2,7 @@
 
 Columns rather than objects: at 100,000 tokens with five alternatives an object a token costs several
 times the memory, and nobody looks at more than a screenful at once. The texts of the tokens always join
-to the text of the choice; what a token is beyond that (bytes that are no text) is kept beside it.
+to the text of the choice; what a token is beyond that (bytes that are not text) is kept beside it.
 """
 
 from __future__ import annotations

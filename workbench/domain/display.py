@@ -95,7 +95,7 @@ def percent(probability: float) -> str:
 
 
 def show_bytes(raw: bytes) -> str:
-    """Bytes that are no text, as `\\xe2\\x80`."""
+    """Bytes that are not text, as `\\xe2\\x80`."""
     return "".join(f"\\x{byte:02x}" for byte in raw)
 
 

@@ -118,7 +118,7 @@ def prompt_to_json(prompt: Prompt) -> JsonValue:
 def prompt_from_json(value: JsonValue) -> Prompt:
     """The prompt in a request body or a session file.
 
-    Raises BadValueError for anything else than the four kinds; an empty list is no prompt.
+    Raises BadValueError for anything else than the four kinds; an empty list is not a prompt.
     """
     if isinstance(value, str):
         return TextPrompt(value)
@@ -182,13 +182,13 @@ def prompt_from_editor(kind: PromptKind, text: str) -> Prompt:
 def parse_ids(text: str, line: int | None = None) -> tuple[int, ...]:
     """Token ids separated by commas or blanks, with or without brackets around them.
 
-    Raises BadValueError naming the part that is no token id.
+    Raises BadValueError naming the part that is not a token id.
     """
     words = text.strip().removeprefix("[").removesuffix("]").replace(",", " ").split()
     where = f" in line {line}" if line is not None else ""
     for word in words:
         if not (word.isascii() and word.isdigit()):
-            raise _bad(f"{word!r}{where} is no token id")
+            raise _bad(f"{word!r}{where} is not a token id")
     if not words:
         raise _bad(f"holds no token ids{where}")
     return tuple(map(int, words))

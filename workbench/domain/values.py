@@ -29,12 +29,12 @@ def parse_value(field: Field, text: str) -> ParameterValue:
             try:
                 return int(stripped)
             except ValueError:
-                raise _bad(field, f"{stripped!r} is no whole number") from None
+                raise _bad(field, f"{stripped!r} is not a whole number") from None
         case Kind.NUMBER:
             try:
                 number = float(stripped)
             except ValueError:
-                raise _bad(field, f"{stripped!r} is no number") from None
+                raise _bad(field, f"{stripped!r} is not a number") from None
             if not math.isfinite(number):
                 raise _bad(field, f"{stripped!r} is not finite")
             return number
@@ -55,7 +55,7 @@ def parse_value(field: Field, text: str) -> ParameterValue:
 def value_from_json(field: Field, value: JsonValue) -> ParameterValue:
     """Take a value as JSON or TOML holds it; a single `stop` text becomes a tuple of one.
 
-    Raises BadValueError where it is of another type (`true` is no number, `1.5` no integer).
+    Raises BadValueError where it is of another type (`true` is not a number, `1.5` is not an integer).
     """
     match field.kind:
         case Kind.INTEGER if isinstance(value, int) and not isinstance(value, bool):
@@ -102,7 +102,7 @@ def check_value(field: Field, value: ParameterValue, limits: Mapping[str, Range]
         case _:
             for key, bias in value.items():
                 if not key.isascii() or not key.isdigit():
-                    return f"{field.name}: {key!r} is no token id"
+                    return f"{field.name}: {key!r} is not a token id"
                 if allowed is not None and bias not in allowed:
                     return f"{field.name}: the bias of {key} must be {allowed}, not {format_value(bias)}"
     return None
@@ -122,7 +122,7 @@ def step_value(
     if value is None:
         return field.start if field.start is not None else 0
     if not isinstance(value, (int, float)):
-        raise _bad(field, f"{value!r} is no number")
+        raise _bad(field, f"{value!r} is not a number")
     allowed = limits.get(field.name, field.range)
     moved = value + steps * field.step
     moved = int(moved) if field.kind is Kind.INTEGER else round(moved, 6)
@@ -175,7 +175,7 @@ def _parse_biases(field: Field, text: str) -> Mapping[str, float]:
         try:
             value = json.loads(text)
         except ValueError as error:
-            raise _bad(field, f"is no JSON object: {error}") from None
+            raise _bad(field, f"is not a JSON object: {error}") from None
         checked = value_from_json(field, value)
         assert isinstance(checked, Mapping)
         return checked
