@@ -42,7 +42,7 @@ async def test_after_the_wait_the_answer_takes_the_countdown_s_place() -> None:
         app.main.use_endpoint(replace(app.main.endpoint, retries=1))
         await pilot.press("ctrl+j")
         await until(pilot, lambda: "The endpoint is not ready" in figures(app))
-        await until(pilot, lambda: figures(app).startswith("done"))
+        await until(pilot, lambda: " · done · " in app.main.output.view.sections[-1].title)
         assert "again" not in figures(app)
 
 
@@ -55,7 +55,7 @@ async def test_what_is_odd_about_an_answer_is_said_once_below_its_last_choice() 
         await pilot.press("ctrl+j")
         if app.screen is not app.main:
             await pilot.press("n")
-        await until(pilot, lambda: figures(app).startswith("done"))
+        await until(pilot, lambda: " · done · " in app.main.output.view.sections[-1].title)
         shown = "\n".join(section.figures for section in app.main.output.view.sections)
         for words in (
             "! server returned 2 of 3 choices",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os.path import commonprefix
 
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line, visible
@@ -13,6 +14,13 @@ from workbench.runner.branching import prompt_of_choice
 from workbench.tui.run_state import figures_of
 from workbench.tui.transcript import Section
 
+_KNOWN = 40
+"""Characters that are shown of a prompt that stands above already."""
+_LINES = 6
+"""Lines that are shown of a long prompt."""
+_LONGEST = 2_000
+"""Characters that are shown of a prompt; the editor has all of it."""
+
 
 def key_of(run: Run, choice: int) -> str:
     """The key of a choice's section."""
@@ -21,25 +29,62 @@ def key_of(run: Run, choice: int) -> str:
 
 def sections_of(runs: Sequence[Run], place: int, dimmed: bool = False) -> list[Section]:
     """The sections of the run at a place among the runs of its session."""
-    run, before = runs[place], runs[place - 1] if place else None
-    title = _title(run, place + 1, before)
+    run = runs[place]
+    title = _title(runs, place)
     if not run.choices:
-        prompt = prompt_to_editor(run.request.prompt)
-        return [Section(key_of(run, 0), title, prompt, None, _ending(run), dimmed)]
-    return [_section(runs, run, choice, title, dimmed) for choice in run.ordered]
+        prompt = _seen(prompt_to_editor(run.request.prompt), _text_before(runs, place))
+        return [Section(key_of(run, 0), _ended(title, run), prompt, None, _ending(run), dimmed)]
+    return [_section(runs, place, choice, title, dimmed) for choice in run.ordered]
 
 
-def _section(runs: Sequence[Run], run: Run, choice: Choice, title: str, dimmed: bool) -> Section:
+def _section(runs: Sequence[Run], place: int, choice: Choice, title: str, dimmed: bool) -> Section:
+    run = runs[place]
     # While an echo comes, nobody has looked yet how much of it there is.
     echoes = choice.echoed or (run.is_running and run.request.parameters.extra.get("echo") is True)
-    prompt = "" if echoes else shown_prompt(runs, run, choice)
-    figures = "" if run.is_running else figures_of(run, choice.index)
-    if figures and choice is run.ordered[-1]:
-        figures = "\n".join([figures, *_notes(run)])
+    text = "" if echoes else shown_prompt(runs, run, choice)
+    is_first = choice is run.ordered[0]
+    before = _text_before(runs, place) if is_first else shown_prompt(runs, run, run.ordered[0])
     if run.request.choices > 1:
         title = f"{title} · choice {choice.index + 1} of {run.request.choices}"
-    scale = fitted(run.request.parameters)
-    return Section(key_of(run, choice.index), title, prompt, choice, figures, dimmed, scale=scale)
+    is_last = choice is run.ordered[-1]
+    return Section(
+        key_of(run, choice.index),
+        _ended(title, run, choice.index),
+        _seen(text, before),
+        choice,
+        "\n".join(_notes(run)) if is_last and not run.is_running else "",
+        dimmed,
+        scale=fitted(run.request.parameters),
+    )
+
+
+def _ended(title: str, run: Run, choice: int | None = None) -> str:
+    """A title with the figures of a run that is over, or of one of its choices."""
+    return title if run.is_running else f"{title} · {figures_of(run, choice)}"
+
+
+def _text_before(runs: Sequence[Run], place: int) -> str:
+    """The prompt of the run before, as it is shown; empty for the first one."""
+    if place == 0:
+        return ""
+    before = runs[place - 1]
+    if not before.choices:
+        return prompt_to_editor(before.request.prompt)
+    return shown_prompt(runs, before, before.ordered[-1])
+
+
+def _seen(prompt: str, before: str) -> str:
+    """What is shown of a prompt below the one before: where it leaves that one, and of a long one its end."""
+    start = len(commonprefix([before, prompt])) - _KNOWN  # noqa: RUF071
+    if start > 0:
+        # Cut between words where there are any: the end of what stands above already.
+        start = max(prompt.find(" ", start, start + _KNOWN // 2), start)
+        prompt = f"…{prompt[start:]}"
+    lines = prompt.split("\n")
+    if len(lines) > _LINES + 1:
+        folded = len(lines) - _LINES
+        prompt = "\n".join([f"… {folded:,} lines above", *lines[folded:]])
+    return prompt if len(prompt) <= _LONGEST else f"…{prompt[-_LONGEST:]}"
 
 
 def shown_prompt(runs: Sequence[Run], run: Run, choice: Choice) -> str:
@@ -67,24 +112,31 @@ def _notes(run: Run) -> list[str]:
     return [f"! {one_line(note)}" for note in run.notes]
 
 
-def _title(run: Run, number: int, before: Run | None) -> str:
-    """The run's number and what makes it differ from the one before."""
-    parts = [f"── {number}"]
+def _title(runs: Sequence[Run], place: int) -> str:
+    """The run's number, where it is from, and how it differs from its parent, else from the run before."""
+    run = runs[place]
+    parts = [f"── {place + 1}"]
+    known = {one.id: number for number, one in enumerate(runs)}
+    compared = runs[place - 1] if place else None
     if (parent := run.parent) is not None:
+        origin = known.get(parent.run)
+        compared = runs[origin] if origin is not None else compared
+        of = f" of {origin + 1}" if origin is not None else ""
         where = f" at token {parent.token + 1}" if parent.kind == "branch" else ""
         taken = f" with {one_line(repr(parent.alternative), 30)}" if parent.alternative else ""
-        parts.append(f"{parent.kind}{where}{taken}")
-    if run.name:
-        parts.append(one_line(run.name, 40))
-    if before is not None:
-        changes = before.request.parameters.changes_to(run.request.parameters)
-        parts += [one_line(str(change), 60) for change in changes]
-        if before.endpoint != run.endpoint:
-            parts.append(f"@ {one_line(run.endpoint, 40)}")
+        parts.append(f"{parent.kind}{of}{where}{taken}")
+    parts += [one_line(word, 40) for word in (run.name, run.preset) if word]
+    changed = compared.request.parameters.changes_to(run.request.parameters) if compared else ()
+    parts += [one_line(str(change), 60) for change in changed]
+    seed = run.request.parameters.get("seed")
+    if seed is not None and all(change.name != "seed" for change in changed):
+        parts.append(f"seed {seed}")
+    if compared is not None and compared.endpoint != run.endpoint:
+        parts.append(f"@ {one_line(run.endpoint, 40)}")
     return " · ".join(parts)
 
 
 def _ending(run: Run) -> str:
     if run.outcome is Outcome.ERROR and run.error is not None:
         return "\n".join([visible(f"✗ {run.error.title}"), *_notes(run)])
-    return "" if run.is_running else "\n".join([figures_of(run), *_notes(run)])
+    return "" if run.is_running else "\n".join(_notes(run))

@@ -22,6 +22,7 @@ from workbench.tui.blocks import sections_of
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.run_state import figures_of
 from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.transcript import Section
@@ -119,8 +120,11 @@ class ReplayScreen(AskedScreen[None]):
 
     def _sections(self) -> list[Section]:
         sections = sections_of([self.replay.run], 0)
-        # The first row names the run already; only several choices need names.
-        return sections if len(sections) > 1 else [replace(one, title="") for one in sections]
+        if len(sections) > 1:
+            return sections
+        # The first row names the run already, so that only its figures are left to say.
+        ended = [figures_of(self.replay.run)] if self.replay.is_over else []
+        return [replace(one, title="", figures="\n".join([*ended, one.figures])) for one in sections]
 
     def _show_about(self) -> None:
         """Say what plays, how far it is, how fast, and whether it waits."""

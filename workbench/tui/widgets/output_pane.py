@@ -225,7 +225,9 @@ class OutputPane(Vertical):
 
     def _show_figures(self) -> None:
         self._is_stale = False
-        self.border_subtitle = Content(figures_of(self._runs[-1])) if self._runs else ""
+        # Those of a run that is over stand in its title.
+        streams = self._runs and self._runs[-1].is_running
+        self.border_subtitle = Content(figures_of(self._runs[-1])) if streams else ""
         self._show_bars()
 
     def _show_bars(self) -> None:
