@@ -296,6 +296,18 @@ async def test_a_key_that_stays_refused_is_not_asked_for_with_every_request(tmp_
     assert counter.read_text() == "xx"
 
 
+async def test_a_key_command_that_fails_is_not_run_for_every_request_of_a_batch(tmp_path: Path) -> None:
+    counter = tmp_path / "runs"
+    async with serving(FINE) as server, opened() as connections:
+        endpoint = server.endpoint(key=counting_command(counter, "{not a number}"), retries=2)
+        batch = jobs(endpoint, 10)
+        await ManyRuns(connections, batch).execute()
+        titles = {job.run.error.title for job in batch if job.run.error is not None}
+        assert titles == {"The command that prints the API key failed"}
+        assert server.requests == []
+    assert counter.read_text() == "x"
+
+
 # --- the clock of a run ----------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from urllib.parse import quote
 
 from workbench.domain.display import one_line
@@ -17,6 +18,8 @@ MASK = "•••"
 _PATIENCE = 60.0
 _ASKED_JUST_NOW = 10.0
 """Seconds within which a command that printed a refused key again is not asked once more."""
+_FAILED_JUST_NOW = 2.0
+"""Seconds within which a command that failed is not tried again."""
 _LEAST = 4
 """Characters below which nothing is taken for a key."""
 
@@ -57,6 +60,8 @@ class Keys:
         """`environment` is read anew whenever a key of its is wanted."""
         self._environment = environment
         self._printed: dict[CommandKey, asyncio.Task[Secret]] = {}
+        self._failed: dict[CommandKey, tuple[EndpointError, float]] = {}
+        """Why a command printed no key, and when that was."""
         self._refused: dict[CommandKey, tuple[Secret, float]] = {}
         """The key that an endpoint refused last, and the time when that was."""
 
@@ -68,6 +73,9 @@ class Keys:
         """
         if not isinstance(source, CommandKey):
             return await _resolve(source, self._environment)
+        error, when = self._failed.get(source, (None, 0.0))
+        if error is not None and asyncio.get_running_loop().time() - when < _FAILED_JUST_NOW:
+            raise replace(error)
         if (task := self._printed.get(source)) is None:
             task = self._printed[source] = asyncio.create_task(self._print(source))
         await asyncio.wait({task})
@@ -76,9 +84,11 @@ class Keys:
     async def _print(self, source: CommandKey) -> Secret:
         try:
             return await _resolve(source, self._environment)
-        except BaseException:
-            # What failed is tried again by whoever wants the key next.
+        except BaseException as error:
+            # What failed is tried again by whoever wants the key next, but not by all of a batch at once.
             self._printed.pop(source, None)
+            if isinstance(error, EndpointError):
+                self._failed[source] = error, asyncio.get_running_loop().time()
             raise
 
     def refused(self, source: KeySource | None, key: Secret) -> bool:
