@@ -10,9 +10,12 @@ import time
 from collections.abc import Generator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.local.conftest import KEY, MODEL, Server
+from workbench.local.llama_model import LlamaModel
+from workbench.local.model import find_model
 
 pytestmark = pytest.mark.slow
 
@@ -226,6 +229,27 @@ def hold(server: Server, body: dict[str, Any], wait_for_answer: bool) -> Generat
         yield
 
 
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        "root ::= " + '"a"? ' * 1000,
+        'root ::= [a-z] ( "a" | "b" )? ' + '("a" | "b")? ' * 1000,
+        'root ::= x x x x x x x x\nx ::= y y y y y y y y\ny ::= z z z z z z z z\nz ::= "a"? "b"? "c"?',
+    ],
+)
+def test_a_grammar_that_costs_too_much_is_refused_and_holds_up_nobody(server: Server, grammar: str) -> None:
+    answers: list[tuple[int, bytes]] = []
+    body = {"model": MODEL, "prompt": "x", "grammar": grammar, "max_tokens": 40, "temperature": 0}
+    asking = threading.Thread(target=lambda: answers.append(server.send("/v1/completions", body)))
+    asking.start()
+    assert server.complete(max_tokens=4)["usage"]["completion_tokens"] == 4
+    asking.join(100)
+    ((status, content),) = answers
+    assert status == 400
+    assert json.loads(content)["error"]["param"] == "grammar"
+    assert "grammar" in json.loads(content)["error"]["message"]
+
+
 def test_grammars_pass_through_and_broken_ones_are_refused(server: Server) -> None:
     assert server.complete(grammar='root ::= " yes" | " no"')["choices"][0]["text"] in (" yes", " no")
     status, content = server.send("/v1/completions", {"model": MODEL, "prompt": "x", "grammar": "root ::= ("})
@@ -238,3 +262,97 @@ def test_tokens_and_text_go_both_ways(server: Server) -> None:
     text = server.call("/detokenize", {"tokens": [one["id"] for one in pieces]})
     assert text == {"content": f"a {MANY_BYTES}", "prompt": f"a {MANY_BYTES}"}
     assert server.call("/props")["chat_template"]
+
+
+LONG = "It was a bright cold day in April, and the clocks were striking thirteen. "
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("length", [5, 130, 300, 3000])
+def test_equal_requests_have_equal_answers_to_the_last_bit(server: Server, length: int) -> None:
+    """The prompt is as long as that or longer than a batch, alone or beside answers that grow meanwhile."""
+    ids = (server.call("/tokenize", {"content": LONG})["tokens"] * 200)[:length]
+    fields = {"prompt": ids, "logprobs": 5, "max_tokens": 6, "seed": 7, "temperature": 1}
+
+    def answer() -> Any:
+        return server.complete(**fields)["choices"]
+
+    alone = answer()
+    others = {"model": MODEL, "prompt": ["Once", LONG], "max_tokens": 900, "stream": True, "ignore_eos": True}
+    with server.opened("/v1/completions", others) as beside:
+        assert beside.read(1)
+        assert answer() == alone
+    if length < 1000:
+        assert [answer() for _ in range(3)] == [alone] * 3
+        together = server.complete(**{**fields, "n": 3})["choices"]
+        assert together[0] == alone[0]
+        parts = [one["choices"][0] for one in server.stream(**fields)]
+        streamed = [value for one in parts for value in one["logprobs"]["token_logprobs"]]
+        assert streamed == alone[0]["logprobs"]["token_logprobs"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("max_tokens", [0, 3])
+def test_an_echoed_prompt_has_one_entry_for_each_token(server: Server, stream: bool, max_tokens: int) -> None:
+    text = f"Emoji {MANY_BYTES}, 日本語: " + LONG * 10
+    ids = server.call("/tokenize", {"content": text})["tokens"]
+    assert len(ids) > 128
+    fields: dict[str, Any] = {
+        "prompt": [text, "Hi"],
+        "echo": True,
+        "logprobs": 2,
+        "max_tokens": max_tokens,
+        "temperature": 0,
+    }
+    if stream:
+        choices = [
+            collected([one["choices"][0] for one in server.stream(**fields)], index) for index in (0, 1)
+        ]
+    else:
+        choices = server.complete(**fields)["choices"]
+    first, second = choices
+    made = first["logprobs"]
+    assert first["text"].startswith(text)
+    assert len(made["tokens"]) == len(ids) + max_tokens
+    assert made["token_logprobs"][0] is made["top_logprobs"][0] is None
+    offset = -1
+    for token, value, top, at in zip(
+        *(made[name][1:] for name in ("tokens", "token_logprobs", "top_logprobs", "text_offset")), strict=True
+    ):
+        assert top[token] == value <= max(top.values())
+        assert offset <= at <= len(first["text"])
+        offset = at
+        if not token.startswith("bytes:"):
+            assert first["text"][at : at + len(token)] == token
+    assert second["logprobs"]["tokens"][0] == "Hi"
+    # The same tokens, given as such, and the greedy answer as part of the prompt, have the same logprobs.
+    again = server.complete(**{**fields, "prompt": ids})["choices"][0]
+    assert again["logprobs"] == made
+
+
+def collected(parts: list[dict[str, Any]], index: int) -> dict[str, Any]:
+    """One choice of a stream as if it had not been streamed."""
+    mine = [one for one in parts if one["index"] == index]
+    names = ("tokens", "token_logprobs", "top_logprobs", "text_offset")
+    return {
+        "text": "".join(one["text"] for one in mine),
+        "logprobs": {name: [value for one in mine for value in one["logprobs"][name]] for name in names},
+    }
+
+
+def test_prompt_logprobs_are_those_of_the_models_own_distribution(server: Server) -> None:
+    ids = server.call("/tokenize", {"content": LONG * 10})["tokens"]
+    answer = server.complete(prompt=ids, echo=True, logprobs=1, max_tokens=0)["choices"][0]["logprobs"]
+    model = LlamaModel(find_model(), 1, 256)
+    logits = np.concatenate(
+        [
+            model.evaluate_prompt(0, start, ids[start : start + 100], every=True).astype(np.float64)
+            for start in range(0, len(ids), 100)
+        ]
+    )
+    model.close()
+    probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    expected = np.log(probabilities[np.arange(len(ids) - 1), ids[1:]])
+    assert np.allclose(answer["token_logprobs"][1:], expected, rtol=1e-3)
+    best = [max(top.values()) for top in answer["top_logprobs"][1:]]
+    assert np.allclose(best, np.log(probabilities.max(axis=1))[:-1], rtol=1e-3)

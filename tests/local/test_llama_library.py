@@ -1,0 +1,60 @@
+"""Another engine than the expected one is a clear error, never a crash."""
+
+from __future__ import annotations
+
+import ctypes.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from workbench.domain.errors import EngineError
+from workbench.local import llama_library
+from workbench.local.model import find_model
+
+
+def test_a_library_that_exports_too_little_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(llama_library, "_library_file", lambda: ctypes.util.find_library("c"))
+    with pytest.raises(EngineError) as caught:
+        llama_library.load_library.__wrapped__()
+    assert "does not have the expected C interface" in caught.value.title
+    assert "llama_backend_init" in caught.value.message
+    assert "completion-workbench[local]" in caught.value.hint
+
+
+def test_a_file_that_is_not_a_library_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "xllamacpp.so"
+    file.write_bytes(b"no library")
+    monkeypatch.setattr(llama_library, "_library_file", lambda: file)
+    with pytest.raises(EngineError) as caught:
+        llama_library.load_library.__wrapped__()
+    assert caught.value.title == "The embedded engine cannot be loaded"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("kill -SEGV $$", "Checking it ended with status -11."),
+        ("echo 'The context parameters are laid out differently.'; exit 1", "laid out differently"),
+        ("echo noise >&2; exit 134", "noise"),
+    ],
+)
+def test_a_library_on_which_the_check_fails_or_crashes_is_refused(
+    script: str, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{script}\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    with pytest.raises(EngineError) as caught:
+        llama_library.check_library(find_model())
+    assert "does not have the expected C interface" in caught.value.title
+    assert message in caught.value.message
+
+
+@pytest.mark.slow
+def test_the_pinned_library_is_as_expected() -> None:
+    llama_library.check_library(find_model())
+    library = llama_library.load_library()
+    assert all(hasattr(library, name) for name in llama_library.OPTIONAL)
