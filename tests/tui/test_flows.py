@@ -54,6 +54,10 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "paste_curl": ("escape",),
     "probe": ("escape",),
     "wire": ("escape",),
+    "copy_as_curl": (),
+    "copy_as_python": (),
+    "open_config": (),
+    "about": ("escape",),
     "surprise_threshold": ("escape",),
     "coverage_threshold": ("escape",),
 }

@@ -90,7 +90,7 @@ async def test_y_copies_the_exact_answer() -> None:
 
 async def test_ctrl_c_copies_what_is_selected() -> None:
     async with answered(" a", " b", " c") as (app, pilot):
-        await pilot.press("left", "left", "shift+right")
+        await pilot.press("end", "left", "shift+right")
         await pilot.press("ctrl+c")
         await until(pilot, lambda: bool(app.clipboard))
         assert app.clipboard == " b c"
@@ -98,7 +98,7 @@ async def test_ctrl_c_copies_what_is_selected() -> None:
 
 async def test_the_cursor_s_token_shows_in_inspector_and_strip() -> None:
     async with answered(" a", " b") as (app, pilot):
-        await pilot.press("right")
+        await pilot.press("end")
         found = app.main.output.token
         assert found is not None
         assert found[2] == 1

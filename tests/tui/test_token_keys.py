@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.client.loopback import DONE, answering
-from tests.tui.scripted import logprob_event, until, workbench
+from tests.tui.scripted import answer, logprob_event, until, workbench
+from tests.tui.test_wiring import toasts
+from workbench.tui.alternative_rows import OTHER
 
 ANSWER = b"".join(
     logprob_event(text, logprob, "stop" if text == " e" else None)
@@ -42,3 +44,42 @@ async def test_shift_and_an_arrow_select_tokens() -> None:
         await until(pilot, lambda: bool(app.main.output.runs) and not app.main.output.runs[-1].is_running)
         await pilot.press("f4", "home", "shift+right", "shift+right")
         assert app.main.output.view.selected_text() == " a b a"
+
+
+@pytest.mark.parametrize("key", ["right", "left", "down", "up"])
+async def test_the_first_arrow_goes_to_what_surprises_in_the_newest_answer(key: str) -> None:
+    async with workbench(answering(ANSWER)) as (app, pilot, _):
+        for runs in (1, 2):
+            await pilot.press("ctrl+j")
+            await until(pilot, lambda runs=runs: len(app.main.output.runs) == runs)  # type: ignore[misc]
+            await until(pilot, lambda: not app.main.is_streaming)
+        await pilot.press("f4", key)
+        found = app.main.output.token
+        assert found is not None
+        assert (found[0], found[2]) == (app.main.output.runs[-1], 1)
+
+
+async def test_where_nothing_surprises_the_first_arrow_goes_to_the_first_token() -> None:
+    async with workbench(answering(answer(" a", " b"))) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        await pilot.press("f4", "left")
+        found = app.main.output.token
+        assert found is not None
+        assert found[2] == 0
+
+
+async def test_a_key_that_can_do_nothing_says_why() -> None:
+    async with workbench(answering(answer(" a", " b"))) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        await pilot.press("f4", "2", "home", "9", "i", "end", "down", "down", "down", "down", "enter", "y")
+        await pilot.press("8")
+        assert toasts(app) == [
+            "Press ← or → to select a token first.",
+            "There is no alternative 9: 3 alternatives are listed.",
+            OTHER,
+            OTHER,
+            "There is no alternative 8: 3 alternatives are listed.",
+        ]
+        assert len(app.main.output.runs) == 1

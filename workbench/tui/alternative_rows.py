@@ -56,3 +56,15 @@ def _note(one: Alternative, repeated: bool) -> str:
     if one.raw is not None and one.text and one.raw.decode("utf-8", "replace") != one.text:
         return "text is not its bytes"
     return ""
+
+
+def no_alternative(number: int, count: int) -> str:
+    """Why there is nothing to branch with at a number."""
+    if not count:
+        return "The token has no alternatives: set logprobs to get some."
+    listed = "alternative is" if count == 1 else "alternatives are"
+    return f"There is no alternative {number}: {count} {listed} listed."
+
+
+OTHER = "(other) is the probability of all tokens that are not listed: there is no token to take."
+"""Why nothing can be done with the row of the remaining mass."""

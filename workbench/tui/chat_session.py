@@ -224,11 +224,13 @@ class ChatSession:
         """Take a turn and all after it out of the conversation; runs stay in the session."""
         self._change("the deleted turn", self.chat.turns.without([turn.id]))
 
-    def show_branch(self, turn: Turn, step: int) -> None:
-        """Show another branch at a turn; nothing where there is none."""
+    def show_branch(self, turn: Turn, step: int) -> bool:
+        """Show another branch at a turn; False where there is none."""
         turns = self.chat.turns.beside(turn, step)
-        if turns is not self.chat.turns:
-            self._set(replace(self.chat, turns=turns))
+        if turns is self.chat.turns:
+            return False
+        self._set(replace(self.chat, turns=turns))
+        return True
 
     def take_back(self) -> str:
         """Take the last thing said and its answer out of the conversation; answers with what was said."""

@@ -21,6 +21,11 @@ _AT_ONCE = 1.0
 """Seconds in which nobody edits a text: an editor that is back by then opened a window elsewhere."""
 
 
+def with_editor(environment: Mapping[str, str], editor: str) -> Mapping[str, str]:
+    """The environment with the editor that is configured, where one is."""
+    return {**environment, "VISUAL": editor} if editor else environment
+
+
 def edit_text(app: App[int], text: str, environment: Mapping[str, str], file: str = "prompt.txt") -> str:
     """Let a person edit a text in their editor; returns the text as it was saved.
 

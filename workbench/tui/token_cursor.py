@@ -36,6 +36,18 @@ def last(transcript: Transcript) -> Cursor | None:
     return None
 
 
+def notable(transcript: Transcript, finder: Finder) -> Cursor | None:
+    """The first token of the newest answer that a finder wants, else that answer's first token."""
+    for index in reversed(range(len(transcript))):
+        body = transcript.body(index)
+        if body.choice is not None and body.seen:
+            found = finder(body.choice, body.choice.echoed - 1, 1)
+            is_seen = found is not None and found < body.seen
+            first = min(body.choice.echoed, body.seen - 1)
+            return Cursor(index, found if found is not None and is_seen else first)
+    return None
+
+
 def beside(transcript: Transcript, cursor: Cursor, step: int) -> Cursor | None:
     """The token after (step 1) or before (-1), across sections."""
     return seek(transcript, cursor, step, lambda choice, position, step: _within(choice, position + step))

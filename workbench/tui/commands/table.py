@@ -266,6 +266,28 @@ COMMANDS: tuple[Command, ...] = (
         flow="prompt.flow:choose_kind",
     ),
     Command(
+        "copy_as_curl",
+        (),
+        "Copy as curl",
+        "Copy the last request as a curl command; the key is read from the environment.",
+        flow="wire.flow:copy_as_curl",
+    ),
+    Command(
+        "copy_as_python",
+        (),
+        "Copy as Python",
+        "Copy the last request as a Python program; the key is read from the environment.",
+        flow="wire.flow:copy_as_python",
+    ),
+    Command(
+        "open_config",
+        (),
+        "Configuration",
+        "Edit config.toml in $EDITOR; it holds from the next start.",
+        flow="main.flow:open_config",
+    ),
+    Command("about", (), "About", "The version, and where the files are.", flow="main.flow:show_about"),
+    Command(
         "field",
         (
             "up",

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+from importlib.metadata import version
 from math import exp, log
+from pathlib import Path
 
 from textual.theme import BUILTIN_THEMES
 
 from workbench.domain.display import one_line
+from workbench.storage.atomic import write_atomically
+from workbench.storage.config import config_file, load_config
+from workbench.storage.presets import load_presets
+from workbench.storage.text_files import read_text
 from workbench.tui.commands.table import BY_ID
+from workbench.tui.external_editor import edit_text, with_editor
 from workbench.tui.flows import FlowContext
+from workbench.tui.main.palette import Kind, about, palette
 from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.screens.asking_share import read_share
-from workbench.tui.screens.help import help_screen, palette_screen
+from workbench.tui.screens.help import help_screen
 from workbench.tui.screens.jump import Jump
 from workbench.tui.screens.naming import Naming
 from workbench.tui.screens.popup import Item, Picker
+from workbench.tui.sessions.flow import open_session
+
+_MOST_BYTES = 1 << 20
+"""The largest configuration that is edited."""
 
 
 async def show_help(flow: FlowContext) -> None:
@@ -32,10 +45,52 @@ async def show_help(flow: FlowContext) -> None:
 
 
 async def show_palette(flow: FlowContext) -> None:
-    """Show every command by name, and do the one chosen."""
-    id = await flow.ask(palette_screen(flow.services.commands))
-    if id is not None:
-        flow.main.do(id)
+    """Show everything that has a name, and do what is chosen."""
+    chosen = await flow.ask(palette(flow.services.commands, flow.services))
+    if chosen is None:
+        return
+    kind, _, name = chosen.partition(":")
+    match kind:
+        case Kind.FIELD:
+            flow.main.open_drawer("parameters")
+            flow.main.go_to(name)
+        case Kind.SETTING:
+            field, _, text = name.partition(" ")
+            flow.main.parameters.set_text(field, text)
+        case Kind.PRESET:
+            flow.main.apply_preset(load_presets(flow.services.folders).presets[name])
+        case Kind.SESSION:
+            await open_session(flow, Path(name))
+        case _:
+            flow.main.do(chosen)
+
+
+async def show_about(flow: FlowContext) -> None:
+    """Show the program's version and folders."""
+    text = await flow.ask(about(flow.services, version("completion-workbench")))
+    if text is not None:
+        flow.app.copy_to_clipboard(text)
+
+
+async def open_config(flow: FlowContext) -> None:
+    """Edit the configuration in the person's editor; what it says holds from the next start."""
+    path = config_file(flow.services.folders)
+    text = await asyncio.to_thread(_text_of, path)
+    services = flow.services
+    environment = with_editor(services.environment, services.config.editor)
+    edited = edit_text(flow.app, text, environment, path.name)
+    if edited == text:
+        return
+    await asyncio.to_thread(write_atomically, path, edited.encode())
+    problems = load_config(flow.services.folders).problems
+    for problem in problems:
+        flow.warn(str(problem), path.name)
+    if not problems:
+        flow.app.notify(f"Saved {one_line(str(path), 80)}; it holds from the next start.", markup=False)
+
+
+def _text_of(path: Path) -> str:
+    return read_text(path, _MOST_BYTES) if path.exists() else ""
 
 
 async def jump(flow: FlowContext) -> None:

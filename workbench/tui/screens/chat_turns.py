@@ -13,6 +13,7 @@ from workbench.domain.display import one_line
 from workbench.domain.errors import WorkbenchError
 from workbench.domain.run import Run
 from workbench.domain.turns import Turn
+from workbench.tui.alternative_rows import no_alternative
 from workbench.tui.chat_session import ChatSession, Proposal
 from workbench.tui.compare.flow import compare_request, rerun
 from workbench.tui.flows import FlowContext, asks
@@ -134,8 +135,11 @@ class ChatTurnsScreen(ChatPromptScreen):
         """Show the next or previous branch at the turn."""
         if (turn := self.turn) is not None and self._may_change():
             place = self.chat.path.index(turn)
-            self.chat.show_branch(turn, step)
-            self.go_to(place)
+            if self.chat.show_branch(turn, step):
+                self.go_to(place)
+            else:
+                where = "after" if step > 0 else "before"
+                self.notify(f"There is no branch {where} this one.", markup=False, timeout=3)
 
     def action_edit_turn(self) -> None:
         """Take the turn's text into the composer; sending it makes a branch beside the turn."""
@@ -195,6 +199,7 @@ class ChatTurnsScreen(ChatPromptScreen):
     def action_branch_with(self, digit: int) -> None:
         """Answer anew from the token under the cursor on, with a numbered alternative in its place."""
         if self.view.cursor is None:
+            self.notify("Press ← or → to select a token first.", markup=False, timeout=3)
             return
         key, position = self.view.cursor
         id, _, part = key.partition(":")
@@ -208,6 +213,8 @@ class ChatTurnsScreen(ChatPromptScreen):
         alternatives = section.choice.token(position).alternatives
         if digit <= len(alternatives):
             self.send(self.chat.branch(turn, section.choice, position, alternatives[digit - 1]))
+        else:
+            self.notify(no_alternative(digit, len(alternatives)), markup=False, timeout=3)
 
     @asks
     async def action_compare_answers(self, flow: FlowContext) -> None:

@@ -21,6 +21,7 @@ from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.reading import fitted, widest
 from workbench.runner.branching import Branch, branch_at
 from workbench.runner.comparison import Column
+from workbench.tui.alternative_rows import no_alternative
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
@@ -298,9 +299,11 @@ class CompareScreen(AskedScreen[Adopted | None]):
         """Run on from the token whose alternatives are shown, with a numbered one in its place."""
         choice, position = self.current.choice, self._position()
         if choice is None or position is None or position >= len(choice):
+            self.notify("Press ← or → to select a token first.", markup=False, timeout=3)
             return
         alternatives = choice.token(position).alternatives
         if digit > len(alternatives):
+            self.notify(no_alternative(digit, len(alternatives)), markup=False, timeout=3)
             return
         try:
             branch = branch_at(self.current.run, choice, position, alternatives[digit - 1])

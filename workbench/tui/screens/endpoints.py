@@ -270,15 +270,13 @@ class EndpointsScreen(AskedScreen[Endpoint]):
 
     def action_open(self) -> None:
         """Edit the endpoint's file in the person's editor; a built-in one is copied by it."""
-        from workbench.tui.external_editor import edit_text
+        from workbench.tui.external_editor import edit_text, with_editor
 
         name, services = self.looked_at, self._services
         if name is None or "://" in name:
             self.action_edit()
             return
-        environment = {**services.environment}
-        if services.config.editor:
-            environment["VISUAL"] = services.config.editor
+        environment = with_editor(services.environment, services.config.editor)
         try:
             text = profile_text(services.folders, name)
             edited = edit_text(self.app, text, environment, f"{name}.toml")

@@ -21,12 +21,6 @@ def help_screen(where: Where, commands: CommandTable) -> Picker:
     return Picker(f"Help · {where}", items, note="type to filter · Enter does it · Esc")
 
 
-def palette_screen(commands: CommandTable) -> Picker:
-    """Every command by name, with its first key and one line of description."""
-    items = [Item(one.id, one.title, one.help, one.first_key) for one in commands if not one.needs_pane]
-    return Picker("Commands", items, note="type to filter · Enter does it · Esc")
-
-
 def _help(command: Command, here: Where) -> str:
     is_elsewhere = command.where not in (Where.ANYWHERE, Where.EVERYWHERE, here)
     return f"{command.where}: {command.help}" if is_elsewhere else command.help

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import ClassVar, NamedTuple
 
 from textual import events, on
@@ -53,10 +54,21 @@ class Item:
     key: str = ""
     """Its key, where it has one."""
 
-    def matches(self, words: Sequence[str]) -> bool:
-        """Whether every word occurs in it."""
-        text = f"{self.title} {self.detail} {self.key}".casefold()
-        return all(word in text for word in words)
+    def rank(self, typed: str) -> int | None:
+        """How well it matches what was typed, 0 the best; None where a word occurs nowhere in it."""
+        words, title = typed.casefold().split(), self.title.casefold()
+        phrase = " ".join(words)
+        if not all(word in f"{title} {self.detail} {self.key}".casefold() for word in words):
+            return None
+        closeness = (
+            title == phrase,
+            title.startswith(phrase),
+            f" {phrase}" in f" {title}",
+            all(f" {word}" in f" {title}" for word in words),
+            all(word in title for word in words),
+            True,
+        )
+        return closeness.index(True)
 
 
 class Late(NamedTuple):
@@ -155,9 +167,14 @@ class Picker(Popup[str]):
     def _filter(self, event: Input.Changed) -> None:
         self._show(event.value)
 
+    def matching(self, typed: str) -> list[Item]:
+        """The items that match what was typed, the best first."""
+        ranked = [(rank, item) for item in self._items if (rank := item.rank(typed)) is not None]
+        return [item for _, item in sorted(ranked, key=itemgetter(0))]
+
     def _show(self, text: str) -> None:
-        words = text.casefold().split()
-        self._shown = [item for item in self._items if item.matches(words)]
+        words = text.split()
+        self._shown = self.matching(text)
         options = self.query_one(OptionList)
         options.clear_options()
         width = max((len(item.title) for item in self._shown), default=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import ClassVar, NamedTuple
 
 from textual import getters, on
@@ -16,7 +15,7 @@ from textual.widgets import Static
 from workbench.client.wire import MOST_KEPT
 from workbench.client.wire_events import WireEvent, WireEvents
 from workbench.domain.display import one_line, visible
-from workbench.runner.exporting import export_request, key_variable
+from workbench.domain.errors import BadValueError
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
@@ -25,6 +24,7 @@ from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.token_text import token_text
 from workbench.tui.widgets.event_list import EventList, EventRow
 from workbench.tui.widgets.key_row import KeyRow
+from workbench.tui.wire.copying import copy_request
 
 _LOOKS_A_SECOND = 20
 _SECONDS = 0.012
@@ -199,7 +199,7 @@ class WireScreen(AskedScreen[Spot]):
 
     def action_copy_raw(self) -> None:
         """Copy what the row is about, all of it, with the key masked."""
-        self._copy(self._raw(self.rows.cursor), "")
+        self._copy(self._raw(self.rows.cursor))
 
     def action_copy_curl(self) -> None:
         """Copy the request as a curl command, which reads the key from the environment."""
@@ -210,15 +210,11 @@ class WireScreen(AskedScreen[Spot]):
         self._copy_request("python")
 
     def _copy_request(self, form: str) -> None:
-        wire, endpoint = self._wire, self._exchange.endpoint
-        if not wire.body:
-            self.notify("Nothing was sent.", severity="warning", markup=False)
-            return
-        text = export_request(form, json.loads(wire.body), endpoint, wire.url)
-        variable = f"; the key is read from ${key_variable(endpoint)}" if endpoint.key is not None else ""
-        self._copy(text, f"as {form}{variable}")
+        try:
+            copy_request(self.app, self._exchange, form)
+        except BadValueError as problem:
+            self.notify(str(problem), severity="warning", markup=False)
 
-    def _copy(self, text: str, how: str) -> None:
+    def _copy(self, text: str) -> None:
         self.app.copy_to_clipboard(text)
-        words = f"Copied {len(text):,} characters {how}".rstrip()
-        self.notify(f"{words}.", markup=False, timeout=4)
+        self.notify(f"Copied {len(text):,} characters.", markup=False, timeout=4)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from workbench.storage.library import Library
 from workbench.tui.compare.flow import compare_session
 from workbench.tui.flows import FlowContext
@@ -28,8 +30,14 @@ async def sessions(flow: FlowContext) -> None:
         return
     if chosen.is_compared:
         await compare_session(flow, chosen.path)
-    elif _may_leave(flow):
-        await flow.main.open_session(chosen.path)
+    else:
+        await open_session(flow, chosen.path)
+
+
+async def open_session(flow: FlowContext, path: Path) -> None:
+    """Open another session; the open one stays saved."""
+    if _may_leave(flow):
+        await flow.main.open_session(path)
 
 
 async def new(flow: FlowContext) -> None:

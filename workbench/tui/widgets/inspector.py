@@ -16,7 +16,7 @@ from workbench.domain.choice import Token
 from workbench.domain.display import show_bytes
 from workbench.domain.figures import probability
 from workbench.domain.whatif import LLAMA_ORDER, Sampling, reshape
-from workbench.tui.alternative_rows import Row, rows_of
+from workbench.tui.alternative_rows import OTHER, Row, no_alternative, rows_of
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.token_text import fit, percent, token_text
@@ -95,11 +95,20 @@ class Inspector(Static, can_focus=True):
         if digit is not None:
             places = [place for place, row in enumerate(self._rows) if row.position == digit - 1]
             if not places:
+                listed = sum(row.position is not None for row in self._rows)
+                self.notify(no_alternative(digit, listed), markup=False, timeout=3)
                 return
             self._row = places[0]
             self._draw()
-        if self._row < len(self._rows) and (position := self._rows[self._row].position) is not None:
+        if self._row >= len(self._rows):
+            self.notify(no_alternative(1, 0), markup=False, timeout=3)
+        elif (position := self._rows[self._row].position) is not None:
             self.post_message(self.AlternativeChosen(position))
+        elif self._rows[self._row].is_chosen:
+            words = "This token was sampled, but is not among those listed: there is nothing to branch to."
+            self.notify(words, markup=False, timeout=3)
+        else:
+            self.notify(OTHER, markup=False, timeout=3)
 
     def action_copy(self) -> None:
         """Copy the exact text of the row's token."""
@@ -110,6 +119,8 @@ class Inspector(Static, can_focus=True):
             self.app.copy_to_clipboard(self._token.alternatives[row.position].text)
         elif row.is_chosen:
             self.app.copy_to_clipboard(self._token.text)
+        else:
+            self.notify(OTHER, markup=False, timeout=3)
 
     def on_click(self, event: events.Click) -> None:
         """Go to the row that was clicked; a second click takes it."""

@@ -17,6 +17,7 @@ from workbench.domain.choice import Alternative, Choice, Token
 from workbench.domain.display import visible
 from workbench.domain.reading import Mode
 from workbench.domain.run import Failure, Outcome, Run
+from workbench.tui.alternative_rows import no_alternative
 from workbench.tui.blocks import key_of, sections_of
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
@@ -295,11 +296,14 @@ class OutputPane(Vertical):
     def take_alternative(self, place: int) -> None:
         """Ask for a branch with the alternative at a place of the inspector's list, from 0."""
         if (found := self.token) is None:
+            self.notify("Press ← or → to select a token first.", markup=False, timeout=3)
             return
         run, choice, position = found
         rows = choice.token(position).alternatives
         if place < len(rows):
             self.post_message(self.AlternativeTaken(run, choice, position, rows[place]))
+        else:
+            self.notify(no_alternative(place + 1, len(rows)), markup=False, timeout=3)
 
     def action_branch(self, digit: int) -> None:
         """Branch with a numbered alternative."""

@@ -118,6 +118,12 @@ class ParameterPanel(Vertical, can_focus=True):
         self._parameters, self._preset, self._preset_name = parameters, preset, preset_name
         self._draw()
 
+    def set_text(self, name: str, text: str) -> None:
+        """Set a field to what a text means. Raises BadValueError where it means no value of it."""
+        parameters = self._with_typed(name, text)
+        self._close()
+        self._change(parameters)
+
     @property
     def limits(self) -> Mapping[str, Range]:
         """The endpoint's own ranges by field, which replace the contract's."""

@@ -88,16 +88,21 @@ class TokenView(TranscriptView):
         first = self._transcript.y_of(Place(cursor.section, BODY, max(start - 16, 0)))
         self._forget(first, self._transcript.y_of(Place(cursor.section, BODY, end)) + 1)
 
+    def _enter(self) -> bool:
+        """Put the cursor on the newest answer's first surprising token, else on its first one."""
+        finder = partial(reading.next_surprising, threshold=self.surprise_threshold)
+        return self._move(token_cursor.notable(self._transcript, finder))
+
     def _step(self, step: int, finder: Finder) -> bool:
         if self._cursor is None:
-            return self._move(token_cursor.last(self._transcript))
+            return self._enter()
         return self._move(token_cursor.seek(self._transcript, self._cursor, step, finder))
 
     def action_token(self, step: int) -> None:
         """Go to the token after or before."""
         self._selecting_from = None
         if self._cursor is None:
-            self._move(token_cursor.last(self._transcript))
+            self._enter()
         else:
             self._move(token_cursor.beside(self._transcript, self._cursor, step))
 
@@ -105,7 +110,7 @@ class TokenView(TranscriptView):
         """Go some rows down, or up where negative."""
         self._selecting_from = None
         if self._cursor is None:
-            self._move(token_cursor.last(self._transcript))
+            self._enter()
             return
         column = self._column
         if column is None:

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from workbench.tui.flows import FlowContext
 from workbench.tui.screens.wire import Spot, WireScreen
+from workbench.tui.wire.copying import copy_request
 
 
 async def wire(flow: FlowContext) -> None:
@@ -26,3 +27,13 @@ async def wire(flow: FlowContext) -> None:
         # The token may still be on its way from the store to the view.
         with suppress(KeyError):
             output.view.move_cursor(f"{run.id}:{spot.choice}", spot.token)
+
+
+async def copy_as_curl(flow: FlowContext) -> None:
+    """Copy the last request as a curl command."""
+    copy_request(flow.app, flow.services.exchange, "curl")
+
+
+async def copy_as_python(flow: FlowContext) -> None:
+    """Copy the last request as a Python program."""
+    copy_request(flow.app, flow.services.exchange, "python")

@@ -1,0 +1,88 @@
+"""The command palette: commands, parameters, presets and sessions by name."""
+
+from __future__ import annotations
+
+import asyncio
+from enum import StrEnum
+from pathlib import Path
+
+from workbench.domain.display import one_line
+from workbench.domain.errors import StorageError
+from workbench.domain.parameters import PARAMETERS
+from workbench.storage.library import Library
+from workbench.storage.presets import load_presets
+from workbench.tui.commands.keymap import CommandTable
+from workbench.tui.screens.popup import Item, Late, Picker
+from workbench.tui.services import Services
+
+_NOTE = "type to filter · Enter does it · Esc"
+_NEWEST = 50
+"""Sessions that are offered."""
+
+
+class Kind(StrEnum):
+    """What an item of the palette is about, besides commands."""
+
+    FIELD = "field"
+    SETTING = "setting"
+    PRESET = "preset"
+    SESSION = "session"
+
+    def value_of(self, name: str) -> str:
+        """The value of the item of that name."""
+        return f"{self}:{name}"
+
+
+class PalettePicker(Picker):
+    """Answers with a command's id, or with a kind and a name divided by a colon."""
+
+    def matching(self, typed: str) -> list[Item]:
+        """The items that match; a parameter with a value is to be set to it."""
+        name, _, value = typed.strip().partition(" ")
+        items = super().matching(typed)
+        if name in {one.name for one in PARAMETERS} and (value := value.strip().removeprefix("=").strip()):
+            setting = f"{name} {value}"
+            items.insert(0, Item(Kind.SETTING.value_of(setting), setting, "Set the parameter."))
+        return items
+
+
+def palette(commands: CommandTable, services: Services) -> PalettePicker:
+    """Every command by name, with its first key and one line of description; then what else has a name."""
+    items = [Item(one.id, one.title, one.help, one.first_key) for one in commands if not one.needs_pane]
+    items += [
+        Item(Kind.FIELD.value_of(one.name), one.name, f"parameter: {one.help} Add a value to set it.")
+        for one in PARAMETERS
+    ]
+    items += [
+        Item(Kind.PRESET.value_of(name), name, "preset: apply it.")
+        for name in load_presets(services.folders).presets
+    ]
+    return PalettePicker("Commands", items, note=_NOTE, more=_sessions(Library(services.folders)))
+
+
+async def _sessions(library: Library) -> Late:
+    try:
+        listed = await asyncio.to_thread(library.sessions)
+    except StorageError:
+        # The list of sessions says what is wrong with them.
+        return Late([], _NOTE)
+    return Late(
+        [
+            Item(Kind.SESSION.value_of(one.path), one.title or Path(one.path).stem, "session: open it.")
+            for one in listed[:_NEWEST]
+            if not one.error
+        ],
+        _NOTE,
+    )
+
+
+def about(services: Services, version: str) -> Picker:
+    """What the program is and where its files are; the answer is the line chosen, to be copied."""
+    folders = services.folders
+    lines = {
+        "Completion Workbench": version,
+        "configuration": str(folders.config),
+        "sessions": str(folders.data / "sessions"),
+    }
+    items = [Item(text, title, one_line(text, 200)) for title, text in lines.items()]
+    return Picker("About", items, note="Enter copies · Esc")

@@ -1,0 +1,23 @@
+"""The last request as a command or a program that sends it again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from textual.app import App
+
+from workbench.domain.errors import BadValueError
+from workbench.runner.exporting import export_request, key_variable
+from workbench.tui.exchange import Exchange
+
+
+def copy_request(app: App[Any], exchange: Exchange | None, form: str) -> None:
+    """Copy the request in one of `REQUEST_FORMS`. Raises BadValueError where nothing was sent."""
+    if exchange is None or not exchange.wire.body:
+        raise BadValueError("Nothing was sent since the start", hint="Run something first.")
+    wire, endpoint = exchange.wire, exchange.endpoint
+    text = export_request(form, json.loads(wire.body), endpoint, wire.url)
+    variable = f"; the key is read from ${key_variable(endpoint)}" if endpoint.key is not None else ""
+    app.copy_to_clipboard(text)
+    app.notify(f"Copied {len(text):,} characters as {form}{variable}.", markup=False, timeout=4)
