@@ -15,7 +15,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from workbench.cli.asking import add_yes_option
 from workbench.cli.exit_status import ExitStatus
-from workbench.cli.following import tell_retrying
 from workbench.cli.parsing import file_name
 from workbench.domain.display import visible
 from workbench.domain.endpoint import Endpoint
@@ -23,6 +22,7 @@ from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome, Run
 from workbench.runner.connections import Connections
 from workbench.runner.many import Job, ManyRuns
+from workbench.runner.status import Phase, Status
 from workbench.workspace.keeper import Keeper
 
 
@@ -112,11 +112,16 @@ async def _execute(
                 if keeper is not None and run.id in sent:
                     keeper.ended(run)
 
+            def waits(run: Run, status: Status) -> None:
+                if status.phase is Phase.RETRYING:
+                    # Above the bar where there is one.
+                    console.print(f"workbench: {visible(str(status))}", soft_wrap=True)
+
             many = ManyRuns(
                 connections,
                 ready,
                 on_begin=began,
-                on_status=lambda run, status: tell_retrying(status),
+                on_status=waits,
                 on_end=ended,
             )
             task = asyncio.create_task(many.execute())

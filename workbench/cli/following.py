@@ -77,12 +77,6 @@ def tell(status: str) -> None:
 def tell_status(status: Status) -> None:
     """Say on a terminal where a run stands before its first token; that it waits is said everywhere."""
     if status.phase is Phase.RETRYING:
-        tell_retrying(status)
+        print(f"workbench: {visible(str(status))}", file=sys.stderr, flush=True)
     else:
         tell(str(status))
-
-
-def tell_retrying(status: Status) -> None:
-    """Say on standard error, whatever it is, why a request is sent again and when."""
-    if status.phase is Phase.RETRYING:
-        print(f"workbench: {visible(str(status))}", file=sys.stderr, flush=True)

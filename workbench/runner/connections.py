@@ -1,9 +1,11 @@
 """Connections: the one owner of all that lies between the workbench and an endpoint.
 
-It starts the local server when something is first sent to `local`, starts it again when it has died, and
-ends it. Every completion request goes out through `Connections.send`, whatever asked for it: a single run,
-a branch, a column of a comparison, a cell of a sweep, a chat answer, a probe. Model lists, tokenising and
-`/props` pass beside it. Nothing else knows that `local` is a process of its own.
+It owns the local server, which it starts when something is first sent to `local` and again when it has
+died; the client with its connections and the keys that commands printed, kept for the session; and one rate
+limiter for each address and key. Every completion request takes its turn in that limiter, in
+`Connections.send`, whatever asked for it: a single run, a branch, a column of a comparison, a cell of a
+sweep, a part of a split run, a chat answer, a probe. Model lists, tokenising and `/props` pass beside it.
+Nothing else makes a client, a limiter or a local server.
 """
 
 from __future__ import annotations
