@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import json
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from tests.local.calls import DEADLINE, Answer, Call, complete, get, post, serving, until
 from tests.local.fakes import FACTS, FakeEngine, chunk, tokens
 from workbench.domain.json_values import JsonValue
+from workbench.local.completion import in_thread
 from workbench.local.engine import Generation
 from workbench.local.http_server import MOST_BODY, ClientLimits
 
@@ -460,6 +462,29 @@ async def test_a_request_that_fails_leaves_no_text_of_a_client_in_the_log(
     assert "ValueError" in logged
     assert "private" not in logged
     assert logged.rstrip("\n").isprintable()
+
+
+async def test_work_that_fails_after_its_client_left_is_not_logged() -> None:
+    """asyncio would log the error with its message, which may quote the request."""
+    logged: list[Mapping[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: logged.append(context))
+    begun, may_fail = threading.Event(), threading.Event()
+
+    def fail() -> None:
+        begun.set()
+        may_fail.wait(DEADLINE)
+        raise ValueError("private")
+
+    task = asyncio.create_task(in_thread(fail))
+    await until(begun.is_set)
+    task.cancel()
+    await asyncio.sleep(0)
+    assert not task.done()
+    may_fail.set()
+    await asyncio.wait({task})
+    del task
+    gc.collect()
+    assert logged == []
 
 
 @given(st.lists(st.binary(max_size=40), max_size=6))

@@ -212,6 +212,8 @@ async def in_thread(call: Callable[..., _Result], *arguments: object) -> _Result
         return await asyncio.shield(work)
     except asyncio.CancelledError:
         await asyncio.wait({work})
+        # Retrieved: asyncio would log it with its message, which may quote the request.
+        work.exception()
         raise
 
 

@@ -147,7 +147,7 @@ def _completion_answer() -> JsonObject:
             "tokens": _array(_TEXT),
             "token_logprobs": _array(logprob),
             "text_offset": _array(_COUNT),
-            "top_logprobs": _array({"type": "object", "additionalProperties": logprob}),
+            "top_logprobs": _array({"type": ["object", "null"], "additionalProperties": logprob}),
         },
         ["tokens", "token_logprobs", "text_offset", "top_logprobs"],
     )

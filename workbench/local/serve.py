@@ -11,7 +11,9 @@ import stat
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from workbench.domain.display import visible
@@ -71,6 +73,7 @@ async def _serve(options: ServeOptions, path: Path, access: Access, listener: so
         end()
 
     threading.excepthook = fail
+    loop.set_exception_handler(_log_loop_failure)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     serving = asyncio.create_task(server.serve(listener))
@@ -84,6 +87,12 @@ async def _serve(options: ServeOptions, path: Path, access: Access, listener: so
         server.stop()
         await serving
     return status
+
+
+def _log_loop_failure(_: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+    """Log an error that no task was there to take, as `log_failure` does."""
+    if (error := context.get("exception")) is not None:
+        log_failure(error)
 
 
 def _announce(host: str, listener: socket.socket, model: str) -> None:
