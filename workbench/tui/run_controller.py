@@ -41,6 +41,8 @@ class RunController:
     @property
     def state(self) -> RunState:
         """What the newest run is doing."""
+        if self._status.phase is Phase.QUEUED and self.is_running:
+            return state_of(self.run, 0.0, self._status.detail)
         if self._status.phase is Phase.RETRYING and self.is_running:
             # A countdown beside the seconds since the first attempt would be two clocks in one place.
             return state_of(self.run, 0.0, self._countdown)
