@@ -24,6 +24,7 @@ def test_the_domain_needs_nothing_but_the_standard_library(layer: str) -> None:
         "rich",
         "httpx",
         "jinja2",
+        "tomli_w",
         "msgspec",
         "platformdirs",
         "asyncio",
@@ -34,7 +35,7 @@ def test_the_domain_needs_nothing_but_the_standard_library(layer: str) -> None:
 
 @pytest.mark.parametrize("module", ["client.client", "runner.execution"])
 def test_the_client_knows_no_textual(module: str) -> None:
-    assert not {"textual", "tomllib", "jinja2"} & loaded_by(f"import workbench.{module}")
+    assert not {"textual", "tomllib", "tomli_w", "jinja2"} & loaded_by(f"import workbench.{module}")
 
 
 def test_the_session_store_knows_no_textual_and_no_http() -> None:
