@@ -76,7 +76,7 @@ async def test_a_digit_branches_with_that_alternative() -> None:
     async with workbench(answering(answer(" went", " in"))) as (app, pilot, loopback):
         await pilot.press("ctrl+j")
         await until(pilot, lambda: bool(app.main.output.runs) and outcome(app) is not None)
-        await pilot.press("f4", "right", "2")
+        await pilot.press("f4", "end", "2")
         await until(pilot, lambda: len(app.main.output.runs) == 2 and outcome(app) is not None)
         parent = app.main.output.runs[1].parent
         assert parent is not None

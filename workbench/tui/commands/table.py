@@ -2031,10 +2031,9 @@ BY_ID = {command.id: command for command in COMMANDS}
 
 
 def commands_at(where: Where, commands: Iterable[Command] = COMMANDS) -> Iterator[Command]:
-    """The commands of a pane or screen: its own ones first, then those that it shares with others."""
-    commands = tuple(commands)
-    for one in (where, *SHARED.get(where, ())):
-        yield from (command for command in commands if command.where is one)
+    """The commands of a pane or screen, with those that it shares with others."""
+    wheres = (where, *SHARED.get(where, ()))
+    return (command for command in commands if command.where in wheres)
 
 
 def bindings_at(*wheres: Where) -> list[BindingType]:

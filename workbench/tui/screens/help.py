@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.tui.commands.command import Command, Where
+from workbench.tui.commands.command import SHARED, Command, Where
 from workbench.tui.commands.keymap import CommandTable
 from workbench.tui.commands.table import commands_at
 from workbench.tui.screens.popup import Item, Picker
@@ -22,5 +22,5 @@ def help_screen(where: Where, commands: CommandTable) -> Picker:
 
 
 def _help(command: Command, here: Where) -> str:
-    is_elsewhere = command.where not in (Where.ANYWHERE, Where.EVERYWHERE, here)
+    is_elsewhere = command.where not in (Where.ANYWHERE, Where.EVERYWHERE, here, *SHARED.get(here, ()))
     return f"{command.where}: {command.help}" if is_elsewhere else command.help
