@@ -54,8 +54,9 @@ class RunController:
         status = self._status
         if status.phase is not Phase.RETRYING or not self.is_running:
             return ""
-        most = self.endpoint.retries + 1 if self.endpoint is not None else status.attempt + 1
-        when = f"{self._countdown} (attempt {status.attempt + 1} of {most})"
+        attempt, most = status.attempt + 1, 0 if self.endpoint is None else self.endpoint.retries + 1
+        # Refusals while the endpoint accepts other requests do not count.
+        when = f"{self._countdown} (attempt {attempt}{f' of {most}' if attempt <= most else ''})"
         return f"◌ {status.detail}\n{when} · Esc cancels"
 
     @property
