@@ -1,4 +1,4 @@
-"""Every test runs with folders of its own, no proxy, and no key from the environment."""
+"""Every test runs with folders and a terminal of its own, no proxy, and no key from the environment."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
     for name in ("NO_COLOR", "TMUX"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLORTERM", "truecolor")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
