@@ -74,14 +74,14 @@ class Token(NamedTuple):
 
         Of several with its bytes and no ids, the one whose logprob is nearest.
         """
-        mine, own = _bytes_of(self.text, self.raw), self.logprob or 0.0
+        mine, own = token_bytes(self.text, self.raw), self.logprob or 0.0
         same = [
             place
             for place, one in enumerate(self.alternatives)
             if (
                 one.id == self.id
                 if one.id is not None and self.id is not None
-                else _bytes_of(one.text, one.raw) == mine
+                else token_bytes(one.text, one.raw) == mine
             )
         ]
         return min(same, key=lambda at: abs((self.alternatives[at].logprob or 0.0) - own), default=None)
@@ -269,6 +269,10 @@ class Choice:
         """A token's bytes where they are not the UTF-8 of its text."""
         return self._raws.get(index)
 
+    def bytes_of(self, index: int) -> bytes:
+        """A token's own bytes."""
+        return token_bytes(self.text_of(index), self._raws.get(index))
+
     def id_of(self, index: int) -> int | None:
         """A token's id where known."""
         return _id(self._ids, index)
@@ -390,7 +394,7 @@ class Choice:
             ids.extend(more or [-1] * count)
 
 
-def _bytes_of(text: str, raw: bytes | None) -> bytes:
+def token_bytes(text: str, raw: bytes | None) -> bytes:
     """What a token is in bytes; a token that ends a character adds more text than it has bytes."""
     return text.encode("utf-8", "surrogatepass") if raw is None else raw
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from workbench.domain.choice import Alternative, Choice
+from workbench.domain.choice import Alternative, Choice, token_bytes
 from workbench.domain.display import show_bytes
 from workbench.domain.errors import BadValueError
 from workbench.domain.joints import REPLACED, Known
@@ -71,7 +71,7 @@ def prompt_of_choice(run: Run, choice: Choice) -> TextPrompt | TokensPrompt:
 def origin_of(run: Run, choice: Choice, position: int, alternative: Alternative) -> Origin:
     """What a branch with an alternative in the place of a token goes on from."""
     parent = Parent(run.id, choice.index, position, alternative.text)
-    taken = _bytes_of(alternative.text, alternative.raw)
+    taken = token_bytes(alternative.text, alternative.raw)
     known = Known(taken, id=alternative.id)
     generated = (*_shared(choice, position), known)
     return Origin(prompt_of_choice(run, choice), generated, parent, *_text(choice, position), taken)
@@ -149,7 +149,3 @@ def _shared(choice: Choice, position: int) -> Iterator[Known]:
         data = raw if raw is not None and (not text or begun + raw == whole) else whole
         begun = begun + data if not text else b""
         yield Known(data, choice.logprob_of(index) is not None, choice.id_of(index))
-
-
-def _bytes_of(text: str, raw: bytes | None) -> bytes:
-    return text.encode("utf-8", "surrogatepass") if raw is None else raw

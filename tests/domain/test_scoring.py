@@ -1,0 +1,102 @@
+"""Two scorings of one text, aligned by characters."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import fsum, log
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.domain.builders import choice_of
+from workbench.domain.choice import Choice, Piece
+from workbench.domain.figures import bits_per_byte
+from workbench.domain.scoring import Passage, align_scorings, common_positions
+
+texts = st.text(alphabet="ab é猫🎉", max_size=24)
+
+
+def scored(text: str, cuts: set[int], surprisal: float = 1.0) -> Choice:
+    """A text as the tokens between some of its bytes, each with the same surprisal."""
+    data = text.encode()
+    edges = sorted({0, len(data), *(cut for cut in cuts if 0 < cut < len(data))})
+    pieces = []
+    done = 0
+    for start, end in pairwise(edges):
+        whole = end
+        while whole < len(data) and data[whole] & 0xC0 == 0x80:
+            whole -= 1
+        added = data[done : max(whole, done)]
+        raw = data[start:end]
+        pieces.append(Piece(added.decode(), -surprisal, raw=None if raw == added else raw))
+        done += len(added)
+    return choice_of(pieces)
+
+
+@given(texts, st.sets(st.integers(0, 60)), st.sets(st.integers(0, 60)))
+def test_spans_join_to_the_text_and_to_every_token_of_both(text: str, one: set[int], two: set[int]) -> None:
+    first, second = Passage.answer_of(scored(text, one)), Passage.answer_of(scored(text, two, 2.0))
+    spans = list(align_scorings(first, second))
+    assert "".join(text[span.start : span.end] for span in spans) == text
+    assert [index for span in spans for index in span.first] == list(first.tokens)
+    assert [index for span in spans for index in span.second] == list(second.tokens)
+    for span in spans:
+        part = text[span.start : span.end].encode()
+        for passage, tokens in ((first, span.first), (second, span.second)):
+            assert b"".join(passage.choice.bytes_of(index) for index in tokens) == part
+        assert span.surprisals == (len(span.first), 2.0 * len(span.second))
+        assert span.difference == span.surprisals[1] - span.surprisals[0]  # type: ignore[operator]
+
+
+@given(texts, st.sets(st.integers(0, 60)))
+def test_a_scoring_aligned_with_itself_differs_nowhere(text: str, cuts: set[int]) -> None:
+    passage = Passage.answer_of(scored(text, cuts))
+    assert all(span.difference == 0 for span in align_scorings(passage, passage))
+
+
+def test_spans_with_an_unknown_surprisal_have_no_difference() -> None:
+    known = Passage.answer_of(choice_of([Piece("a", -1.0), Piece("b", -2.0)]))
+    unknown = Passage.answer_of(choice_of([Piece("a"), Piece("b", -1.0)]))
+    assert [span.difference for span in align_scorings(unknown, known)] == [None, 1.0]
+
+
+def test_an_answer_is_aligned_with_the_end_of_a_longer_text() -> None:
+    answer = Passage.answer_of(choice_of([Piece(" up", -1.0), Piece("on", -1.0)]))
+    longer = choice_of([Piece("Once"), Piece(" upon", -3.0), Piece(" a", -9.0)])
+    longer.echoed = 2
+    spans = list(align_scorings(answer, Passage(longer, range(1, 2))))
+    assert [(span.start, span.end, span.difference) for span in spans] == [(0, 5, 1.0)]
+
+
+def test_positions_are_common_up_to_and_including_the_divergence() -> None:
+    first = Passage.answer_of(choice_of(["a", " b", " c", " d"]))
+    second = Passage.answer_of(choice_of(["a", " b", " x", " d"]))
+    assert list(common_positions(first, second)) == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_positions_of_other_tokens_are_common_where_both_begin() -> None:
+    first = Passage.answer_of(choice_of(["ab", "c", "d"]))
+    second = Passage.answer_of(choice_of(["a", "b", "cd"]))
+    assert list(common_positions(first, second)) == [(0, 0), (1, 2)]
+
+
+@given(texts, st.sets(st.integers(0, 60)))
+def test_bits_per_byte_are_those_of_all_tokens_over_all_bytes(text: str, cuts: set[int]) -> None:
+    choice = scored(text, cuts, 0.5)
+    found = bits_per_byte(choice, range(len(choice)))
+    size = len(text.encode())
+    if not size:
+        assert found is None
+    else:
+        assert found == pytest.approx(fsum([0.5] * len(choice)) / log(2) / size)
+
+
+def test_a_uniform_model_over_bytes_takes_eight_bits_each() -> None:
+    choice = choice_of([Piece("a"), *(Piece(one, -log(256)) for one in "bcd")])
+    assert bits_per_byte(choice, range(4)) == pytest.approx(8)
+
+
+def test_nothing_scored_has_no_bits_per_byte() -> None:
+    choice = choice_of([Piece("a")])
+    assert bits_per_byte(choice, range(1)) is None

@@ -1,0 +1,159 @@
+"""How far two models agree about the token that follows one and the same text.
+
+Each figure is of two distributions at one position, of which only the likeliest tokens are listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from math import exp, fsum, log
+from operator import add
+from typing import NamedTuple
+
+from workbench.domain.choice import Token, token_bytes
+
+_LEAST = 1e-6
+"""The least remaining mass: what rounded logprobs leave beside the listed ones is not known more finely."""
+
+
+def listed(token: Token) -> dict[bytes, float]:
+    """The logprobs known at a token's position, its own included, by the tokens' bytes."""
+    found: dict[bytes, float] = {}
+    for text, logprob, raw in (
+        *((one.text, one.logprob, one.raw) for one in token.alternatives),
+        (token.text, token.logprob, token.raw),
+    ):
+        if logprob is not None:
+            name = token_bytes(text, raw)
+            found[name] = max(logprob, found.get(name, logprob))
+    return found
+
+
+def divergence(recorded: Mapping[bytes, float], now: Mapping[bytes, float]) -> float | None:
+    """KL(recorded ‖ now) in nats over the tokens listed in both, with the remaining mass as one outcome.
+
+    Lumping outcomes together never adds divergence (the data-processing inequality), so that this is a lower
+    bound of the whole distributions'. None where no token is listed in both.
+
+    Kullback, Leibler (1951), "On information and sufficiency".
+    """
+    both = sorted(recorded.keys() & now.keys())
+    if not both:
+        return None
+    first, second = (_with_remaining([one[name] for name in both]) for one in (recorded, now))
+    return max(fsum(exp(one) * (one - other) for one, other in zip(first, second, strict=True)), 0.0)
+
+
+def _with_remaining(logprobs: list[float]) -> list[float]:
+    """Logprobs of a whole distribution: the listed tokens, and last all others together."""
+    masses = [exp(min(one, 0.0)) for one in logprobs]
+    remaining = max(1 - fsum(masses), _LEAST)
+    whole = log(fsum([*masses, remaining]))
+    return [min(one, 0.0) - whole for one in logprobs] + [log(remaining) - whole]
+
+
+class Position(NamedTuple):
+    """What two distributions after one and the same text have in common; None where it is not known."""
+
+    same_top: bool | None
+    """Whether the likeliest token is the same."""
+    overlap: float | None
+    """The fraction of the k likeliest tokens that both list, for the largest k that both list."""
+    logprob_difference: float | None
+    """|Δlogprob| of the recorded token, in nats."""
+    divergence: float | None
+    """A lower bound of KL(recorded ‖ now), in nats."""
+
+
+def compare_position(recorded: Token, now: Token) -> Position:
+    """Compare the distributions at two tokens that follow the same text."""
+    first, second = listed(recorded), listed(now)
+    own = token_bytes(recorded.text, recorded.raw)
+    difference = abs(second[own] - first[own]) if own in first and own in second else None
+    if not (recorded.alternatives and now.alternatives and first and second):
+        return Position(None, None, difference, None)
+    ranked, ranked_now = (sorted(one, key=lambda name: -one[name]) for one in (first, second))
+    k = min(len(first), len(second))
+    return Position(
+        first[ranked[0]] == first.get(ranked_now[0]) or ranked[0] == ranked_now[0],
+        len(set(ranked[:k]) & set(ranked_now[:k])) / k,
+        difference,
+        divergence(first, second),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Numbers added up, and the largest of them."""
+
+    count: int = 0
+    total: float = 0.0
+    largest: float = 0.0
+
+    @staticmethod
+    def of(value: float | None) -> Sum:
+        """A single number, or none."""
+        return Sum() if value is None else Sum(1, float(value), float(value))
+
+    def __add__(self, other: Sum) -> Sum:
+        return Sum(self.count + other.count, self.total + other.total, max(self.largest, other.largest))
+
+    @property
+    def mean(self) -> float | None:
+        """The mean; None of nothing."""
+        return self.total / self.count if self.count else None
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The figures of many positions; add them up with `+`."""
+
+    positions: int = 0
+    """Positions that follow the same text in both."""
+    same_top: Sum = Sum()
+    overlap: Sum = Sum()
+    logprob_difference: Sum = Sum()
+    divergence: Sum = Sum()
+
+    @staticmethod
+    def of(positions: Iterable[Position]) -> Agreement:
+        """The figures of some positions."""
+        return reduce(add, (Agreement(1, *map(Sum.of, one)) for one in positions), Agreement())
+
+    def __add__(self, other: Agreement) -> Agreement:
+        return Agreement(
+            self.positions + other.positions,
+            self.same_top + other.same_top,
+            self.overlap + other.overlap,
+            self.logprob_difference + other.logprob_difference,
+            self.divergence + other.divergence,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerances:
+    """How far positions may differ; None is any."""
+
+    divergence: float | None = None
+    """The largest KL(recorded ‖ now) at any position, in nats."""
+    logprob_difference: float | None = None
+    """The largest |Δlogprob| of a recorded token, in nats."""
+    same_top: float | None = None
+    """The least fraction of positions whose likeliest token is the same."""
+
+    def exceeded(self, found: Agreement) -> tuple[str, ...]:
+        """What is out of tolerance, each as one phrase for a person."""
+        told = []
+        if self.divergence is not None and found.divergence.largest > self.divergence:
+            told.append(f"KL up to {found.divergence.largest:.4g} nats (tolerance {self.divergence:g})")
+        if self.logprob_difference is not None and found.logprob_difference.largest > self.logprob_difference:
+            told.append(
+                f"|Δlogprob| up to {found.logprob_difference.largest:.4g} nats "
+                f"(tolerance {self.logprob_difference:g})"
+            )
+        mean = found.same_top.mean
+        if self.same_top is not None and mean is not None and mean < self.same_top:
+            told.append(f"top-1 agreement {mean:.1%} (tolerance {self.same_top:.1%})")
+        return tuple(told)

@@ -1,0 +1,120 @@
+"""How likely a text is to a model, token by token, and to two models whose tokens differ.
+
+Surprisals are in nats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from math import fsum, isnan
+from typing import NamedTuple
+
+from workbench.domain.choice import Choice
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Consecutive tokens of a choice whose text is compared or scored."""
+
+    choice: Choice
+    tokens: range
+    """Indexes into the choice."""
+
+    @staticmethod
+    def prompt_of(choice: Choice) -> Passage:
+        """The tokens that repeat the prompt."""
+        return Passage(choice, range(choice.echoed))
+
+    @staticmethod
+    def answer_of(choice: Choice) -> Passage:
+        """The tokens that the model generated."""
+        return Passage(choice, range(choice.echoed, len(choice)))
+
+    @property
+    def text(self) -> str:
+        """The text of its tokens."""
+        return "".join(self.choice.texts(self.tokens.start, self.tokens.stop))
+
+    def surprisal(self, tokens: range) -> float | None:
+        """The surprisal of some of its tokens together; None where one of them has no logprob."""
+        total = -fsum(self.choice.logprobs[tokens.start : tokens.stop])
+        return None if isnan(total) else total
+
+    def boundaries(self) -> dict[int, int]:
+        """Where its tokens begin, in characters of its text, with their indexes, in order.
+
+        Only places where no character has begun: a token that begins within one has no place in the text.
+        The last one is the end.
+        """
+        found: dict[int, int] = {}
+        begun, start = b"", self._start
+        for index in self.tokens:
+            if not begun:
+                found.setdefault(self.choice.start_of(index) - start, index)
+            raw = self.choice.raw_of(index)
+            text = self.choice.text_of(index).encode("utf-8", "surrogatepass")
+            begun = b"" if raw is None else (begun + raw).removeprefix(text)
+        if self.tokens:
+            last = self.tokens[-1]
+            end = self.choice.start_of(last) + len(self.choice.text_of(last)) - start
+            found.setdefault(end, self.tokens.stop)
+        return found
+
+    @property
+    def _start(self) -> int:
+        return self.choice.start_of(self.tokens.start) if self.tokens else 0
+
+
+class Span(NamedTuple):
+    """A part of a text between two places where tokens of both scorings begin."""
+
+    start: int
+    """In characters of the text."""
+    end: int
+    first: range
+    """The tokens of the first scoring."""
+    second: range
+    surprisals: tuple[float | None, float | None]
+
+    @property
+    def difference(self) -> float | None:
+        """How much more it surprises the second model; None where a surprisal is unknown."""
+        first, second = self.surprisals
+        return None if first is None or second is None else second - first
+
+
+def align_scorings(first: Passage, second: Passage) -> Iterator[Span]:
+    """Align two scorings of one text, whatever tokens each one has.
+
+    The spans join to the text from its first place where tokens of both begin, and are the shortest whose
+    ends are token boundaries of both.
+    """
+    ours, theirs = first.boundaries(), second.boundaries()
+    for start, end in pairwise(place for place in ours if place in theirs):
+        mine, other = range(ours[start], ours[end]), range(theirs[start], theirs[end])
+        yield Span(start, end, mine, other, (first.surprisal(mine), second.surprisal(other)))
+
+
+def common_positions(first: Passage, second: Passage) -> Iterator[tuple[int, int]]:
+    """The tokens of two passages that begin at one place after an identical text, as pairs of indexes.
+
+    The last pair may be where the passages diverge: both distributions still follow the same text.
+    """
+    shared = common_length(first.text, second.text)
+    theirs = second.boundaries()
+    for place, index in first.boundaries().items():
+        if place > shared:
+            return
+        other = theirs.get(place)
+        if other is not None and index < first.tokens.stop and other < second.tokens.stop:
+            yield index, other
+
+
+def common_length(first: str, second: str) -> int:
+    """How many leading characters two texts share."""
+    return next(
+        (place for place, (one, other) in enumerate(zip(first, second, strict=False)) if one != other),
+        min(len(first), len(second)),
+    )
