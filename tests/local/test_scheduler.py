@@ -46,6 +46,7 @@ class RuleModel:
     sequences: dict[int, list[int]] = field(default_factory=dict)
     batches: list[list[int]] = field(default_factory=list)
     """The sequences of each batch."""
+    can_evaluate_together: bool = True
     fault: Exception | None = None
     """Raised in place of the next batch."""
     is_closed: bool = False
@@ -232,6 +233,14 @@ def test_answers_of_several_requests_grow_together() -> None:
         for number, request in enumerate(requests, 1):
             assert request.answers() == [answer_to([number], 50)]
     assert [0, 1] in model.batches
+
+
+def test_a_model_whose_sequences_change_each_other_evaluates_them_one_by_one() -> None:
+    model = RuleModel(can_evaluate_together=False)
+    with running(model) as scheduler:
+        request = Request(scheduler, [[1], [2]], max_tokens=20)
+        assert request.answers() == [answer_to([1], 20), answer_to([2], 20)]
+    assert {len(batch) for batch in model.batches} == {1}
 
 
 def test_a_request_of_many_choices_makes_room_for_another_after_one_batch() -> None:

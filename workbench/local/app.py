@@ -163,8 +163,8 @@ class CompletionsApp:
         facts = self.engine().facts
         await response.send(
             {
-                "bos_token": facts.bos_token,
-                "eos_token": facts.eos_token,
+                "bos_token": facts.bos_token or None,
+                "eos_token": facts.eos_token or None,
                 "chat_template": facts.chat_template,
             }
         )

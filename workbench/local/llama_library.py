@@ -178,11 +178,11 @@ def load_library() -> c.CDLL:
 
     Raises EngineError where the engine is not installed, cannot be loaded, or exports too little.
     """
-    # Read once, when the library is loaded. Its threads wait for each other hundreds of times a token: asleep
-    # at once they make 0.6 times the tokens/s that they make spinning for as long as they would by default,
-    # which beside two busy programs leaves 0.17 of it. Spinning for a moment is 0.9 and 0.27.
+    # Read once, when the library is loaded. Its threads wait for each other hundreds of times a token. On two
+    # quiet cores a token takes 20 ms where they sleep at once, and 7 ms where they spin this long or longer;
+    # beside busy programs it takes 66, and 87 or 433 where they spin three or thirty times as long.
     if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+        os.environ.setdefault("GOMP_SPINCOUNT", "300")
     try:
         library = c.CDLL(str(_library_file()))
     except OSError as error:

@@ -73,6 +73,8 @@ class LlamaModel:
             self._outputs.ctypes.data,
         )
         self.facts = self._read_facts(context)
+        self.can_evaluate_together = self._check_together(sequences)
+        """Whether tokens of several sequences can be evaluated at once without a change to any logit."""
 
     def _read_facts(self, context: int) -> Facts:
         library, model = self.library, self._model
@@ -90,6 +92,21 @@ class LlamaModel:
             bos,
             eos,
         )
+
+    def _check_together(self, sequences: int) -> bool:
+        """Compare a token's logits alone and beside others: some weights are multiplied in groups of rows."""
+        try:
+            alone = self.evaluate_tokens([(0, 0, 0)]).copy()
+            for count in range(2, sequences + 1):
+                for sequence in range(sequences):
+                    self.forget(sequence)
+                beside = self.evaluate_tokens([(sequence, 0, sequence) for sequence in range(count)])
+                if not np.array_equal(alone[0], beside[0]):
+                    return False
+            return True
+        finally:
+            for sequence in range(sequences):
+                self.forget(sequence)
 
     def tokenize(self, text: str, add_special: bool = True, parse_special: bool = True) -> list[int]:
         """Return a text's token ids."""

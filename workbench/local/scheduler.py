@@ -43,6 +43,8 @@ class Model(Protocol):
 
     @property
     def facts(self) -> Facts: ...
+    @property
+    def can_evaluate_together(self) -> bool: ...
     def tokenize(self, text: str, add_special: bool = True, parse_special: bool = True) -> list[int]: ...
     def token_bytes(self, token: int, special: bool) -> bytes: ...
     def ends_text(self, token: int) -> bool: ...
@@ -289,7 +291,8 @@ class Scheduler:
                 self._evaluate_prompt(min(prompts, key=lambda one: one.request.last_turn))
             elif answers:
                 self._steps += 1
-                self._evaluate_answers(answers)
+                for batch in [answers] if self._model.can_evaluate_together else [[one] for one in answers]:
+                    self._evaluate_answers(batch)
         except EngineError as error:
             for choice in running:
                 self._end(choice, Chunk(error=str(error)))
