@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.loopback import DONE, Received, head, serving
-from tests.tui.scripted import logprob_event
+from tests.client.loopback import DONE, Received, answering, head, serving
+from tests.tui.scripted import answer, logprob_event
 from workbench.domain.run import Outcome
 from workbench.storage.folders import Folders
 from workbench.storage.session_store import OpenedSession, SessionStore
@@ -238,3 +238,11 @@ async def test_a_hang_up_leaves_a_terminal_that_is_still_there_as_it_was() -> No
             assert terminal.written.rindex(switch + b"l") > terminal.written.rindex(switch + b"h"), mode
         assert b"\x1b[<u" in terminal.written
     assert [run.outcome for run in kept().session.runs] == [Outcome.STOPPED]
+
+
+async def test_keys_written_in_one_piece_do_what_they_do_one_by_one() -> None:
+    async with serving(answering(answer(" in"))) as loopback, on_terminal(loopback.base_url) as terminal:
+        # F8, then off with the second and the third of the four presets that are chosen.
+        terminal.type(b"\x1b[19~\x1b[B \x1b[B \r")
+        await until(lambda: len(loopback.requests) == 2)
+        assert sorted(str(request.json["temperature"]) for request in loopback.requests) == ["0", "1.2"]

@@ -23,7 +23,7 @@ from workbench.tui.screens.asking_share import read_share
 from workbench.tui.screens.help import help_screen
 from workbench.tui.screens.jump import Jump
 from workbench.tui.screens.naming import Naming
-from workbench.tui.screens.popup import Item, Picker
+from workbench.tui.screens.popup import Item, Picker, Popup
 from workbench.tui.sessions.flow import open_session
 
 _MOST_BYTES = 1 << 20
@@ -33,7 +33,7 @@ _MOST_BYTES = 1 << 20
 async def show_help(flow: FlowContext) -> None:
     """Show the keys of the focused pane or of the screen on top, and do the command chosen."""
     screen = flow.app.screen
-    where = screen.where if isinstance(screen, AskedScreen) else flow.main.where
+    where = screen.where if isinstance(screen, AskedScreen | Popup) else flow.main.where
     id = await flow.ask(help_screen(where, flow.services.commands))
     if id is None:
         return

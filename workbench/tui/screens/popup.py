@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 
 from textual import events, on
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
@@ -19,7 +20,6 @@ from textual.widgets.option_list import Option
 from workbench.domain.display import one_line
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.widgets.row_list import RowList
 
 _AROUND = 10
@@ -27,11 +27,16 @@ _AROUND = 10
 _MOST_ROWS = 30
 
 
-class Popup(AskedScreen[ScreenResultType], ModalScreen[ScreenResultType]):
+class Popup(ModalScreen[ScreenResultType]):
     """A popup: Esc closes it; stopping, copying and leaving work as they do below it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.POPUP)
-    where = Where.POPUP
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.EVERYWHERE, Where.POPUP)
+    where: ClassVar[Where] = Where.POPUP
+    """Whose keys help shows."""
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Close with an answer; like a full screen it answers once, and closes no other one."""
+        return super().dismiss(result) if self.is_active else AwaitComplete()
 
     def action_close(self) -> None:
         """Close without choosing."""
