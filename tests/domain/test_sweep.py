@@ -32,7 +32,7 @@ def test_options_may_spell_the_field_with_hyphens() -> None:
         ("temperature=0:1:0", "STEP above 0"),
         ("temperature=0:1", "LOW:HIGH:STEP"),
         ("temperature=0:1:0.0001", "the most is 1000"),
-        ("temperature=hot", "no number"),
+        ("temperature=hot", "is not a number"),
         ("stop=a,b", "cannot be varied"),
         ("temperature=nan:1:1", "LOW"),
     ],

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
+from workbench.domain.display import visible
 from workbench.domain.errors import EngineError
-from workbench.local.model import find_model, model_name
+from workbench.local.model import find_model, model_name, require_engine
 from workbench.local.options import ServeOptions
 
 NAME_ONLY = "--print-model-name"
@@ -52,13 +53,15 @@ def _positive(text: str) -> int:
 def main(argv: list[str]) -> int:
     """Serve, or print the name of the model alone; returns the exit status."""
     options = parse_options([one for one in argv if one != NAME_ONLY])
-    if NAME_ONLY in argv:
-        try:
-            sys.stdout.write(f"{model_name(find_model(options.model))}\n")
-        except EngineError as problem:
-            sys.stderr.write(f"{problem}\n")
-            return 1
-        return 0
+    try:
+        path = find_model(options.model)
+        if NAME_ONLY in argv:
+            sys.stdout.write(f"{model_name(path)}\n")
+            return 0
+        require_engine()
+    except EngineError as problem:
+        sys.stderr.write(f"{visible(str(problem))}\n")
+        return 1
     # The engine and the web server are slow to import, and a name needs neither.
     from workbench.local.serve import run_server
 

