@@ -17,6 +17,7 @@ from textual.widgets import OptionList, Static
 
 from tests.client.loopback import DONE, Handler, Received, answering, head
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
+from workbench.domain.alternatives import Row
 from workbench.domain.endpoint import Prices
 from workbench.domain.parameters import ParameterValue
 from workbench.domain.probe import Finding, Probe, Verdict
@@ -26,7 +27,6 @@ from workbench.domain.run import Outcome
 from workbench.runner.comparison import Column, plan
 from workbench.storage.probes import save_probe
 from workbench.storage.session_store import SessionStore
-from workbench.tui.alternative_rows import Row
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.comparison import Comparison
 from workbench.tui.screens.choosing_several import SeveralPicker

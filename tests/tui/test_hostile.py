@@ -15,8 +15,8 @@ from textual.pilot import Pilot
 from tests.client.loopback import DONE, JSON, Received, answering, event, head
 from tests.tui.scripted import answer, logprob_event, until, workbench
 from tests.tui.test_main_screen import has_ended
+from workbench.domain.display import token_text
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.token_text import token_text
 
 HOSTILE = "[b]m[/b] [/nope] [@click=app.quit]x\x1b[31m\x1b]0;t\x07\x9b2J\u202e\u2066\ud800\u200b"
 """Markup, escape sequences, bidirectional controls and a lone surrogate."""

@@ -99,6 +99,20 @@ def show_bytes(raw: bytes) -> str:
     return "".join(f"\\x{byte:02x}" for byte in raw)
 
 
+_GLYPHS = str.maketrans({" ": "·", "\n": "⏎", "\t": "→"})
+_LONGEST = 300
+"""Characters of a token that are shown: an endpoint without logprobs may send all its text as one."""
+
+
+def token_text(text: str, raw: bytes | None = None) -> str:
+    """A token's text with visible blanks, cut where it is endless; its bytes where it has no text."""
+    if not text:
+        return show_bytes(raw) if raw else "∅"
+    if len(text) > _LONGEST:
+        return f"{token_text(text[:_LONGEST])}…"
+    return visible(text).translate(_GLYPHS)
+
+
 _ESCAPES = {"\\": "\\", "n": "\n", "t": "\t"}
 
 

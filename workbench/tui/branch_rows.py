@@ -10,13 +10,13 @@ from textual.content import Content
 
 from workbench.domain.answers import best_choice
 from workbench.domain.choice import Choice
-from workbench.domain.display import one_line, visible
+from workbench.domain.display import one_line, token_text, visible
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Run
 from workbench.domain.session import branches, lineage, tree_lines
+from workbench.tui.cells import fit
 from workbench.tui.passages import end_of, figure_columns, fit_short, on_one_line
 from workbench.tui.run_state import figures_of, state_of
-from workbench.tui.token_text import fit, token_text
 
 _CONTEXT, _TAKEN = 12, 14
 """Cells of a row for the text before it parts and for what was taken there."""

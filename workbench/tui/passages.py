@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from workbench.domain.choice import Choice
 from workbench.domain.display import visible
 from workbench.domain.figures import completion_logprobs, mean_logprob
-from workbench.tui.token_text import fit
+from workbench.tui.cells import fit
 
 _MOST_SURPRISAL = 99.0
 """Nats of mean surprisal above which a perplexity has no room."""

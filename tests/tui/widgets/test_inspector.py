@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
+from workbench.domain.alternatives import rows_of
 from workbench.domain.choice import Alternative, Rank, Token
-from workbench.domain.display import is_control
+from workbench.domain.display import is_control, token_text
 from workbench.domain.whatif import Sampling
-from workbench.tui.alternative_rows import rows_of
-from workbench.tui.token_text import fit, percent, token_text
+from workbench.tui.cells import fit, percent
 from workbench.tui.widgets.inspector import Inspector
 from workbench.tui.widgets.token_strip import TokenStrip
 

@@ -14,14 +14,13 @@ from textual.widgets import Static
 
 from workbench.client.wire import MOST_KEPT
 from workbench.client.wire_events import WireEvent, WireEvents
-from workbench.domain.display import one_line, visible
+from workbench.domain.display import one_line, token_text, visible
 from workbench.domain.errors import BadValueError
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.exchange import Exchange
 from workbench.tui.screens.asked import AskedScreen
-from workbench.tui.token_text import token_text
 from workbench.tui.widgets.event_list import EventList, EventRow
 from workbench.tui.widgets.key_row import KeyRow
 from workbench.tui.wire.copying import copy_request

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from textual.content import Content
 from textual.widget import Widget
 
+from workbench.domain.alternatives import Row, rows_of
 from workbench.domain.choice import Token
-from workbench.tui.alternative_rows import Row, rows_of
-from workbench.tui.token_text import fit, percent
+from workbench.tui.cells import fit, percent
 
 _LABEL, _SHARE = 10, 7
 _NUMBERED = 9

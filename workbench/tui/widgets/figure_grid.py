@@ -12,7 +12,7 @@ from workbench.domain.display import one_line
 from workbench.domain.figures import completion_tokens, tokens_per_second
 from workbench.domain.run import Run
 from workbench.domain.summary import Summary
-from workbench.tui.token_text import fit
+from workbench.tui.cells import fit
 
 _CELL, _LABEL = 18, 11
 _LABELS = ("tokens", "tok/s", "perplexity", "first", "logprob", "distinct-2", "finish", "cost")

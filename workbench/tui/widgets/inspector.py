@@ -12,14 +12,15 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from workbench.domain.alternatives import Row, rows_of
 from workbench.domain.choice import Token
-from workbench.domain.display import show_bytes
+from workbench.domain.display import show_bytes, token_text
 from workbench.domain.figures import probability
 from workbench.domain.whatif import LLAMA_ORDER, Sampling, reshape
-from workbench.tui.alternative_rows import OTHER, Row, no_alternative, rows_of
+from workbench.tui.alternative_rows import OTHER, no_alternative
+from workbench.tui.cells import fit, percent
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.token_text import fit, percent, token_text
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LABEL = 12

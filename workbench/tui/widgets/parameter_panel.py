@@ -17,11 +17,12 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
-from workbench.domain.display import one_line
+from workbench.domain.display import one_line, token_text
 from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.parameters import FIELDS, PARAMETERS, Field, ParameterValue, Range
 from workbench.domain.request import Parameters
 from workbench.domain.values import check_value, format_value, step_value
+from workbench.tui.cells import fit
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.field_text import (
@@ -34,7 +35,6 @@ from workbench.tui.field_text import (
     has_lines,
     with_ids,
 )
-from workbench.tui.token_text import fit, token_text
 from workbench.tui.widgets.field_editor import FieldEditor
 
 MODEL, EXTRA = "model", "extra"

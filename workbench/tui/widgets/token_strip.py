@@ -6,9 +6,10 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
+from workbench.domain.alternatives import Row, rows_of
 from workbench.domain.choice import Token
-from workbench.tui.alternative_rows import Row, rows_of
-from workbench.tui.token_text import fit, token_text
+from workbench.domain.display import token_text
+from workbench.tui.cells import fit
 
 _LONGEST = 14
 

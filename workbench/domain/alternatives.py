@@ -1,0 +1,58 @@
+"""A token's alternatives as rows whose probabilities sum to one, each with a note where it needs one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from math import fsum
+
+from workbench.domain.choice import Alternative, Token
+from workbench.domain.display import token_text
+from workbench.domain.figures import probability
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One alternative, the chosen token where it was not listed, or the remaining mass."""
+
+    label: str
+    share: float | None
+    """Probability; None where the endpoint gave none."""
+    position: int | None = None
+    """Its place in the token's alternatives, from 0; None where there is nothing to branch to."""
+    is_chosen: bool = False
+    note: str = ""
+    """What a person should know of this row."""
+
+
+def rows_of(token: Token) -> tuple[Row, ...]:
+    """A token's rows in the endpoint's order: alternatives, the unlisted chosen one, the remaining mass."""
+    texts = Counter((one.text, one.raw) for one in token.alternatives)
+    rank, chosen_at = token.rank, token.listed_at
+    # The chosen token may be listed beside the most likely ones: it is no alternative to branch to.
+    outside = "" if rank is None or rank.is_exact else f"not among the top {rank.value - 1}"
+    rows = []
+    for place, one in enumerate(token.alternatives):
+        is_chosen = place == chosen_at
+        note = (outside if is_chosen else "") or _note(one, texts[one.text, one.raw] > 1)
+        position = None if is_chosen and outside else place
+        rows.append(Row(token_text(one.text, one.raw), probability(one.logprob), position, is_chosen, note))
+    if chosen_at is None and token.logprob is not None:
+        note = outside or ("not listed" if token.alternatives else "")
+        own = probability(token.logprob)
+        rows.append(Row(token_text(token.text, token.raw), own, is_chosen=True, note=note))
+    total = fsum(row.share for row in rows if row.share is not None)
+    if total > 1:
+        # Rounded and merged probabilities may sum to a little more than there is.
+        rows = [row if row.share is None else replace(row, share=row.share / total) for row in rows]
+    elif rows and 1 - total > 1e-6:
+        rows.append(Row("(other)", 1 - total))
+    return tuple(rows)
+
+
+def _note(one: Alternative, repeated: bool) -> str:
+    if repeated:
+        return "same text, another token"
+    if one.raw is not None and one.text and one.raw.decode("utf-8", "replace") != one.text:
+        return "text is not its bytes"
+    return ""
