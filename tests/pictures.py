@@ -9,9 +9,9 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from tests.tui.scripted import until
+from tests.tui.scripted import until, use_parameters
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.services import Services
+from workbench.workspace.services import Services
 
 FOLDER = Path(__file__).resolve().parents[1] / ".pictures"
 SEED = 4
@@ -29,7 +29,7 @@ def shoot(app: WorkbenchApp, name: str) -> None:
 async def until_still(app: WorkbenchApp, pilot: Pilot[int], runs: int) -> None:
     """Wait until so many runs are over."""
     for _ in range(60):
-        if len(app.main.output.runs) >= runs and not app.main.is_streaming:
+        if len(app.main.output.runs) >= runs and not app.workspace.runs.is_streaming:
             break
         await pilot.pause(1)
     await pilot.pause(0.5)
@@ -44,7 +44,7 @@ async def main() -> None:
         async with app.run_test(size=(120, 40)) as pilot:
             await until(pilot, lambda: app.main.focused is app.main.prompt)
             parameters = app.main.parameters.parameters
-            app.main.parameters.set_parameters(parameters.set("temperature", 0.8).set("seed", SEED))
+            use_parameters(app, parameters.set("temperature", 0.8).set("seed", SEED))
             await pilot.press("ctrl+j")
             await until_still(app, pilot, 1)
             await pilot.press("f4", "home", *["right_square_bracket"] * 9)
@@ -54,7 +54,7 @@ async def main() -> None:
             await pilot.pause(0.5)
             shoot(app, "narrow")
             await pilot.resize_terminal(120, 40)
-            app.main.parameters.set_parameters(parameters.set("max_tokens", COMPARED).set("seed", SEED))
+            use_parameters(app, parameters.set("max_tokens", COMPARED).set("seed", SEED))
             await pilot.press("f8", "enter")
             await until_still(app, pilot, 5)
             await pilot.press("d")

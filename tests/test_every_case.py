@@ -14,7 +14,7 @@ import pytest
 from tests.cli.in_process import serving_beside
 from tests.client.cases import Case, answer_events, reasons, recordings, run_of, texts, wire_cases
 from tests.client.loopback import Received, answering, serving
-from tests.tui.scripted import do, until
+from tests.tui.scripted import do, until, use_parameters
 from workbench.cli import main
 from workbench.cli.output import run_to_json
 from workbench.domain.display import is_control
@@ -23,7 +23,7 @@ from workbench.domain.run import Run
 from workbench.storage.endpoints import endpoints_folder
 from workbench.storage.folders import Folders
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.services import Services
+from workbench.workspace.services import Services
 
 ALL = [*wire_cases(), *recordings()]
 
@@ -126,11 +126,11 @@ async def test_the_screen_shows_what_the_client_makes_of_each_and_no_control_cod
         app = WorkbenchApp(Services.open(dict(os.environ), profile(loopback.base_url)))
         async with app.run_test(size=(80, 24)) as pilot:
             await until(pilot, lambda: app.screen is app.main and app.main.focused is not None)
-            app.main.prompt.load_text("x")
-            app.main.parameters.set_parameters(Parameters())
+            app.workspace.drafting.set_text("x")
+            use_parameters(app, Parameters())
             for case in ALL:
                 await do(app, "run")
-                await until(pilot, lambda: not app.main.is_streaming)
+                await until(pilot, lambda: not app.workspace.runs.is_streaming)
                 await pilot.pause()
                 assert _dangerous("".join(_lines(app))) == set(), case.name
                 wanted = expected(case)

@@ -31,7 +31,7 @@ from workbench.domain.run import Run
 from workbench.storage.endpoints import endpoints_folder
 from workbench.storage.folders import Folders
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.services import Services
+from workbench.workspace.services import Services
 
 KEY = "sk_Rk93QvZ7xWq2mT41"
 VARIABLE = "SECRET_SEARCH_KEY"
@@ -163,13 +163,13 @@ async def test_nothing_on_the_screen_or_behind_it_holds_the_key(caplog: pytest.L
                     pictures += await exchange(app, pilot)
             await pilot.press("f5")
             await until(pilot, lambda: app.main.output.runs[-1].tokens > 0)
-            app.main.save_now()
-            await app.main.keeper.settle()
+            app.main.keep()
+            await app.workspace.keeper.settle()
             assert holders() == []
             pictures.append(app.export_screenshot().replace("&#160;", " "))
             await pilot.press("escape")
             for name in ("gone", "complaining", "printing"):
-                app.main.use_endpoint(Services.open(dict(os.environ), name).endpoint)
+                app.workspace.drafting.use_endpoint(Services.open(dict(os.environ), name).endpoint)
                 await run_to_its_end(app, pilot)
                 pictures.append(shown(app))
             await app.leave()
@@ -198,7 +198,7 @@ async def run_to_its_end(app: WorkbenchApp, pilot: Pilot[int]) -> Run:
     """Send the draft and wait for its end."""
     before = len(app.main.output.runs)
     await pilot.press("f5")
-    await until(pilot, lambda: len(app.main.output.runs) > before and not app.main.is_streaming)
+    await until(pilot, lambda: len(app.main.output.runs) > before and not app.workspace.runs.is_streaming)
     await pilot.pause()
     return app.main.output.runs[-1]
 

@@ -26,7 +26,7 @@ from workbench.runner.comparison import Column, plan
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.comparison import MOST_COLUMNS, Comparison
 from workbench.tui.screens.compare import CompareScreen
-from workbench.tui.services import Services
+from workbench.workspace.services import Services
 
 RATE = 200
 """Tokens a second and column."""

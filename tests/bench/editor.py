@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 
@@ -12,6 +13,8 @@ from textual.events import Key, Paste
 from tests.bench.figure import Figure, median
 from tests.bench.view import perform
 from workbench.tui.widgets.prompt_editor import PromptEditor
+from workbench.workspace.services import Services
+from workbench.workspace.workspace import Workspace
 
 _ROUNDS = 5
 _TEXTS = {
@@ -49,7 +52,7 @@ async def _stall(do: Callable[[], object], done: Callable[[], bool]) -> float:
 
 def _measure(text: str) -> tuple[float, float]:
     """Milliseconds that a megabyte pasted into an empty prompt, and then a key, hold all else up."""
-    editor = PromptEditor()
+    editor = PromptEditor(Workspace(Services.open(dict(os.environ))))
     stalls: list[float] = []
 
     async def job(app: App[None]) -> None:

@@ -172,7 +172,7 @@ async def test_a_session_of_any_name_is_listed_and_opened_on_the_screen(path: Pa
         await until(pilot, lambda: len(app.main.output.runs) == 1)
         await pilot.press("ctrl+j")
         await until(pilot, lambda: len(app.main.output.runs) == 2 and not app.main.output.runs[1].is_running)
-        await until(pilot, lambda: not app.main.keeper.is_unsaved)
+        await until(pilot, lambda: not app.workspace.keeper.is_unsaved)
     opened = SessionStore.open(path)
     opened.store.close()
     assert [run.ordered[0].text for run in opened.session.runs] == [" kept", " in"]

@@ -7,14 +7,16 @@ import json
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from time import monotonic
 
 from textual.pilot import Pilot
 
 from tests.client.loopback import DONE, Handler, Loopback, event, serving
+from workbench.domain.request import Parameters
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands.table import BY_ID
-from workbench.tui.services import Services
+from workbench.workspace.services import Services
 
 _PATIENCE = 60.0
 """Seconds after which a condition is taken never to come true, on however busy a machine."""
@@ -65,6 +67,11 @@ async def do(app: WorkbenchApp, id: str) -> None:
     await app.flows.start(BY_ID[id].flow).wait()
 
 
+def use_parameters(app: WorkbenchApp, parameters: Parameters) -> None:
+    """Have other parameters in the draft."""
+    app.workspace.drafting.use(replace(app.workspace.drafting.draft, parameters=parameters))
+
+
 async def until(pilot: Pilot[int], condition: Callable[[], bool]) -> None:
     """Wait for a condition, and for what the screen has still to do then; fails where it never comes true."""
     deadline = monotonic() + _PATIENCE
@@ -74,4 +81,4 @@ async def until(pilot: Pilot[int], condition: Callable[[], bool]) -> None:
     await pilot.pause(0)
 
 
-__all__ = ["SIZES", "answer", "do", "event", "logprob_event", "until", "workbench"]
+__all__ = ["SIZES", "answer", "do", "event", "logprob_event", "until", "use_parameters", "workbench"]

@@ -13,7 +13,7 @@ from textual.widgets import Input, OptionList, Static
 
 from tests.client.loopback import DONE, answering, hanging, head
 from tests.domain.builders import choice_of, piece, run_of
-from tests.tui.scripted import answer, until, workbench
+from tests.tui.scripted import answer, until, use_parameters, workbench
 from workbench.domain.prompt import TokensPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Parent, Run
@@ -106,14 +106,14 @@ async def tree(app: WorkbenchApp, pilot: Pilot[int]) -> TreeScreen:
 
 def stored(app: WorkbenchApp) -> list[dict[str, object]]:
     """The runs in the session's file."""
-    path = app.main.keeper.path
+    path = app.workspace.keeper.path
     found: list[dict[str, object]] = tomllib.loads(Path(path or "").read_text()).get("runs", [])
     return found
 
 
 async def saved(app: WorkbenchApp, pilot: Pilot[int], *names: str) -> None:
     """Wait until the file has runs of these names, and no others."""
-    await until(pilot, lambda: not app.main.keeper.is_unsaved)
+    await until(pilot, lambda: not app.workspace.keeper.is_unsaved)
     assert [run.get("name", "") for run in stored(app)] == list(names)
 
 
@@ -144,7 +144,7 @@ async def test_a_run_that_streams_is_shown_as_it_grows_and_ends() -> None:
         await pilot.press("f4")
         screen = await tree(app, pilot)
         await until(pilot, lambda: "streaming" in shown(screen))
-        app.main.stop_sending(app.main.output.runs[0])
+        app.workspace.runs.stop()
         await until(pilot, lambda: "stopped" in shown(screen))
 
 
@@ -250,7 +250,7 @@ def several(*texts: str) -> bytes:
 
 async def test_the_choices_of_a_run_are_a_list_and_enter_goes_to_one() -> None:
     async with workbench(answering(several(" a| b", " a| c", " a| b")), (80, 24)) as (app, pilot, _):
-        app.main.parameters.set_parameters(app.main.parameters.parameters.set("n", 3))
+        use_parameters(app, app.main.parameters.parameters.set("n", 3))
         await pilot.press("ctrl+j")
         await ended(app, pilot, 1)
         await pilot.press("f4", "l")

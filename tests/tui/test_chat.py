@@ -82,11 +82,11 @@ async def test_a_conversation_goes_on_where_the_session_was_left() -> None:
         chat.composer.text = "Hi"
         await pilot.press("f5")
         await until(pilot, lambda: answered(chat))
-        await until(pilot, lambda: len(app.main.keeper.session.chat.turns.all) == 2)
+        await until(pilot, lambda: len(app.workspace.keeper.session.chat.turns.all) == 2)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
-        await until(pilot, lambda: not app.main.keeper.is_unsaved)
-        path = app.main.keeper.path
+        await until(pilot, lambda: not app.workspace.keeper.is_unsaved)
+        path = app.workspace.keeper.path
     assert path is not None
     opened = SessionStore.open(path)
     opened.store.close()

@@ -87,7 +87,7 @@ async def test_a_deleted_turn_comes_back_and_another_answer_stands_beside_the_fi
         assert talk.texts == []
         await talk.press("U", "U")
         assert talk.texts == ["one", "B"]
-        assert len(talk.chat.chat.keeper.session.runs) == 2
+        assert len(talk.chat.chat.workspace.session.runs) == 2
 
 
 async def test_a_cut_answer_goes_on_and_a_token_branches() -> None:
@@ -162,8 +162,8 @@ async def test_what_is_typed_and_what_a_crash_cut_off_are_there_again() -> None:
         await pilot.press(*"typed", "escape")
         await until(pilot, lambda: app.screen is app.main)
         # As a crash leaves it: the run was recovered, the turn has no text yet.
-        chat = app.main.keeper.session.chat
-        app.main.keeper.keep_chat(
+        chat = app.workspace.keeper.session.chat
+        app.workspace.keeper.keep_chat(
             replace(chat, turns=chat.turns.changed(replace(chat.turns.path()[-1], text="")))
         )
         await pilot.press("f12")

@@ -20,8 +20,8 @@ from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands.command import Command, Where, key_name
 from workbench.tui.commands.table import COMMANDS, commands_markdown
 from workbench.tui.flows import load_flow
+from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens.chat import ChatScreen
-from workbench.tui.screens.main import MainScreen
 from workbench.tui.widgets.output_pane import OutputPane
 
 

@@ -93,10 +93,14 @@ async def open_comparison(app: WorkbenchApp, pilot: Pilot[int]) -> None:
     await until(pilot, lambda: len(columns_of(app)) == 4)
 
 
+def titles_of(app: WorkbenchApp) -> list[str]:
+    """The titles of the columns shown."""
+    return [str(one.border_title) for one in columns_of(app)]
+
+
 def all_ended(app: WorkbenchApp) -> bool:
     """Whether every column has its outcome, and its figures."""
-    comparison = app.main.comparison
-    return comparison is not None and not comparison.is_running
+    return not app.workspace.runs.is_streaming
 
 
 def parts_shown(app: WorkbenchApp) -> bool:
@@ -145,7 +149,7 @@ async def test_columns_stand_side_by_side_stacked_or_alone_by_width() -> None:
 async def test_titles_show_only_what_differs() -> None:
     async with workbench(tempered(), (200, 50)) as (app, pilot, _):
         await open_comparison(app, pilot)
-        titles = app.main.comparison.titles if app.main.comparison is not None else ()
+        titles = titles_of(app)
         assert titles[0] == "greedy · temperature 0"
         assert titles[2] == "balanced · temperature 0.7 · top_p 0.95"
         assert not any("max_tokens" in title or "unset" in title for title in titles)
@@ -233,7 +237,7 @@ async def test_adopting_takes_a_columns_parameters_to_the_panel_without_the_draw
             "presence_penalty": 0.3,
         }
         assert app.main.parameters.parameters == Parameters(expected)
-        assert app.main.draft.preset == "creative"
+        assert app.workspace.drafting.draft.preset == "creative"
 
 
 async def test_keeping_one_column_leaves_it_alone_on_the_screen_and_the_other_runs_in_the_session() -> None:
@@ -318,8 +322,7 @@ async def test_one_preset_is_compared_with_itself_at_another_model() -> None:
         await until(pilot, lambda: isinstance(app.screen, CompareScreen) and all_ended(app))
         said = [one.choice.text for one in columns_of(app) if one.choice is not None]
         assert said == [" own", " large"]
-        assert app.main.comparison is not None
-        assert app.main.comparison.titles[1].startswith("greedy · large @ ")
+        assert titles_of(app)[1].startswith("greedy · large @ ")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -333,7 +336,7 @@ async def test_the_cost_is_among_the_figures_where_the_endpoint_has_prices(size:
         await writer.drain()
 
     async with workbench(handle, size) as (app, pilot, _):
-        app.main.use_endpoint(replace(app.main.endpoint, prices=Prices(2, 4)))
+        app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, prices=Prices(2, 4)))
         await open_comparison(app, pilot)
         await until(pilot, lambda: all_ended(app))
         grid = screen_of(app).current.grid
@@ -346,7 +349,7 @@ async def test_eight_columns_have_enough_room_each_and_the_screen_scrolls(
     size: tuple[int, int], least: tuple[int, int]
 ) -> None:
     async with workbench(tempered(), size) as (app, pilot, _):
-        endpoint = app.main.endpoint
+        endpoint = app.workspace.drafting.endpoint
         columns = [Column(str(place), endpoint, "", Parameters()) for place in range(8)]
         runs = [job.run for job in plan([TextPrompt("Once")], columns, "group")]
         for run in runs:
@@ -380,7 +383,7 @@ async def test_a_digit_branches_from_a_column_under_its_parameters_and_the_other
         assert "2 ·other" in screen_of(app).current.distribution.render().plain
         await pilot.press("2")
         await until(pilot, lambda: app.screen is app.main and branched.is_set())
-        await until(pilot, lambda: len(app.main.output.runs) == 5 and not app.main.is_streaming)
+        await until(pilot, lambda: len(app.main.output.runs) == 5 and not app.workspace.runs.is_streaming)
         *compared, branch = app.main.output.runs
         assert {run.outcome for run in compared} == {Outcome.STOPPED}
         assert (branch.ordered[0].text, branch.outcome) == (" again.", Outcome.COMPLETE)
@@ -413,12 +416,12 @@ async def test_what_streams_in_every_column_survives_a_kill(tmp_path: Path) -> N
     async with workbench(stuck(), (120, 40)) as (app, pilot, _):
         await open_comparison(app, pilot)
         await until(pilot, lambda: all(column.run.tokens == 1 for column in columns_of(app)))
-        app.main.keeper.tick()
-        await app.main.keeper.settle()
-        assert app.main.keeper.path is not None
+        app.workspace.keeper.tick()
+        await app.workspace.keeper.settle()
+        assert app.workspace.keeper.path is not None
         # What a kill at this moment would leave behind.
-        left = shutil.copytree(app.main.keeper.path.parent, tmp_path / "left")
-        opened = SessionStore.open(left / app.main.keeper.path.name)
+        left = shutil.copytree(app.workspace.keeper.path.parent, tmp_path / "left")
+        opened = SessionStore.open(left / app.workspace.keeper.path.name)
         opened.store.close()
         assert [run.ordered[0].text for run in opened.session.runs] == [" went"] * 4
         assert {run.preset for run in opened.session.runs} == {one.column.preset for one in columns_of(app)}

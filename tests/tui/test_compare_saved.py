@@ -38,6 +38,11 @@ def titles(app: WorkbenchApp) -> list[str]:
     return [str(one.border_title) for one in columns(app)]
 
 
+def show(app: WorkbenchApp, runs: list[Run]) -> None:
+    """Have runs in the open session."""
+    app.workspace.runs.add(runs)
+
+
 async def compared(app: WorkbenchApp, pilot: Pilot[int], count: int) -> None:
     """Wait for the compare screen with that many columns."""
     await until(pilot, lambda: isinstance(app.screen, CompareScreen) and len(columns(app)) == count)
@@ -46,7 +51,7 @@ async def compared(app: WorkbenchApp, pilot: Pilot[int], count: int) -> None:
 
 async def test_v_compares_runs_of_the_open_session_and_their_parameters_can_be_adopted() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, loopback):
-        app.main.output.add([saved(" a", " b", temperature=0.1), saved(" a", " c", temperature=0.9)])
+        show(app, [saved(" a", " b", temperature=0.1), saved(" a", " c", temperature=0.9)])
         await pilot.press("f4", "v")
         await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
         await pilot.press("enter")
@@ -57,14 +62,14 @@ async def test_v_compares_runs_of_the_open_session_and_their_parameters_can_be_a
         await pilot.press("tab", "a")
         await until(pilot, lambda: app.screen is app.main)
         assert app.main.parameters.parameters.get("temperature") == 0.9
-        assert app.main.endpoint.name == loopback.base_url
+        assert app.workspace.drafting.endpoint.name == loopback.base_url
         assert not loopback.requests
 
 
 async def test_a_run_of_another_session_is_compared_with_one_of_this() -> None:
     path = keep("elsewhere", " b")
     async with workbench(answering(answer(" in"))) as (app, pilot, loopback):
-        app.main.output.add([saved(" a", temperature=0.1)])
+        show(app, [saved(" a", temperature=0.1)])
         await pilot.press("f4", "v")
         await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
         app.screen.query_one(OptionList).highlighted = 0
@@ -82,7 +87,7 @@ async def test_a_run_of_another_session_is_compared_with_one_of_this() -> None:
 async def test_from_the_sessions_screen_runs_of_both_sessions_are_offered(tmp_path: Path) -> None:
     keep("elsewhere", " b")
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
-        app.main.output.add([saved(" a", temperature=0.1)])
+        show(app, [saved(" a", temperature=0.1)])
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and len(app.screen.shown) == 1)
         await pilot.press("ctrl+k")

@@ -25,22 +25,22 @@ COMMAND = f"""curl -s https://api.openai.com/v1/completions \\
 
 async def test_a_pasted_command_is_offered_and_taken_only_on_yes() -> None:
     async with workbench(answering(answer(" a"))) as (app, pilot, loopback):
-        before = app.main.draft
+        before = app.workspace.drafting.draft
         for key in ("n", "y"):
             app.post_message(events.Paste(COMMAND))
             await until(pilot, lambda: isinstance(app.screen, Question))
             assert COMMAND.strip() in app.main.prompt.text
-            assert app.main.draft.parameters == before.parameters
+            assert app.workspace.drafting.draft.parameters == before.parameters
             await pilot.press(key)
             await until(pilot, lambda: app.screen is app.main)
         await until(pilot, lambda: app.main.prompt.text == "It's!")
-        draft = app.main.draft
+        draft = app.workspace.drafting.draft
         assert (draft.endpoint, draft.model) == ("openai", "davinci-002")
         assert draft.parameters.get("temperature") == 0.3
         assert "key in the command was left out" in str(toasts(app))
         assert loopback.requests == []
-        app.main.action_undo()
-        await until(pilot, lambda: app.main.draft.parameters == before.parameters)
+        app.workspace.undo()
+        await until(pilot, lambda: app.workspace.drafting.draft.parameters == before.parameters)
         assert COMMAND.strip() in app.main.prompt.text
         app.post_message(events.Paste("curling is a sport"))
         await until(pilot, lambda: "curling" in app.main.prompt.text)
@@ -54,12 +54,12 @@ async def test_a_command_is_pasted_where_the_palette_asks_for_it_and_stays_until
         area = app.screen.query_one(ExactTextArea)
         area.load_text("curl http://127.0.0.1:9/v1/completions -d '[red]'")
         await pilot.press("ctrl+j")
-        await until(pilot, lambda: "no JSON" in str(app.screen.query_one("#wrong").render()))
+        await until(pilot, lambda: "not JSON" in str(app.screen.query_one("#wrong").render()))
         area.load_text(COMMAND)
         await pilot.press("ctrl+j")
         await until(pilot, lambda: app.screen is app.main and app.main.prompt.text == "It's!")
-        app.main.save_now()
-        await app.main.keeper.settle()
+        app.main.keep()
+        await app.workspace.keeper.settle()
         assert b"davinci-002" in everything_written()
         assert KEY.encode() not in everything_written()
 

@@ -114,11 +114,11 @@ async def test_all_text_can_be_read_in_every_theme_with_every_row_focused_once(n
         for number in (1, 2):
             await pilot.press("ctrl+j")
             await until(pilot, lambda number=number: len(app.main.output.runs) == number)  # type: ignore[misc]
-            await until(pilot, lambda: not app.main.is_streaming)
+            await until(pilot, lambda: not app.workspace.runs.is_streaming)
         for key in SCREENS[name]:
             await pilot.press(key)
             await pilot.pause()
-        await until(pilot, lambda: not app.main.is_streaming)
+        await until(pilot, lambda: not app.workspace.runs.is_streaming)
         found = []
         for theme in THEMES:
             app.theme = theme
@@ -136,7 +136,7 @@ async def test_all_text_can_be_read_in_every_theme_with_every_row_focused_once(n
 async def test_the_row_under_the_cursor_is_seen(name: str, size: tuple[int, int]) -> None:
     async with workbench(answering(ANSWER + DONE), size) as (app, pilot, _):
         await pilot.press("ctrl+j")
-        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
         await until(pilot, lambda: not app.main.header.unsaved)
         for key in SCREENS[name]:
             await pilot.press(key)

@@ -105,8 +105,11 @@ async def test_an_endpoint_is_added_like_a_profile_tested_and_used() -> None:
         asked = loopback.requests[-1].json
         assert (asked["model"], asked["max_tokens"]) == ("first/model", 1)
         await pilot.press("enter")
-        await until(pilot, lambda: app.main.endpoint.name == "mine")
-        assert app.main.endpoint.limits == load_endpoints(app.services.folders).shipped["vllm"].limits
+        await until(pilot, lambda: app.workspace.drafting.endpoint.name == "mine")
+        assert (
+            app.workspace.drafting.endpoint.limits
+            == load_endpoints(app.services.folders).shipped["vllm"].limits
+        )
 
 
 async def test_what_is_wrong_stands_below_its_field_and_what_was_typed_stays() -> None:
@@ -144,7 +147,7 @@ async def test_a_key_pasted_for_its_variable_s_name_is_taken_out_at_once_and_nev
         await opened(app, pilot)
         app.screen.query_one(Input).value = "openai"
         await pilot.press("enter")
-        await until(pilot, lambda: app.main.endpoint.name == "openai")
+        await until(pilot, lambda: app.workspace.drafting.endpoint.name == "openai")
         screen = await opened(app, pilot)
         await pilot.press("ctrl+e")
         filling = await form(app, pilot)
@@ -161,7 +164,7 @@ async def test_a_key_pasted_for_its_variable_s_name_is_taken_out_at_once_and_nev
         await until(pilot, lambda: app.screen is screen)
         assert "key in MY_OPENAI, which is not set" in details(screen)
         await pilot.press("escape")
-        await until(pilot, lambda: app.main.endpoint.key == EnvironmentKey("MY_OPENAI"))
+        await until(pilot, lambda: app.workspace.drafting.endpoint.key == EnvironmentKey("MY_OPENAI"))
         assert b"MY_OPENAI" in everything_written()
         assert KEY.encode() not in everything_written()
 
@@ -203,7 +206,7 @@ async def test_a_broken_profile_is_listed_with_its_line_and_can_only_be_deleted(
         await pilot.press("ctrl+e")
         await until(pilot, lambda: "by hand" in str(toasts(app)))
         assert app.screen is screen
-        assert app.main.endpoint.base_url == loopback.base_url
+        assert app.workspace.drafting.endpoint.base_url == loopback.base_url
         await pilot.press("ctrl+x", "y")
         await until(pilot, lambda: not path.exists())
 
@@ -263,4 +266,6 @@ async def test_a_test_that_fails_says_why_in_place_and_a_typed_address_goes_with
         assert "choose openai" in details(screen)
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is app.main)
-        assert app.main.endpoint == Endpoint("https://api.openai.com/v1", "https://api.openai.com/v1")
+        assert app.workspace.drafting.endpoint == Endpoint(
+            "https://api.openai.com/v1", "https://api.openai.com/v1"
+        )

@@ -51,7 +51,7 @@ async def test_a_session_never_replaces_itself_and_an_impossible_name_is_told(
     tmp_path: Path, name: str
 ) -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
-        keeper = app.main.keeper
+        keeper = app.workspace.keeper
         await pilot.press("ctrl+j")
         await until(pilot, lambda: keeper.path is not None and not keeper.is_unsaved)
         assert keeper.path is not None

@@ -14,7 +14,7 @@ from textual.widgets import OptionList
 from tests.tui.scripted import until
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.popup import Picker
-from workbench.tui.services import Services
+from workbench.workspace.services import Services
 
 
 async def colours_sent(app: WorkbenchApp) -> set[ColorType]:

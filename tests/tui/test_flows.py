@@ -12,16 +12,16 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from tests.client.loopback import DONE, answering
-from tests.tui.scripted import answer, logprob_event, until, workbench
+from tests.tui.scripted import answer, logprob_event, until, use_parameters, workbench
 from tests.tui.test_wiring import configure, toasts
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands.table import BY_ID, COMMANDS
 from workbench.tui.flows import FlowContext
 from workbench.tui.screens.compare import CompareScreen
-from workbench.tui.screens.drafting import EXAMPLE
 from workbench.tui.screens.form import Form
 from workbench.tui.screens.naming import Naming
 from workbench.tui.screens.popup import Picker
+from workbench.workspace.draft import EXAMPLE
 
 STEPS: Mapping[str, tuple[str, ...]] = {
     "run": ("n",),
@@ -60,6 +60,11 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "about": ("escape",),
     "surprise_threshold": ("escape",),
     "coverage_threshold": ("escape",),
+    "copy_error": (),
+    "undo": (),
+    "redo": (),
+    "edit_prompt": (),
+    "delete_run": (),
 }
 """What each flow is told at one screen after another, by command."""
 
@@ -79,7 +84,7 @@ async def test_a_flow_cancelled_at_any_of_its_screens_leaves_nothing_behind(id: 
     async with workbench(answering(TWO)) as (app, pilot, _):
         await _run_two(app, pilot)
         for steps in range(len(STEPS[id])):
-            before, runs = app.main.draft, len(app.main.output.runs)
+            before, runs = app.workspace.drafting.draft, len(app.main.output.runs)
             worker = app.flows.start(BY_ID[id].flow)
             for keys in STEPS[id][:steps]:
                 shown = await _shown(app, pilot)
@@ -88,8 +93,8 @@ async def test_a_flow_cancelled_at_any_of_its_screens_leaves_nothing_behind(id: 
             await _shown(app, pilot)
             worker.cancel()
             await until(pilot, lambda: not app.flows.is_opening() and app.screen_stack == [app.main])
-            assert not app.main.is_streaming
-            assert app.main.draft == before
+            assert not app.workspace.runs.is_streaming
+            assert app.workspace.drafting.draft == before
             assert len(app.main.output.runs) >= runs
             assert toasts(app) == []
 
@@ -97,11 +102,11 @@ async def test_a_flow_cancelled_at_any_of_its_screens_leaves_nothing_behind(id: 
 async def _run_two(app: WorkbenchApp, pilot: Pilot[int]) -> None:
     """Have two runs in the session, the newest with two choices."""
     for number, choices in enumerate((1, 2), 1):
-        app.main.parameters.set_parameters(app.main.parameters.parameters.set("n", choices))
+        use_parameters(app, app.main.parameters.parameters.set("n", choices))
         await pilot.press("ctrl+j")
         await _shown(app, pilot)
         await pilot.press("y")
-        await until(pilot, lambda: app.screen is app.main and not app.main.is_streaming)
+        await until(pilot, lambda: app.screen is app.main and not app.workspace.runs.is_streaming)
         assert len(app.main.output.runs) == number
 
 
@@ -215,9 +220,9 @@ OPENED: Mapping[str, str] = {
 @pytest.mark.parametrize("id", OPENED)
 async def test_no_key_of_a_burst_goes_astray(id: str) -> None:
     async with workbench(answering(TWO)) as (app, pilot, _):
-        app.main.parameters.set_parameters(app.main.parameters.parameters.set("n", 2))
+        use_parameters(app, app.main.parameters.parameters.set("n", 2))
         await pilot.press("ctrl+j")
-        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
         before = app.main.parameters.parameters
         burst(app, f'{OPENED[id]} escape escape f2 "z"')
         await until(pilot, lambda: app.main.prompt.text.endswith("z"))

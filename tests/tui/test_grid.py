@@ -63,8 +63,9 @@ async def sweep(app: WorkbenchApp, pilot: Pilot[int], *texts: str) -> None:
 
 def grid_of(app: WorkbenchApp) -> Grid:
     """The grid under way."""
-    assert isinstance(app.main.comparison, Grid)
-    return app.main.comparison
+    (grid,) = app.workspace.runs.under_way
+    assert isinstance(grid, Grid)
+    return grid
 
 
 def shown(app: WorkbenchApp, row: int) -> list[str]:
@@ -234,8 +235,8 @@ async def test_every_prompt_of_a_file_meets_every_chosen_preset(tmp_path: Path) 
 @pytest.mark.parametrize("command", ["compare", "prompt_set"])
 async def test_several_prompts_of_the_editor_are_compared_in_a_grid(command: str) -> None:
     async with workbench(longer_when_hotter()) as (app, pilot, loopback):
-        app.main.prompt.set_kind(PromptKind.TEXTS)
-        app.main.prompt.load_text("one\n---\ntwo")
+        app.workspace.drafting.set_kind(PromptKind.TEXTS)
+        app.workspace.drafting.set_text("one\n---\ntwo")
         await pilot.pause()
         app.main.do(command)
         if command == "prompt_set":

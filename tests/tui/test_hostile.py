@@ -104,8 +104,8 @@ async def test_hostile_names_and_errors_are_shown_and_never_obeyed() -> None:
     async with workbench(handle, (160, 45)) as (app, pilot, _):
         await pilot.press("ctrl+j")
         await until(pilot, lambda: has_ended(app, 1))
-        assert await app.main.keeper.rename(HOSTILE)
-        app.main.use_model(HOSTILE)
+        assert await app.workspace.keeper.rename(HOSTILE)
+        app.workspace.drafting.use_model(HOSTILE)
         await pilot.press("f4", "p")
         await until(pilot, lambda: app.screen is not app.main and nothing_is_obeyed(app))
         for command in ("sessions", "choose_model", "save", "help", "chat", "compare"):

@@ -31,8 +31,8 @@ async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
 
 async def _branch(app: WorkbenchApp, pilot: Pilot[int]) -> None:
     """Run a prompt that ends within a word, and branch at the first token of the answer."""
-    app.main.use_endpoint(replace(app.main.endpoint, tokenizer=True))
-    app.main.prompt.load_text("The lig")
+    app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, tokenizer=True))
+    app.workspace.drafting.set_text("The lig")
     await pilot.press("ctrl+j")
     await until(pilot, lambda: len(app.main.output.runs) == 1 and not app.main.output.runs[0].is_running)
     await pilot.press("f4", "home", "2")

@@ -10,7 +10,7 @@ import pytest
 from tests.tui.scripted import until
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.services import Services
+from workbench.workspace.services import Services
 
 pytestmark = pytest.mark.slow
 
@@ -27,9 +27,9 @@ async def test_escape_while_the_local_model_starts_does_not_break_the_next_run()
         await pilot.press("ctrl+j")
         await until(pilot, lambda: bool(servers()))
         await pilot.press("escape")
-        await until(pilot, lambda: not app.main.is_streaming)
+        await until(pilot, lambda: not app.workspace.runs.is_streaming)
         await pilot.press("ctrl+j")
-        await until(pilot, lambda: len(app.main.output.runs) == 2 and not app.main.is_streaming)
+        await until(pilot, lambda: len(app.main.output.runs) == 2 and not app.workspace.runs.is_streaming)
         assert [run.outcome for run in app.main.output.runs] == [Outcome.STOPPED, Outcome.COMPLETE]
         await app.leave()
     assert servers() == []

@@ -9,11 +9,12 @@ import pytest
 from textual.widgets import Input, Label, OptionList, Static
 
 from tests.client.loopback import JSON, Received, answering, hanging, head, in_turn
-from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
+from tests.tui.scripted import SIZES, answer, logprob_event, until, use_parameters, workbench
 from workbench.domain.errors import BadValueError
 from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.flows import FlowContext
 from workbench.tui.screens.endpoints import EndpointsScreen
 from workbench.tui.screens.jump import Jump
 from workbench.tui.screens.popup import Picker
@@ -66,7 +67,7 @@ async def test_escape_stops_the_stream_and_keeps_the_text() -> None:
 async def test_ctrl_c_stops_whatever_has_the_focus_and_never_quits() -> None:
     async with workbench(hanging(head() + logprob_event(" went"))) as (app, pilot, _):
         await pilot.press("ctrl+j", "f1")
-        await until(pilot, lambda: isinstance(app.screen, Picker) and app.main.is_streaming)
+        await until(pilot, lambda: isinstance(app.screen, Picker) and app.workspace.runs.is_streaming)
         await pilot.press("ctrl+c")
         await until(pilot, lambda: outcome(app) is Outcome.STOPPED)
         assert app.is_running
@@ -88,13 +89,13 @@ async def test_enter_continues_and_u_takes_it_back() -> None:
     async with workbench(answering(answer(" went", " in"))) as (app, pilot, loopback):
         await pilot.press("ctrl+j")
         await until(pilot, lambda: bool(app.main.output.runs) and outcome(app) is not None)
-        before = app.main.prompt.prompt
+        before = app.workspace.prompt
         await pilot.press("f4", "enter")
         await until(pilot, lambda: len(app.main.output.runs) == 2 and outcome(app) is not None)
         assert str(loopback.requests[1].json["prompt"]).endswith("and went in")
-        assert app.main.prompt.prompt != before
+        assert app.workspace.prompt != before
         await pilot.press("u")
-        await until(pilot, lambda: app.main.prompt.prompt == before)
+        await until(pilot, lambda: app.workspace.prompt == before)
 
 
 async def test_an_error_stays_with_where_and_what_next_and_retry_works() -> None:
@@ -110,18 +111,17 @@ async def test_an_error_stays_with_where_and_what_next_and_retry_works() -> None
 
 async def test_what_was_never_sent_offers_no_retry_and_no_other_endpoint() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, loopback):
-        app.main.parameters.set_parameters(Parameters({"temperature": 9.0}))
+        use_parameters(app, Parameters({"temperature": 9.0}))
         await pilot.press("ctrl+j")
         await until(pilot, lambda: app.main.output.error.display)
         await pilot.pause()
         assert offered(app) == ["Ctrl+J Retry", "Copy", "F3 Edit temperature"]
-        app.main.attempt(refuse)
-        await pilot.pause()
-        assert offered(app) == ["Copy"]
+        app.flows.run(refuse)
+        await until(pilot, lambda: offered(app) == ["Copy"])
         assert loopback.requests == []
 
 
-def refuse() -> None:
+async def refuse(flow: FlowContext) -> None:
     """Do nothing, and say that it cannot be done."""
     raise BadValueError("no")
 
@@ -147,14 +147,14 @@ async def test_the_last_answer_is_dimmed_when_the_next_one_fails() -> None:
 async def test_quitting_asks_only_while_something_streams() -> None:
     async with workbench(hanging(head() + logprob_event(" went"))) as (app, pilot, _):
         await pilot.press("ctrl+j")
-        await until(pilot, lambda: app.main.is_streaming)
+        await until(pilot, lambda: app.workspace.runs.is_streaming)
         await pilot.press("ctrl+q")
         await until(pilot, lambda: isinstance(app.screen, Question))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
-        assert app.main.is_streaming
+        assert app.workspace.runs.is_streaming
         await pilot.press("escape")
-        await until(pilot, lambda: not app.main.is_streaming)
+        await until(pilot, lambda: not app.workspace.runs.is_streaming)
         await pilot.press("ctrl+q")
         await until(pilot, lambda: not app.is_running or app.return_code == 0)
 
@@ -242,7 +242,7 @@ async def test_a_question_mark_typed_into_the_prompt_is_text() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         await pilot.press("question_mark", "colon")
         assert app.screen is app.main
-        assert "?:" in str(app.main.prompt.prompt)
+        assert "?:" in str(app.workspace.prompt)
 
 
 async def test_a_letter_jumps_to_a_pane() -> None:
@@ -303,7 +303,7 @@ async def test_an_endpoint_can_be_typed_as_a_url_and_the_model_list_comes_from_i
         await until(pilot, lambda: isinstance(app.screen, EndpointsScreen) and app.screen.focused is not None)
         app.screen.query_one(Input).value = f"{loopback.base_url}x"
         await pilot.press("enter")
-        await until(pilot, lambda: app.main.endpoint.base_url.endswith("/v1x"))
+        await until(pilot, lambda: app.workspace.drafting.endpoint.base_url.endswith("/v1x"))
 
 
 async def test_a_theme_is_shown_while_looked_at_and_escape_brings_the_old_one_back() -> None:
@@ -325,3 +325,13 @@ async def test_a_branch_is_seen_as_it_comes_although_the_cursor_is_above() -> No
         await until(pilot, partial(has_ended, app, 2))
         view = app.main.output.view
         await until(pilot, lambda: view.is_following and view.scroll_offset.y >= view.max_scroll_y)
+
+
+async def test_the_focus_comes_back_to_its_pane_after_the_window_was_too_small_for_it() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        for key, pane in (("f3", app.main.parameters), ("f4", app.main.output.view)):
+            await pilot.press(key)
+            for width in (80, 60, 50, 60, 120):
+                await pilot.resize_terminal(width, 40)
+                await until(pilot, lambda width=width: app.size.width == width)  # type: ignore[misc]
+            await until(pilot, lambda pane=pane: app.main.focused is pane)  # type: ignore[misc]

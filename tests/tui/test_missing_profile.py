@@ -46,7 +46,7 @@ async def test_its_answers_are_read_and_sending_names_the_profile(keys: list[str
     async with workbench(answering(answer(" in"))) as (app, pilot, loopback):
         await opened(app, pilot, session)
         assert app.main.output.runs[0].ordered[0].text == " fine day"
-        assert app.main.endpoint.name == "lab"
+        assert app.workspace.drafting.endpoint.name == "lab"
         await pilot.press(*keys)
         await until(pilot, lambda: app.main.output.error.has_class("-shown"))
         assert "There is no endpoint profile named 'lab'" in shown_error(app)

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.client.loopback import answering
-from tests.tui.scripted import answer, until, workbench
+from tests.tui.scripted import answer, until, use_parameters, workbench
 from workbench.domain.choice import Choice
 from workbench.domain.reading import Mode
 from workbench.domain.request import Parameters
@@ -21,8 +21,8 @@ from workbench.storage.demo import load_demo
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.asking_share import read_share
 from workbench.tui.screens.naming import Naming
-from workbench.tui.services import Services
 from workbench.tui.widgets.key_row import KeyRow
+from workbench.workspace.services import Services
 
 
 @asynccontextmanager
@@ -48,9 +48,9 @@ async def test_c_goes_through_what_the_colours_tell_and_the_legend_says_it() -> 
 
 async def test_the_legend_says_which_scale_the_colours_have() -> None:
     async with workbench(answering(answer(" a", " b"))) as (app, pilot, _):
-        app.main.parameters.set_parameters(Parameters({"temperature": 0.7}))
+        use_parameters(app, Parameters({"temperature": 0.7}))
         await pilot.press("ctrl+j")
-        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
 
         def words() -> str:
             return app.main.legend.render_line(0).text

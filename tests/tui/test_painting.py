@@ -118,7 +118,7 @@ async def test_only_the_rows_that_changed_are_written_where_they_stand() -> None
 async def test_the_workbench_paints_its_stream_this_way() -> None:
     async with workbench(answering(answer(" went", " in"))) as (app, pilot, _):
         await pilot.press("ctrl+j")
-        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
         app.main.prompt.refresh()
         app.main._compositor.update_widgets({app.main.prompt})
         changed = list(app.main._compositor._dirty_regions)

@@ -98,7 +98,7 @@ async def test_the_last_request_is_copied_as_curl_and_as_python() -> None:
         await choose(app, pilot, "copy as curl")
         await until(pilot, lambda: "Nothing was sent" in app.main.output.error.text)
         await pilot.press("ctrl+j")
-        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
         await choose(app, pilot, "copy as curl")
         await until(pilot, lambda: app.clipboard.startswith("curl "))
         await choose(app, pilot, "copy as python")

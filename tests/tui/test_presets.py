@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
 from tests.client.loopback import answering
-from tests.tui.scripted import answer, do, until, workbench
+from tests.tui.scripted import answer, do, until, use_parameters, workbench
 from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters
 from workbench.storage.folders import Folders
@@ -50,15 +50,15 @@ async def test_a_chosen_preset_is_in_the_panel() -> None:
 async def test_a_run_names_its_preset_only_while_its_parameters_are_the_preset_s() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         runs = app.main.output.runs
-        app.main.apply_preset(load_presets(app.services.folders).presets["precise"])
+        app.workspace.drafting.apply_preset(load_presets(app.services.folders).presets["precise"])
         await do(app, "run")
-        await until(pilot, lambda: len(runs) == 1 and not app.main.is_streaming)
+        await until(pilot, lambda: len(runs) == 1 and not app.workspace.runs.is_streaming)
         await do(app, "run_again")
-        await until(pilot, lambda: len(runs) == 2 and not app.main.is_streaming)
+        await until(pilot, lambda: len(runs) == 2 and not app.workspace.runs.is_streaming)
         app.main.parameters.go_to("temperature")
         app.main.parameters.action_step(1)
         await do(app, "run")
-        await until(pilot, lambda: len(runs) == 3 and not app.main.is_streaming)
+        await until(pilot, lambda: len(runs) == 3 and not app.workspace.runs.is_streaming)
         assert [run.preset for run in runs] == ["precise", "precise", ""]
 
 
@@ -66,7 +66,7 @@ async def test_the_panel_is_kept_under_a_name_and_replaced_only_after_a_question
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         folders = Folders.default(os.environ)
         for temperature, asks in ((0.3, False), (0.4, True)):
-            app.main.parameters.set_parameters(Parameters({"temperature": temperature}))
+            use_parameters(app, Parameters({"temperature": temperature}))
             app.main.do("save_preset")
             await until(pilot, lambda: isinstance(app.screen, Picker))
             app.screen.query_one(Input).value = "my [own]"
@@ -164,7 +164,9 @@ async def test_a_preset_is_exported_to_a_file_and_imported_under_a_free_name(tmp
         assert picker_of(app).looked_at == "creative 2"
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is app.main)
-        assert app.main.preset is not None and app.main.preset.name == "creative 2"
+        assert (
+            app.workspace.drafting.preset is not None and app.workspace.drafting.preset.name == "creative 2"
+        )
 
 
 async def test_a_file_that_is_no_preset_is_told(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def said(screen: ProbeScreen, id: str) -> str:
 async def test_what_would_be_sent_is_told_first_and_each_finding_is_shown() -> None:
     toy = Toy(ignored=frozenset({"min_p"}), refused=frozenset({"best_of"}))
     async with toy.serve() as url, workbench(answering(b""), (80, 24)) as (app, pilot, _):
-        app.main.use_endpoint(Endpoint("toy", url))
+        app.workspace.drafting.use_endpoint(Endpoint("toy", url))
         screen = await open_probe(app, pilot)
         assert "at most 22 tiny requests, of at most 12 tokens a choice" in said(screen, "now")
         assert toy.bodies == []
@@ -78,7 +78,7 @@ async def test_stopping_keeps_what_was_found_and_closes_the_connection() -> None
         await pilot.press("escape")
         await until(pilot, lambda: said(screen, "now").startswith("Stopped: 4 requests sent"))
         await asyncio.wait_for(loopback.requests[-1].gone.wait(), 10)
-        kept = load_probe(Folders.default(os.environ), app.main.endpoint.name)
+        kept = load_probe(Folders.default(os.environ), app.workspace.drafting.endpoint.name)
         assert kept is not None
         assert kept.is_partial
         assert kept.verdict("greedy repeats") is Verdict.HONOURED
@@ -89,7 +89,7 @@ async def test_an_endpoint_that_answers_nothing_is_told_and_keeps_what_was_known
     before = Probe("toy", "m", datetime.now(UTC), 1, (Finding("n", Verdict.REFUSED, "no"),))
     save_probe(Folders.default(os.environ), before)
     async with Toy(status=401).serve() as url, workbench(answering(b"")) as (app, pilot, _):
-        app.main.use_endpoint(Endpoint("toy", url))
+        app.workspace.drafting.use_endpoint(Endpoint("toy", url))
         screen = await open_probe(app, pilot)
         assert "Below is what was found on" in said(screen, "now")
         await pilot.press("enter")

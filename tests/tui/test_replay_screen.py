@@ -143,7 +143,7 @@ async def test_the_answers_are_compared_while_the_new_one_streams() -> None:
         await run_once(app, pilot)
         screen = await rerunning(app, pilot)
         await until(pilot, lambda: "differs at token 2" in shown(screen, "about"))
-        again = app.main.comparison
+        (again,) = app.workspace.runs.under_way
         assert isinstance(again, Rerun) and again.again.is_running
         await pilot.press("escape")
         await until(pilot, lambda: again.again.outcome is Outcome.STOPPED)
@@ -151,4 +151,4 @@ async def test_the_answers_are_compared_while_the_new_one_streams() -> None:
 
 
 def _is_kept(app: WorkbenchApp, id: str) -> bool:
-    return any(run.id == id for run in app.main.output.runs) and not app.main.keeper.is_unsaved
+    return any(run.id == id for run in app.main.output.runs) and not app.workspace.keeper.is_unsaved

@@ -63,14 +63,14 @@ async def run_once(app: WorkbenchApp, pilot: Pilot[int]) -> None:
     """Send the draft and wait until its answer is written."""
     await pilot.press("ctrl+j")
     await until(pilot, partial(run_ended, app))
-    await until(pilot, lambda: not app.main.keeper.is_unsaved)
+    await until(pilot, lambda: not app.workspace.keeper.is_unsaved)
 
 
 async def test_looking_around_writes_nothing() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         await pilot.press("f4", "c", "f2")
-        app.main.save_now()
-        await app.main.keeper.settle()
+        app.main.keep()
+        await app.workspace.keeper.settle()
         assert not sessions()
 
 
@@ -86,10 +86,10 @@ async def test_the_next_start_goes_on_where_this_one_ended() -> None:
     async with workbench(answering(answer(" went"))) as (app, pilot, _):
         await pilot.press(*"!?", "f3")
         await run_once(app, pilot)
-        prompt, parameters = app.main.prompt.prompt, app.main.parameters.parameters
+        prompt, parameters = app.workspace.prompt, app.main.parameters.parameters
     async with workbench(answering(answer(" went"))) as (app, pilot, _):
         await until(pilot, lambda: len(app.main.output.runs) == 1)
-        assert app.main.prompt.prompt == prompt
+        assert app.workspace.prompt == prompt
         assert app.main.parameters.parameters == parameters
 
 
@@ -97,14 +97,14 @@ async def test_what_streamed_is_kept_when_the_process_ends_in_the_middle() -> No
     async with workbench(hanging(head() + logprob_event(" went"))) as (app, pilot, _):
         await pilot.press("ctrl+j")
         await until(pilot, lambda: bool(app.main.output.runs) and app.main.output.runs[0].tokens == 1)
-        app.main.save_now()
-        await app.main.keeper.settle()
+        app.main.keep()
+        await app.workspace.keeper.settle()
         (path,) = sessions()
         beside = [one for one in path.parent.rglob("*") if one.is_file() and one != path]
         assert any(b" went" in one.read_bytes() for one in beside)
         await pilot.press("escape")
         await until(pilot, lambda: app.main.output.runs[0].outcome is Outcome.STOPPED)
-        await until(pilot, lambda: not app.main.keeper.is_unsaved)
+        await until(pilot, lambda: not app.workspace.keeper.is_unsaved)
     assert SessionStore.open(path).session.runs[0].ordered[0].text == " went"
 
 
@@ -119,7 +119,7 @@ async def test_a_session_is_named_left_for_a_new_one_and_opened_again() -> None:
         await pilot.press("ctrl+n")
         await until(pilot, lambda: app.main.header.session == "untitled")
         assert not app.main.output.runs
-        assert app.main.prompt.prompt == TextPrompt("")
+        assert app.workspace.prompt == TextPrompt("")
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and len(app.screen.shown) == 1)
         await pilot.press("enter")
@@ -136,13 +136,13 @@ async def test_a_broken_session_is_shown_with_its_error_and_not_overwritten() ->
         await pilot.press("enter")
         await until(pilot, lambda: app.main.output.error.has_class("-shown"))
         assert app.main.output.view.sections[0].prompt == '    1  format = 1\n    2  id = "x\n    3  '
-        app.main.save_now()
-        await app.main.keeper.settle()
+        app.main.keep()
+        await app.workspace.keeper.settle()
         await app.main.open_session(broken)
         assert beside(broken) == [broken]
         await pilot.press("f2", "z")
-        app.main.save_now()
-        await app.main.keeper.settle()
+        app.main.keep()
+        await app.workspace.keeper.settle()
         assert len(sessions()) == 2
     assert broken.read_text() == BROKEN
 
@@ -154,8 +154,8 @@ async def test_what_is_done_in_a_session_to_read_only_is_kept_in_one_of_its_own(
         await app.main.open_session(newer)
         await run_once(app, pilot)
         await until(pilot, lambda: app.main.header.session == "from the future (copy)")
-        assert app.main.keeper.path is not None
-        (run,) = tomllib.loads(app.main.keeper.path.read_text())["runs"]
+        assert app.workspace.keeper.path is not None
+        (run,) = tomllib.loads(app.workspace.keeper.path.read_text())["runs"]
         assert run["choices"][0]["text"] == " in"
         await until(pilot, lambda: any("read-only: you go on" in one.message for one in app._notifications))
     assert newer.read_text() == 'format = 2\ntitle = "from the future"\n'
@@ -191,9 +191,9 @@ async def test_runs_wait_in_memory_while_no_session_can_be_made(monkeypatch: pyt
         await until(pilot, partial(run_ended, app))
         await until(pilot, lambda: len(set(attempts)) > 2)
         assert len([one for one in app._notifications if "cannot be" in one.message]) == 1
-        assert app.main.keeper.is_unsaved
+        assert app.workspace.keeper.is_unsaved
         free()
-        await until(pilot, lambda: not app.main.keeper.is_unsaved)
+        await until(pilot, lambda: not app.workspace.keeper.is_unsaved)
         (path,) = sessions()
     assert len(SessionStore.open(path).session.runs) == 1
 
@@ -208,7 +208,7 @@ async def test_leaving_asks_while_something_cannot_be_saved() -> None:
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
         free()
-        await until(pilot, lambda: not app.main.keeper.is_unsaved)
+        await until(pilot, lambda: not app.workspace.keeper.is_unsaved)
         await pilot.press("ctrl+q")
         await until(pilot, lambda: app.return_code == 0)
     assert len(sessions()) == 1
@@ -217,15 +217,15 @@ async def test_leaving_asks_while_something_cannot_be_saved() -> None:
 async def test_opening_the_open_session_changes_nothing() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         await run_once(app, pilot)
-        keeper, (path,) = app.main.keeper, sessions()
+        keeper, (path,) = app.workspace.keeper, sessions()
         await pilot.press(*" newer", "ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and len(app.screen.shown) == 1)
         await pilot.press("enter")
-        await until(pilot, lambda: app.screen is app.main and not app.main.keeper.is_unsaved)
+        await until(pilot, lambda: app.screen is app.main and not app.workspace.keeper.is_unsaved)
         assert app.main.prompt.text.endswith(" newer")
-        assert app.main.keeper is keeper
+        assert app.workspace.keeper is keeper
         await app.main.open_session(path.parent / "." / ".." / path.parent.name / path.name)
-        assert app.main.keeper is keeper
+        assert app.workspace.keeper is keeper
     assert sessions() == [path]
     assert SessionStore.open(path).session.draft.prompt.endswith(" newer")
 
@@ -299,13 +299,13 @@ async def test_another_title_given_elsewhere_is_shown() -> None:
 async def test_the_draft_of_a_second_window_becomes_a_session_of_its_own() -> None:
     async with workbench(answering(answer("a"))) as (app, pilot, _):
         await run_once(app, pilot)
-        path = app.main.keeper.path
+        path = app.workspace.keeper.path
         assert path is not None
         second = SessionStore.open(path).store
         second.save_draft(Draft(prompt="typed in the second window"))
         second.close()
     async with workbench(answering(answer("a"))) as (app, pilot, _):
-        await until(pilot, lambda: app.main.keeper.path == path)
+        await until(pilot, lambda: app.workspace.keeper.path == path)
         await until(pilot, lambda: len(sessions()) == 2)
     (other,) = {*sessions()} - {path}
     opened = SessionStore.open(other)

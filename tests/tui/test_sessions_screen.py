@@ -128,6 +128,26 @@ async def test_typing_finds_a_session_and_enter_opens_it(size: tuple[int, int]) 
         await until(pilot, lambda: len(app.main.output.runs) == 1)
 
 
+async def test_what_is_typed_is_looked_at_first_though_the_open_session_fits_too() -> None:
+    open_one = keep("other", " lantern")
+    keep("lantern")
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await app.main.open_session(open_one)
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and len(app.screen.shown) == 2)
+        screen = app.screen
+        assert isinstance(screen, SessionsScreen)
+
+        def title() -> str:
+            return screen.looked_at.title if screen.looked_at is not None else ""
+
+        await until(pilot, lambda: title() == "other")
+        await pilot.press(*"lantern")
+        await until(pilot, lambda: titles(screen) == ["lantern", "other"] and title() == "lantern")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.main.header.session == "lantern")
+
+
 async def test_escape_goes_back_to_the_session_that_is_open() -> None:
     keep("other")
     async with sessions_screen(1) as (app, pilot, _):
@@ -204,13 +224,13 @@ async def test_the_session_that_is_open_is_not_deleted() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         await pilot.press("ctrl+j")
         await until(pilot, lambda: bool(app.main.output.runs) and not app.main.output.runs[0].is_running)
-        await until(pilot, lambda: not app.main.keeper.is_unsaved)
+        await until(pilot, lambda: not app.workspace.keeper.is_unsaved)
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and len(app.screen.shown) == 1)
         await pilot.press("ctrl+x")
         await pilot.pause()
-        assert app.main.keeper.path is not None
-        assert app.main.keeper.path.exists()
+        assert app.workspace.keeper.path is not None
+        assert app.workspace.keeper.path.exists()
 
 
 async def test_a_broken_file_is_listed_with_its_error_and_its_line() -> None:

@@ -11,7 +11,7 @@ import msgspec
 from textual.pilot import Pilot
 
 from tests.client.loopback import DONE, Received, answering, event
-from tests.tui.scripted import until, workbench
+from tests.tui.scripted import until, use_parameters, workbench
 from workbench.domain.parameters import Range
 from workbench.domain.probe import Finding, Probe, Verdict
 from workbench.domain.request import Parameters
@@ -31,8 +31,8 @@ async def one_choice(received: Received, writer: asyncio.StreamWriter) -> None:
 
 def draft(app: WorkbenchApp, **values: int) -> None:
     """Hold a draft with some parameters."""
-    app.main.prompt.load_text("Once")
-    app.main.parameters.set_parameters(Parameters(values))
+    app.workspace.drafting.set_text("Once")
+    use_parameters(app, Parameters(values))
 
 
 async def asked(app: WorkbenchApp, pilot: Pilot[int]) -> str:
@@ -49,14 +49,14 @@ def texts(app: WorkbenchApp) -> list[str]:
 
 async def test_a_profile_that_answers_one_choice_leads_to_an_offer() -> None:
     async with workbench(one_choice) as (app, pilot, loopback):
-        app.main.use_endpoint(replace(app.main.endpoint, single_choice=True))
+        app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, single_choice=True))
         draft(app, n=3, seed=1)
         question = await asked(app, pilot)
         assert "its profile says that it answers one choice a request" in question
         assert "3 requests" in question
         assert loopback.requests == []
         await pilot.press("y")
-        await until(pilot, lambda: len(loopback.requests) == 3 and not app.main.is_streaming)
+        await until(pilot, lambda: len(loopback.requests) == 3 and not app.workspace.runs.is_streaming)
         assert texts(app) == ["seed 1", "seed 2", "seed 3"]
         assert "sent as 3 requests" in app.main.output.view.sections[-1].figures
         assert app.main.output.runs[-1].outcome is Outcome.COMPLETE
@@ -65,7 +65,7 @@ async def test_a_profile_that_answers_one_choice_leads_to_an_offer() -> None:
 async def test_no_sends_it_as_it_is_and_escape_sends_nothing() -> None:
     async with workbench(one_choice) as (app, pilot, loopback):
         app.services.config = msgspec.structs.replace(app.services.config, confirm_above=10)
-        app.main.use_endpoint(replace(app.main.endpoint, single_choice=True))
+        app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, single_choice=True))
         draft(app, n=2, max_tokens=100)
         question = await asked(app, pilot)
         assert "up to 200 completion tokens" in question
@@ -76,7 +76,7 @@ async def test_no_sends_it_as_it_is_and_escape_sends_nothing() -> None:
         draft(app, n=2, max_tokens=4)
         await asked(app, pilot)
         await pilot.press("n")
-        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
         assert [one.json["n"] for one in loopback.requests] == [2]
 
 
@@ -90,20 +90,22 @@ async def test_an_answer_that_lacks_choices_leads_to_an_offer_the_next_time() ->
         assert "offers to ask for each in a request of its own" in app.main.legend.note
         assert "it left choices out of an answer before" in await asked(app, pilot)
         await pilot.press("y")
-        await until(pilot, lambda: len(loopback.requests) == 3 and not app.main.is_streaming)
+        await until(pilot, lambda: len(loopback.requests) == 3 and not app.workspace.runs.is_streaming)
         assert app.main.output.runs[-1].split == Split(choices=True)
 
 
 async def test_more_choices_than_the_profile_allows_can_be_asked_for_apart_only() -> None:
     async with workbench(one_choice) as (app, pilot, loopback):
         finding = Finding("n", Verdict.REFUSED, "")
-        probe = Probe(app.main.endpoint.name, "m", datetime.now(UTC), 1, (finding,))
+        probe = Probe(app.workspace.drafting.endpoint.name, "m", datetime.now(UTC), 1, (finding,))
         save_probe(Folders.default(os.environ), probe)
         draft(app, n=2)
         assert "its probe found n refused" in await asked(app, pilot)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
-        app.main.use_endpoint(replace(app.main.endpoint, limits={"n": Range(1, 2)}))
+        app.workspace.drafting.use_endpoint(
+            replace(app.workspace.drafting.endpoint, limits={"n": Range(1, 2)})
+        )
         draft(app, n=3)
         assert "its profile allows n up to 2" in await asked(app, pilot)
         await pilot.press("n")
@@ -111,4 +113,4 @@ async def test_more_choices_than_the_profile_allows_can_be_asked_for_apart_only(
         assert loopback.requests == []
         await asked(app, pilot)
         await pilot.press("y")
-        await until(pilot, lambda: len(loopback.requests) == 3 and not app.main.is_streaming)
+        await until(pilot, lambda: len(loopback.requests) == 3 and not app.workspace.runs.is_streaming)

@@ -10,7 +10,7 @@ import pytest
 from tests.tui.scripted import until
 from workbench.storage.folders import Folders
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.services import Services
+from workbench.workspace.services import Services
 
 MINE = 'primary = "#334455"\nbackground = "{background}"\nforeground = "#eeeeee"\n'
 

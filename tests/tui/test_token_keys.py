@@ -52,7 +52,7 @@ async def test_the_first_arrow_goes_to_what_surprises_in_the_newest_answer(key: 
         for runs in (1, 2):
             await pilot.press("ctrl+j")
             await until(pilot, lambda runs=runs: len(app.main.output.runs) == runs)  # type: ignore[misc]
-            await until(pilot, lambda: not app.main.is_streaming)
+            await until(pilot, lambda: not app.workspace.runs.is_streaming)
         await pilot.press("f4", key)
         found = app.main.output.token
         assert found is not None
@@ -62,7 +62,7 @@ async def test_the_first_arrow_goes_to_what_surprises_in_the_newest_answer(key: 
 async def test_where_nothing_surprises_the_first_arrow_goes_to_the_first_token() -> None:
     async with workbench(answering(answer(" a", " b"))) as (app, pilot, _):
         await pilot.press("ctrl+j")
-        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
         await pilot.press("f4", "left")
         found = app.main.output.token
         assert found is not None
@@ -72,7 +72,7 @@ async def test_where_nothing_surprises_the_first_arrow_goes_to_the_first_token()
 async def test_a_key_that_can_do_nothing_says_why() -> None:
     async with workbench(answering(answer(" a", " b"))) as (app, pilot, _):
         await pilot.press("ctrl+j")
-        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
         await pilot.press("f4", "2", "home", "9", "i", "end", "down", "down", "down", "down", "enter", "y")
         await pilot.press("8")
         assert toasts(app) == [

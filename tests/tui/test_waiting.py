@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from tests.client.loopback import DONE, JSON, answering, in_turn
-from tests.tui.scripted import answer, until, workbench
+from tests.tui.scripted import answer, until, use_parameters, workbench
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
 
@@ -20,7 +20,7 @@ def figures(app: WorkbenchApp) -> str:
 
 async def test_the_wait_before_another_attempt_is_counted_down_and_can_be_cancelled() -> None:
     async with workbench(BUSY) as (app, pilot, loopback):
-        app.main.use_endpoint(replace(app.main.endpoint, retries=2))
+        app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, retries=2))
         await pilot.press("ctrl+j")
         await until(pilot, lambda: "again in" in figures(app))
         assert "◌ Too many requests (HTTP 429): slow [down]" in figures(app)
@@ -30,7 +30,7 @@ async def test_the_wait_before_another_attempt_is_counted_down_and_can_be_cancel
         await until(pilot, lambda: figures(app) != first)
         assert "again in" in figures(app)
         await pilot.press("escape")
-        await until(pilot, lambda: not app.main.is_streaming)
+        await until(pilot, lambda: not app.workspace.runs.is_streaming)
         assert app.main.output.runs[-1].outcome is Outcome.STOPPED
         assert "again in" not in figures(app)
         assert len(loopback.requests) == 1
@@ -39,7 +39,7 @@ async def test_the_wait_before_another_attempt_is_counted_down_and_can_be_cancel
 async def test_after_the_wait_the_answer_takes_the_countdown_s_place() -> None:
     soon = answering(b"", 503, JSON, ["retry-after-ms: 300"])
     async with workbench(in_turn(soon, answering(answer(" went")))) as (app, pilot, _):
-        app.main.use_endpoint(replace(app.main.endpoint, retries=1))
+        app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, retries=1))
         await pilot.press("ctrl+j")
         await until(pilot, lambda: "The endpoint is not ready" in figures(app))
         await until(pilot, lambda: " · done · " in app.main.output.view.sections[-1].title)
@@ -50,8 +50,10 @@ async def test_what_is_odd_about_an_answer_is_said_once_below_its_last_choice() 
     choices = [{"index": place, "text": " a", "finish_reason": "stop"} for place in range(2)]
     body = f"data: {json.dumps({'model': 'other/[one]', 'choices': choices})}\n\n".encode() + DONE
     async with workbench(answering(body)) as (app, pilot, _):
-        app.main.use_endpoint(replace(app.main.endpoint, drop=frozenset({"n"}), model="mine"))
-        app.main.parameters.set_parameters(app.main.parameters.parameters.set("n", 3))
+        app.workspace.drafting.use_endpoint(
+            replace(app.workspace.drafting.endpoint, drop=frozenset({"n"}), model="mine")
+        )
+        use_parameters(app, app.main.parameters.parameters.set("n", 3))
         await pilot.press("ctrl+j")
         if app.screen is not app.main:
             await pilot.press("n")

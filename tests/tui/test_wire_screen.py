@@ -35,7 +35,7 @@ def raw(screen: WireScreen) -> str:
 async def ran(app: WorkbenchApp, pilot: Pilot[int], runs: int = 1) -> None:
     """A run that has ended, with the output in focus."""
     await pilot.press("ctrl+j")
-    await until(pilot, lambda: len(app.main.output.runs) == runs and not app.main.is_streaming)
+    await until(pilot, lambda: len(app.main.output.runs) == runs and not app.workspace.runs.is_streaming)
     await pilot.press("f4")
 
 
@@ -73,8 +73,13 @@ async def test_the_key_is_masked_and_hostile_bytes_are_visible(monkeypatch: pyte
     hostile = b": \x1b[2J\xff\r [red]\n\n"
     body = hostile + logprob_event(f" {KEY}", finish_reason="stop") + DONE
     async with workbench(answering(body, 200, STREAM, [f"X-Echo: {KEY}"])) as (app, pilot, loopback):
-        app.main.use_endpoint(
-            replace(app.main.endpoint, name="mine", key=EnvironmentKey("MINE"), headers={"X-Title": "it's"})
+        app.workspace.drafting.use_endpoint(
+            replace(
+                app.workspace.drafting.endpoint,
+                name="mine",
+                key=EnvironmentKey("MINE"),
+                headers={"X-Title": "it's"},
+            )
         )
         await ran(app, pilot)
         assert loopback.requests[-1].headers["authorization"] == f"Bearer {KEY}"

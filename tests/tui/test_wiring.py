@@ -27,8 +27,8 @@ from workbench.storage.presets import load_presets
 from workbench.storage.probes import save_probe
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.screens.drafting import EXAMPLE
-from workbench.tui.services import Services
+from workbench.workspace.draft import EXAMPLE, first_draft
+from workbench.workspace.services import Services
 
 
 async def tokenizing(received: Received, writer: asyncio.StreamWriter) -> None:
@@ -44,7 +44,7 @@ async def tokenizing(received: Received, writer: asyncio.StreamWriter) -> None:
 
 def use_tokenizer(app: WorkbenchApp) -> None:
     """Let the draft's endpoint have a tokenizer."""
-    app.main.use_endpoint(replace(app.main.endpoint, tokenizer=True))
+    app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, tokenizer=True))
 
 
 def prompt_frame(app: WorkbenchApp) -> str:
@@ -70,7 +70,7 @@ async def test_the_prompt_is_counted_once_its_typing_pauses() -> None:
     async with workbench(tokenizing) as (app, pilot, loopback):
         use_tokenizer(app)
         for text in ("one", "one two", "one two three"):
-            app.main.prompt.load_text(text)
+            app.workspace.drafting.set_text(text)
             await pilot.pause()
         await until(pilot, lambda: "3 tok" in prompt_frame(app))
         assert [str(one.json["content"]) for one in loopback.requests] == ["one two three"]
@@ -87,8 +87,8 @@ async def test_a_failing_tokenizer_leaves_no_count_and_no_message() -> None:
 
 async def test_token_ids_are_never_sent_to_the_tokenizer() -> None:
     async with workbench(tokenizing) as (app, pilot, loopback):
-        app.main.prompt.set_kind(PromptKind.TOKENS)
-        app.main.prompt.load_text("1, 2")
+        app.workspace.drafting.set_kind(PromptKind.TOKENS)
+        app.workspace.drafting.set_text("1, 2")
         use_tokenizer(app)
         await pilot.pause(0.7)
         assert loopback.requests == []
@@ -96,9 +96,9 @@ async def test_token_ids_are_never_sent_to_the_tokenizer() -> None:
 
 async def test_the_local_model_is_not_started_to_count() -> None:
     async with workbench(tokenizing) as (app, pilot, loopback):
-        app.main.use_endpoint(app.services.endpoints.endpoints[LOCAL])
+        app.workspace.drafting.use_endpoint(app.services.endpoints.endpoints[LOCAL])
         await pilot.pause(0.7)
-        assert not app.services.connections.is_ready(app.main.endpoint)
+        assert not app.services.connections.is_ready(app.workspace.drafting.endpoint)
         assert loopback.requests == []
 
 
@@ -118,10 +118,12 @@ async def test_what_a_probe_found_is_noted_and_limits_follow_the_endpoint() -> N
     save_probe(Folders.default(os.environ), Probe("other", "", datetime.now(UTC), 1, (finding,)))
     async with workbench(tokenizing) as (app, _, _):
         limits = {"temperature": Range(0, 1)}
-        app.main.use_endpoint(replace(app.main.endpoint, name="other", limits=limits))
+        app.workspace.drafting.use_endpoint(
+            replace(app.workspace.drafting.endpoint, name="other", limits=limits)
+        )
         assert app.main.parameters._notes == {"min_p": "does nothing at this endpoint: same answer"}
         assert app.main.parameters.limits == limits
-        app.main.use_endpoint(replace(app.main.endpoint, name="third", limits={}))
+        app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, name="third", limits={}))
         assert app.main.parameters._notes == {}
 
 
@@ -129,7 +131,7 @@ async def test_an_endpoint_whose_key_is_set_is_offered_and_not_used(monkeypatch:
     monkeypatch.setenv("JIEKOU_API_KEY", "secret")
     async with workbench(tokenizing) as (app, _, loopback):
         assert toasts(app) == ["JIEKOU_API_KEY is set: choose jiekou with Ctrl+T"]
-        assert app.main.endpoint.base_url == loopback.base_url
+        assert app.workspace.drafting.endpoint.base_url == loopback.base_url
 
 
 async def test_two_keys_are_offered_at_once_and_not_again_to_who_comes_back(
@@ -141,7 +143,7 @@ async def test_two_keys_are_offered_at_once_and_not_again_to_who_comes_back(
         both = "JIEKOU_API_KEY and OPENAI_API_KEY are set: choose jiekou or openai with Ctrl+T"
         assert toasts(app) == [both]
         await pilot.press("ctrl+j")
-        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
     async with workbench(tokenizing) as (app, _, _):
         assert not any("choose" in one for one in toasts(app))
 
@@ -168,16 +170,16 @@ async def test_the_colours_begin_as_configured_and_as_last_picked() -> None:
 async def test_a_new_draft_begins_with_the_configured_preset_s_parameters() -> None:
     configure('preset = "creative"\n')
     async with workbench(tokenizing) as (app, _, loopback):
-        assert app.main.draft.preset == "creative"
+        assert app.workspace.drafting.draft.preset == "creative"
         assert app.main.parameters.parameters.get("temperature") == 1.2
         assert app.main.parameters.parameters.get("max_tokens") == FIRST_DRAFT["max_tokens"]
-        assert app.main.endpoint.base_url == loopback.base_url
+        assert app.workspace.drafting.endpoint.base_url == loopback.base_url
 
 
 async def test_a_preset_that_is_not_there_is_told_with_the_nearest_one() -> None:
     configure('preset = "creativ"\n')
     async with workbench(tokenizing) as (app, _, _):
-        assert app.main.draft.preset == ""
+        assert app.workspace.drafting.draft.preset == ""
         assert toasts(app) == ["There is no preset named 'creativ'\nDid you mean creative?"]
 
 
@@ -187,7 +189,7 @@ async def test_a_configured_preset_with_a_mistake_is_told_with_its_line_and_neve
     path.parent.mkdir()
     path.write_text('name = "my hot one"\n[parameters]\ntemperature = "hot"\n')
     async with workbench(tokenizing) as (app, _, _):
-        assert app.main.draft.preset == ""
+        assert app.workspace.drafting.draft.preset == ""
         (told,) = toasts(app)
         assert told.startswith("greedy.toml, line 3: parameters.temperature")
         assert "finite number" in told
@@ -231,42 +233,44 @@ async def test_what_is_typed_before_there_is_a_screen_is_done_once_there_is_one(
 async def test_a_further_session_begins_as_configured() -> None:
     configure('preset = "creative"\n')
     async with workbench(tokenizing) as (app, pilot, _):
-        app.main.use_endpoint(app.services.endpoints.endpoints[LOCAL])
-        app.main.apply_preset(load_presets(app.services.folders).presets["greedy"])
+        app.workspace.drafting.use_endpoint(app.services.endpoints.endpoints[LOCAL])
+        app.workspace.drafting.apply_preset(load_presets(app.services.folders).presets["greedy"])
         await pilot.press("ctrl+n")
-        await until(pilot, lambda: app.main.draft.preset == "creative")
-        assert app.main.draft.prompt == ""
+        await until(pilot, lambda: app.workspace.drafting.draft.preset == "creative")
+        assert app.workspace.drafting.draft.prompt == ""
         assert app.main.parameters.parameters.get("temperature") == 1.2
-        assert app.main.endpoint is app.services.endpoint
+        assert app.workspace.drafting.endpoint is app.services.endpoint
 
 
-async def test_where_nothing_is_configured_a_further_session_goes_on_with_what_is_set() -> None:
+async def test_a_further_session_begins_anew_where_nothing_is_configured_and_stays_at_its_endpoint() -> None:
     async with workbench(tokenizing) as (app, pilot, _):
-        app.main.apply_preset(load_presets(app.services.folders).presets["greedy"])
-        before = app.main.draft
+        endpoint = app.workspace.drafting.endpoint
+        app.workspace.drafting.apply_preset(load_presets(app.services.folders).presets["greedy"])
+        app.workspace.drafting.set_kind(PromptKind.TEXTS)
         await pilot.press("ctrl+n")
-        await until(pilot, lambda: app.main.draft.prompt == "")
-        assert app.main.draft == replace(before, prompt="")
+        await until(pilot, lambda: app.workspace.drafting.draft.prompt == "")
+        assert app.workspace.drafting.draft == replace(first_draft(None), endpoint=endpoint.name)
+        assert app.main.parameters.parameters == Parameters(FIRST_DRAFT)
 
 
 async def test_the_draft_keeps_its_preset_over_the_next_start() -> None:
     async with workbench(tokenizing) as (app, pilot, _):
-        app.main.apply_preset(load_presets(app.services.folders).presets["precise"])
+        app.workspace.drafting.apply_preset(load_presets(app.services.folders).presets["precise"])
         app.main.parameters.go_to("temperature")
         app.main.set_focus(app.main.parameters)
         await pilot.press("plus")
         changed = app.main.parameters.parameters
-        assert app.main.draft.preset == "precise"
+        assert app.workspace.drafting.draft.preset == "precise"
     async with workbench(tokenizing) as (app, pilot, _):
-        await until(pilot, lambda: app.main.draft.preset == "precise")
+        await until(pilot, lambda: app.workspace.drafting.draft.preset == "precise")
         assert app.main.parameters.parameters == changed
-        preset = app.main.preset
+        preset = app.workspace.drafting.preset
         assert preset is not None
         assert preset.difference(changed).startswith("temperature ")
 
 
 async def test_a_draft_whose_preset_was_deleted_keeps_its_name_and_its_values() -> None:
     async with workbench(tokenizing) as (app, _, _):
-        draft = replace(app.main.draft, preset="gone", parameters=Parameters({"top_k": 3}))
-        app.main.show_draft(draft)
-        assert app.main.draft == draft
+        draft = replace(app.workspace.drafting.draft, preset="gone", parameters=Parameters({"top_k": 3}))
+        app.workspace.drafting.use(draft)
+        assert app.workspace.drafting.draft == draft

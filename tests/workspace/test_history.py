@@ -1,64 +1,134 @@
-"""Changes are taken back in turn, made again in turn, and a new one ends what could be redone."""
+"""Changes are undone and redone in turn, a new one ends what could be redone, and memory is bounded."""
+
+from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.workspace.history import Change, Changes
+from workbench.workspace.history import History, Location, ReplaceText, Step
+from workbench.workspace.prompt_text import PromptText
 
 
-class Numbers:
-    """Something to change: numbers are added at the end and taken away from it."""
+class Typed:
+    """A prompt whose changes can be undone."""
 
-    def __init__(self) -> None:
-        self.values: list[int] = []
-        self.changes = Changes()
+    def __init__(self, most_bytes: int = 1_000_000) -> None:
+        self.text = PromptText()
+        self.history = History(most_bytes)
 
-    def add(self, value: int) -> None:
-        self.values.append(value)
-        self.changes.record(
-            Change(f"adding {value}", lambda: self.values.remove(value), lambda: self.values.append(value))
-        )
+    def replace(self, start: Location, end: Location, text: str) -> None:
+        self.history.record_text(self.text.replace(start, end, text))
 
+    def set(self, text: str) -> None:
+        if (change := self.text.change_to(text)) is not None:
+            self.history.record("text", self.make(change))
 
-def test_the_newest_change_is_taken_back_first_and_made_again_last() -> None:
-    numbers = Numbers()
-    numbers.add(1)
-    numbers.add(2)
-    first = numbers.changes.undo()
-    assert first is not None
-    assert (first.label, numbers.values) == ("adding 2", [1])
-    numbers.changes.undo()
-    assert numbers.values == []
-    assert numbers.changes.undo() is None
-    numbers.changes.redo()
-    numbers.changes.redo()
-    assert numbers.values == [1, 2]
-    assert numbers.changes.redo() is None
+    def type(self, keys: str) -> None:
+        for key in keys:
+            end = len(self.text.text)
+            self.replace((0, end), (0, end), key)
 
+    def delete(self, count: int) -> None:
+        for _ in range(count):
+            end = len(self.text.text)
+            self.replace((0, end - 1), (0, end), "")
 
-def test_a_new_change_ends_what_could_be_made_again() -> None:
-    numbers = Numbers()
-    numbers.add(1)
-    numbers.changes.undo()
-    numbers.add(2)
-    assert numbers.changes.redo() is None
-    assert numbers.values == [2]
+    def make(self, step: Step) -> Step:
+        assert isinstance(step, ReplaceText)
+        self.text.apply(step)
+        return step.inverse
 
+    def undo(self) -> str:
+        self.history.undo(self.make)
+        return self.text.text
 
-def test_another_session_has_nothing_to_take_back() -> None:
-    numbers = Numbers()
-    numbers.add(1)
-    numbers.add(2)
-    numbers.changes.undo()
-    numbers.changes.clear()
-    assert (numbers.changes.undo(), numbers.changes.redo()) == (None, None)
+    def redo(self) -> str:
+        self.history.redo(self.make)
+        return self.text.text
 
 
-@given(st.lists(st.booleans(), max_size=30))
-def test_what_is_shown_is_always_what_was_done_and_not_taken_back(steps: list[bool]) -> None:
-    numbers = Numbers()
-    for value in range(10):
-        numbers.add(value)
-    for back in steps:
-        numbers.changes.undo() if back else numbers.changes.redo()
-    assert numbers.values == list(range(len(numbers.changes.done)))
+def test_the_newest_change_is_undone_first_and_redone_last() -> None:
+    typed = Typed()
+    typed.set("one")
+    typed.set("two")
+    assert [typed.undo(), typed.undo(), typed.undo()] == ["one", "", ""]
+    assert [typed.redo(), typed.redo(), typed.redo()] == ["one", "two", "two"]
+
+
+def test_a_new_change_ends_what_could_be_redone() -> None:
+    typed = Typed()
+    typed.set("one")
+    typed.undo()
+    typed.set("two")
+    assert typed.history.redo(typed.make) == ""
+    assert typed.text.text == "two"
+
+
+def test_another_session_has_nothing_to_undo() -> None:
+    typed = Typed()
+    typed.set("one")
+    typed.set("two")
+    typed.undo()
+    typed.history.clear()
+    assert (typed.undo(), typed.redo()) == ("one", "one")
+
+
+def test_what_is_typed_in_one_go_is_undone_in_one_and_deleting_apart() -> None:
+    typed = Typed()
+    typed.type("Alpha beta")
+    typed.delete(4)
+    typed.type("!")
+    assert [typed.undo(), typed.undo(), typed.undo()] == ["Alpha ", "Alpha beta", ""]
+    assert [typed.redo(), typed.redo(), typed.redo()] == ["Alpha beta", "Alpha ", "Alpha !"]
+
+
+def test_typing_is_divided_where_something_else_was_done_and_where_it_is_long() -> None:
+    typed = Typed()
+    typed.type("one")
+    typed.history.seal()
+    typed.type(" two")
+    assert typed.undo() == "one"
+    typed.type("x" * 150)
+    assert typed.undo() == "one" + "x" * 100
+    assert typed.undo() == "one"
+    assert typed.undo() == ""
+
+
+def test_a_group_is_one_change_whose_parts_are_undone_last_first() -> None:
+    typed = Typed()
+    with typed.history.group("both"):
+        typed.set("one")
+        typed.set("one two")
+    assert len(typed.history) == 1
+    assert typed.history.undo(typed.make) == "both"
+    assert typed.text.text == ""
+    assert typed.redo() == "one two"
+    assert typed.undo() == ""
+
+
+def test_the_oldest_changes_are_forgotten_where_they_keep_too_much_memory() -> None:
+    typed = Typed(most_bytes=20_000)
+    for number in range(10):
+        typed.replace((0, 0), (0, len(typed.text.text)), f"{number}" * 2000)
+    kept = len(typed.history)
+    assert 2 <= kept <= 6
+    for _ in range(10):
+        typed.undo()
+    assert typed.text.text == f"{9 - kept}" * 2000
+    for _ in range(10):
+        typed.redo()
+    assert typed.text.text == "9" * 2000
+
+
+@given(st.lists(st.text(st.sampled_from("ab\n\r\u2028é"), max_size=8), max_size=12), st.lists(st.booleans()))
+def test_every_state_comes_back_whatever_is_undone_and_redone(texts: list[str], steps: list[bool]) -> None:
+    typed = Typed()
+    states = [""]
+    for text in texts:
+        if text != states[-1]:
+            typed.set(text)
+            states.append(text)
+    place = len(states) - 1
+    for is_back in steps:
+        place = max(place - 1, 0) if is_back else min(place + 1, len(states) - 1)
+        assert (typed.undo() if is_back else typed.redo()) == states[place]

@@ -14,7 +14,7 @@ from workbench.cli.parsing import Parser, file_name
 from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.services import Services
+from workbench.workspace.services import Services
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -29,19 +29,20 @@ from workbench.storage.config import (
 )
 from workbench.tui.clipboard import MOST, copied, copy_through_tmux
 from workbench.tui.colours import detect_depth, theme_for, token_styles
-from workbench.tui.commands.keymap import CommandTable
+from workbench.tui.commands.keymap import with_keys
 from workbench.tui.commands.table import BY_ID
 from workbench.tui.flows import FlowContext, Flows
 from workbench.tui.key_queue import KeyQueue
+from workbench.tui.main.screen import MainScreen
 from workbench.tui.painting import paint_directly
-from workbench.tui.screens.main import MainScreen
-from workbench.tui.services import Services
 from workbench.tui.terminal import is_suspendable, let_go_of_terminal, safe_driver
 from workbench.tui.themes import Themes, load_themes, theme_stamp
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.output_pane import OutputPane
 from workbench.tui.widgets.prompt_editor import PromptEditor
 from workbench.tui.widgets.transcript_view import TranscriptView
+from workbench.workspace.services import Services
+from workbench.workspace.workspace import Workspace
 
 _LOOK_FOR_THEMES = 1.0
 """Seconds between looks at the theme files."""
@@ -61,6 +62,9 @@ class WorkbenchApp(App[int]):
         super().__init__(ansi_color=True if "NO_COLOR" in services.environment else None)
         paint_directly()
         self.services = services
+        self.commands = with_keys(services.config.keys)
+        """The commands with the person's keys."""
+        self.workspace = Workspace(services)
         self._depth = detect_depth(services.environment, self.console.color_system)
         self._state = load_state(services.folders)
         self._themes_folder = services.folders.config / "themes"
@@ -74,7 +78,7 @@ class WorkbenchApp(App[int]):
         mode = Mode(chosen_colour_by(services.config, self._state))
         self.flows = Flows(self)
         self._keys = KeyQueue(self, self.flows)
-        self.main = MainScreen(services, self.token_styles, session, mode)
+        self.main = MainScreen(self.workspace, self.token_styles, session, mode, self.commands)
         self._demo = demo
 
     def _load_themes(self) -> None:
@@ -116,11 +120,13 @@ class WorkbenchApp(App[int]):
 
     def on_mount(self) -> None:
         """Play the demonstration, and save everything when the terminal goes away."""
-        self.set_keymap(dict(self.services.commands.keymap))
+        self.set_keymap(dict(self.commands.keymap))
         if self._demo is not None:
             self.flows.start("replay.flow:play_demo", self._demo)
         self.theme_changed_signal.subscribe(self, lambda _: self._use_styles())
         self.set_interval(_LOOK_FOR_THEMES, self._reload_themes)
+        for problem in (*self.services.problems, *self.commands.problems):
+            self.notify(str(problem), title="Configuration", severity="warning", markup=False, timeout=10)
         self._tell_theme_problems()
         self._tell_unknown_theme()
         loop = asyncio.get_running_loop()
@@ -149,11 +155,6 @@ class WorkbenchApp(App[int]):
         self._keys.begin()
 
     # --- flows -------------------------------------------------------------------------------------------
-
-    @property
-    def commands(self) -> CommandTable:
-        """The commands with the person's keys."""
-        return self.services.commands
 
     def action_flow(self, id: str) -> None:
         """Start the flow of a command."""
@@ -225,7 +226,7 @@ class WorkbenchApp(App[int]):
     # --- leaving -----------------------------------------------------------------------------------------
 
     def _hang_up(self) -> None:
-        self.main.save_now()
+        self.main.keep()
         let_go_of_terminal(getattr(self._driver, "attrs_before", None))
         self._end()
 
@@ -234,8 +235,9 @@ class WorkbenchApp(App[int]):
 
     async def leave(self) -> None:
         """Stop what streams, keep what came, and go."""
-        await self.main.aclose()
-        self._remember(replace(self._state, session=str(self.main.session_path or "")))
+        self.main.keep()
+        await self.workspace.aclose()
+        self._remember(replace(self._state, session=str(self.workspace.session_path or "")))
         await self.services.connections.aclose()
         self.exit(0)
 
@@ -249,9 +251,9 @@ class WorkbenchApp(App[int]):
     async def _ask_to_quit(self, flow: FlowContext) -> None:
         self._is_asking_to_quit = True
         try:
-            if self.main.is_streaming:
+            if self.workspace.runs.is_streaming:
                 agreed = await flow.confirmed("A completion is streaming.", "stop and quit", "stay")
-            elif problem := await self.main.problem_in_saving():
+            elif problem := await self.workspace.problem_in_saving():
                 agreed = await flow.confirmed(
                     f"Not saved: {one_line(problem, 200)}", "quit without it", "stay"
                 )

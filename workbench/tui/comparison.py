@@ -14,7 +14,7 @@ from workbench.runner.comparison import Column, remarks
 from workbench.runner.many import Job, ManyRuns
 from workbench.runner.status import Phase
 from workbench.tui.run_state import RunState, state_of
-from workbench.tui.services import Services
+from workbench.workspace.services import Services
 
 MOST_COLUMNS = 8
 """How many columns a comparison has at most."""
@@ -76,7 +76,7 @@ class Comparison:
             self._task = asyncio.create_task(self._execute())
             self._task.add_done_callback(self._finish)
 
-    def stop(self, place: int) -> bool:
+    def stop_column(self, place: int) -> bool:
         """Stop one column; the others go on. False where it has ended already."""
         run = self._runs[place]
         if not run.is_running:
@@ -87,21 +87,21 @@ class Comparison:
             self._end(run, Outcome.STOPPED)
         return True
 
-    def stop_all(self) -> bool:
+    def stop(self) -> bool:
         """Stop everything that streams or waits; what came is kept. False where nothing does."""
         return self.is_running and self._task is not None and self._task.cancel()
 
     async def aclose(self) -> None:
         """Stop everything and wait until it has ended."""
         if self._task is not None:
-            self.stop_all()
+            self.stop()
             await asyncio.wait({self._task})
 
     def keep(self, place: int) -> None:
         """Go on with one column only; the others are stopped."""
         for other in range(len(self._runs)):
             if other != place:
-                self.stop(other)
+                self.stop_column(other)
         self._columns, self._runs = [self._columns[place]], [self._runs[place]]
         self._prefix = 0
 

@@ -19,11 +19,13 @@ from workbench.domain.run import Failure
 
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
-    from workbench.tui.comparison import Comparison
-    from workbench.tui.screens.main import MainScreen
-    from workbench.tui.services import Services
+    from workbench.tui.commands.keymap import CommandTable
+    from workbench.tui.main.screen import MainScreen
     from workbench.tui.token_styles import TokenStyles
     from workbench.workspace.costs import Cost
+    from workbench.workspace.runs import UnderWay
+    from workbench.workspace.services import Services
+    from workbench.workspace.workspace import Workspace
 
 Answer = TypeVar("Answer")
 Subject = ParamSpec("Subject")
@@ -51,6 +53,16 @@ class FlowContext:
     def main(self) -> MainScreen:
         """The main screen."""
         return self.app.main
+
+    @property
+    def workspace(self) -> Workspace:
+        """What is open, and everything that can be done to it."""
+        return self.app.workspace
+
+    @property
+    def commands(self) -> CommandTable:
+        """The commands with the person's keys."""
+        return self.app.commands
 
     @property
     def services(self) -> Services:
@@ -90,13 +102,14 @@ class FlowContext:
         return self.app.token_styles
 
     @asynccontextmanager
-    async def running(self, comparison: Comparison) -> AsyncIterator[None]:
-        """Have a comparison be what streams; it is stopped at the end, and waited for."""
-        self.main.comparison = comparison
+    async def running(self, under_way: UnderWay) -> AsyncIterator[None]:
+        """Have something be under way; it is stopped at the end, and waited for."""
+        self.workspace.runs.under_way.append(under_way)
         try:
             yield
         finally:
-            await comparison.aclose()
+            await under_way.aclose()
+            self.workspace.runs.under_way.remove(under_way)
 
     async def agreed(self, cost: Cost) -> bool:
         """Ask before something is sent that may cost more than goes out unasked."""

@@ -10,7 +10,8 @@ from workbench.storage.config import config_file
 from workbench.storage.endpoints import offered
 from workbench.storage.folders import Folders
 from workbench.storage.probes import load_probe
-from workbench.tui.services import Services
+from workbench.tui.commands.keymap import CommandTable
+from workbench.workspace.services import Services
 
 _MOST_OFFERED = 3
 """Endpoints named at most; the list has them all."""
@@ -27,7 +28,7 @@ def probe_notes(folders: Folders, endpoint: str) -> Mapping[str, str]:
     }
 
 
-def offer(services: Services) -> str:
+def offer(services: Services, commands: CommandTable) -> str:
     """What to say of endpoints whose key is set, where nobody configured anything; else empty."""
     if config_file(services.folders).exists() or services.endpoints.own:
         return ""
@@ -39,6 +40,6 @@ def offer(services: Services) -> str:
     if not found:
         return ""
     variables, names = (list(dict.fromkeys(one)) for one in zip(*found, strict=True))
-    key = services.commands["choose_endpoint"].first_key
+    key = commands["choose_endpoint"].first_key
     are = "is" if len(variables) == 1 else "are"
     return f"{' and '.join(variables)} {are} set: choose {' or '.join(names)} with {key}"

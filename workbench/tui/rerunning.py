@@ -10,7 +10,7 @@ from workbench.domain.repeat import ChoiceCheck, RunCheck, check_run
 from workbench.domain.run import Parent, Run
 from workbench.runner.comparison import Column
 from workbench.tui.comparison import Comparison
-from workbench.tui.services import Services
+from workbench.workspace.services import Services
 
 
 def again(recorded: Run) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import NamedTuple
 
 from workbench.domain.display import one_line
@@ -12,6 +13,7 @@ from workbench.domain.figures import (
     tokens_per_second,
 )
 from workbench.domain.run import Outcome, Run
+from workbench.workspace.activity import Activity
 
 _SHOW_WAITING_FROM = 1.0
 """Seconds; shorter waits are not worth a word."""
@@ -49,6 +51,32 @@ def state_of(run: Run | None, elapsed: float, status: str = "") -> RunState:
             return RunState("✗", "error", "$text-error")
         case outcome:
             return RunState("◐", outcome.value, "$text-warning")
+
+
+def state_of_newest(activity: Activity) -> RunState:
+    """What the newest run is doing."""
+    if activity.is_queued:
+        return state_of(activity.run, 0.0, activity.status.detail)
+    if activity.is_retrying:
+        # A countdown beside the seconds since the first attempt would be two clocks in one place.
+        return state_of(activity.run, 0.0, _countdown(activity))
+    return state_of(activity.run, activity.seconds, activity.status.detail)
+
+
+def waiting_of(activity: Activity) -> str:
+    """Why the newest run waits to be sent again, how long still, and the way out; else empty."""
+    if not activity.is_retrying:
+        return ""
+    status, endpoint = activity.status, activity.endpoint
+    attempt, most = status.attempt + 1, 0 if endpoint is None else endpoint.retries + 1
+    # Refusals while the endpoint accepts other requests do not count.
+    when = f"{_countdown(activity)} (attempt {attempt}{f' of {most}' if attempt <= most else ''})"
+    return f"◌ {status.detail}\n{when} · Esc cancels"
+
+
+def _countdown(activity: Activity) -> str:
+    left = ceil(activity.seconds_left)
+    return f"again in {left} s" if left > 0 else "sending again"
 
 
 def _running(run: Run, elapsed: float, status: str) -> RunState:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError, EngineError
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt
-from workbench.tui.services import Services
+from workbench.workspace.services import Services
 
 _PAUSE = 0.5
 """Seconds without an edit after which the prompt is counted."""

@@ -10,9 +10,9 @@ from workbench.domain.reading import fitted
 from workbench.domain.run import Outcome, Run
 from workbench.domain.turns import Turn
 from workbench.runner.chatting import answer_text
-from workbench.tui.chat_session import ChatSession
 from workbench.tui.run_state import figures_of
 from workbench.tui.transcript import Section
+from workbench.workspace.chat_session import ChatSession
 
 _FOLDED = 48
 """Characters of a folded turn that are shown."""

@@ -1,50 +1,277 @@
-"""What a person did to the open session and may take back, whichever pane it was done in."""
+"""What a person did to the open session, as data: undone and redone in order, across all panes."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from sys import getsizeof
+from typing import TypeAlias
+
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.preset import Preset
+from workbench.domain.run import Run
+from workbench.domain.session import Draft
+from workbench.domain.turns import Chat, Turn
+
+Location: TypeAlias = tuple[int, int]
+"""A place in a text: line and column, both from 0; lines end with LF alone."""
+
+MOST_BYTES = 64 * 1024 * 1024
+"""About how much memory what can be undone and redone may keep."""
+_TYPED_AT_ONCE = 100
+"""Characters typed in one go that are undone together at most."""
+_FIXED, _TOKEN = 500, 200
+"""About the bytes of a step itself, and of a token that a removed run keeps."""
+
+
+def end_of(start: Location, text: str) -> Location:
+    """Where a text ends that begins somewhere."""
+    lines = text.count("\n")
+    if not lines:
+        return start[0], start[1] + len(text)
+    return start[0] + lines, len(text) - text.rfind("\n") - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceText:
+    """A range of the prompt gets another text."""
+
+    start: Location
+    removed: str
+    inserted: str
+
+    @property
+    def inverse(self) -> ReplaceText:
+        """What undoes it."""
+        return ReplaceText(self.start, self.inserted, self.removed)
+
+    @property
+    def size(self) -> int:
+        """About the bytes it keeps."""
+        return _FIXED + getsizeof(self.removed) + getsizeof(self.inserted)
+
+    @property
+    def is_key(self) -> bool:
+        """Whether one key does it: a character within a line is typed or deleted."""
+        return len(self.removed) + len(self.inserted) == 1 and "\n" not in (self.removed, self.inserted)
+
+    def joined(self, key: ReplaceText) -> ReplaceText | None:
+        """This and what the next key did to the text beside it, as one step; None where they are two."""
+        if len(self.removed) + len(self.inserted) >= _TYPED_AT_ONCE:
+            return None
+        if self.inserted and key.inserted and key.start == end_of(self.start, self.inserted):
+            return ReplaceText(self.start, self.removed, self.inserted + key.inserted)
+        if self.inserted or key.inserted:
+            return None
+        if key.start == self.start:
+            return ReplaceText(self.start, self.removed + key.removed, "")
+        if end_of(key.start, key.removed) == self.start:
+            return ReplaceText(key.start, key.removed + self.removed, "")
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class UseSettings:
+    """The draft gets other parameters, preset, endpoint, model and kind of prompt."""
+
+    draft: Draft
+    """What it has them of; its prompt is not used."""
+    endpoint: Endpoint
+    preset: Preset | None
+
+    @property
+    def size(self) -> int:
+        """About the bytes it keeps."""
+        return _FIXED
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveRuns:
+    """Runs leave the session."""
+
+    runs: tuple[Run, ...]
+    is_branch: bool = False
+    """Whether it is a branch, whose origin is looked at then."""
+
+    @property
+    def size(self) -> int:
+        """About the bytes it keeps; the session has the runs."""
+        return _FIXED
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreRuns:
+    """Runs come back into the session."""
+
+    runs: tuple[tuple[Run, str], ...]
+    """In their order, each with the id of the run that it stands before; empty for the last one."""
+    is_branch: bool = False
+
+    @property
+    def size(self) -> int:
+        """About the bytes it keeps."""
+        return sum(_FIXED + _TOKEN * run.tokens for run, _ in self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class NameRun:
+    """A run gets another name."""
+
+    run: Run
+    name: str
+
+    @property
+    def size(self) -> int:
+        """About the bytes it keeps."""
+        return _FIXED
+
+
+@dataclass(frozen=True, slots=True)
+class UseVariables:
+    """The prompt's variables get other values."""
+
+    values: Mapping[str, str]
+
+    @property
+    def size(self) -> int:
+        """About the bytes it keeps."""
+        return _FIXED + sum(map(getsizeof, self.values.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class UseChat:
+    """The conversation gets another system prompt, template or rule for a full context."""
+
+    chat: Chat
+    """What it has them of; its turns are not used."""
+
+    @property
+    def size(self) -> int:
+        """About the bytes it keeps."""
+        return _FIXED + getsizeof(self.chat.system or "")
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeTurns:
+    """Turns leave the conversation and others come back, whatever was added since."""
+
+    out: frozenset[str]
+    """Ids of turns; all that come after them leave too."""
+    back: tuple[Turn, ...]
+    last: str
+    """Id of the turn that the path then ends with."""
+
+    @property
+    def size(self) -> int:
+        """About the bytes it keeps."""
+        return _FIXED + sum(getsizeof(turn.text) for turn in self.back)
+
+
+Step: TypeAlias = (
+    ReplaceText | UseSettings | RemoveRuns | RestoreRuns | NameRun | UseVariables | UseChat | ExchangeTurns
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing a person did: its name as the screen says it ("the branch"), and how to take it back."""
+    """One thing a person did: its name as the screen says it ("the branch"), and the steps that undo it."""
 
     label: str
-    undo: Callable[[], None]
-    redo: Callable[[], None]
+    steps: tuple[Step, ...]
+
+    @property
+    def size(self) -> int:
+        """About the bytes it keeps."""
+        return sum(step.size for step in self.steps)
 
 
-@dataclass(slots=True)
-class Changes:
-    """The changes of one open session, in the order they were made; both ways without an end."""
+class History:
+    """The changes of one open session, in the order they were made; the oldest are forgotten for memory."""
 
-    done: list[Change] = field(default_factory=list)
-    undone: list[Change] = field(default_factory=list)
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._done: deque[Change] = deque()
+        self._undone: list[Change] = []
+        """What was undone, with the steps that redo it."""
+        self._size = 0
+        self._is_typing = False
+        self._grouped: list[Step] | None = None
 
-    def record(self, change: Change) -> None:
-        """Keep a change that was just made; what was undone before it can no longer be redone."""
-        self.done.append(change)
-        self.undone.clear()
+    def __len__(self) -> int:
+        return len(self._done)
 
-    def undo(self) -> Change | None:
-        """Take the newest change back and return it; None when there is none."""
-        return _step(self.done, self.undone, lambda change: change.undo)
+    def record(self, label: str, *steps: Step) -> None:
+        """Keep a change that was just made by the steps that undo it, in turn; nothing can be redone then."""
+        if self._grouped is not None:
+            self._grouped[:0] = steps
+            return
+        self._is_typing = False
+        self._size -= sum(one.size for one in self._undone)
+        self._undone.clear()
+        self._done.append(Change(label, steps))
+        self._size += self._done[-1].size
+        while self._size > self._most_bytes and len(self._done) > 1:
+            self._size -= self._done.popleft().size
 
-    def redo(self) -> Change | None:
-        """Make the change last taken back again and return it; None when there is none."""
-        return _step(self.undone, self.done, lambda change: change.redo)
+    def record_text(self, change: ReplaceText) -> None:
+        """Keep a change that was just made of the prompt; what is typed in one go is undone in one."""
+        is_typing = change.is_key and self._grouped is None
+        newest = self._done[-1].steps[0] if self._is_typing and is_typing else None
+        if isinstance(newest, ReplaceText) and (joined := newest.inverse.joined(change)) is not None:
+            self._size -= self._done.pop().size
+            change = joined
+        self.record("the prompt", change.inverse)
+        self._is_typing = is_typing
+
+    @contextmanager
+    def group(self, label: str) -> Iterator[None]:
+        """Keep what is recorded within the block as one change of that name."""
+        if self._grouped is not None:
+            yield
+            return
+        self._grouped = []
+        try:
+            yield
+        finally:
+            steps, self._grouped = self._grouped, None
+            if steps:
+                self.record(label, *steps)
+
+    def seal(self) -> None:
+        """Let what is typed next be a change of its own."""
+        self._is_typing = False
+
+    def undo(self, make: Callable[[Step], Step]) -> str:
+        """Undo the newest change and say its name, empty where there is none.
+
+        `make` makes a step, and returns the one that undoes it.
+        """
+        return self._move(self._done, self._undone, make)
+
+    def redo(self, make: Callable[[Step], Step]) -> str:
+        """Make the change last undone again and say its name, empty where there is none."""
+        return self._move(self._undone, self._done, make)
+
+    def _move(
+        self,
+        source: deque[Change] | list[Change],
+        target: deque[Change] | list[Change],
+        make: Callable[[Step], Step],
+    ) -> str:
+        self._is_typing = False
+        if not source:
+            return ""
+        change = source.pop()
+        made = Change(change.label, tuple(reversed([make(step) for step in change.steps])))
+        target.append(made)
+        self._size += made.size - change.size
+        return change.label
 
     def clear(self) -> None:
         """Forget all, when another session is opened."""
-        self.done.clear()
-        self.undone.clear()
-
-
-def _step(
-    source: list[Change], target: list[Change], action: Callable[[Change], Callable[[], None]]
-) -> Change | None:
-    if not source:
-        return None
-    change = source.pop()
-    action(change)()
-    target.append(change)
-    return change
+        self._done.clear()
+        self._undone.clear()
+        self._size = 0
+        self._is_typing = False

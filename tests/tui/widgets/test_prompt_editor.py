@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,6 +25,9 @@ from workbench.domain.prompt import (
 from workbench.tui.exact_document import ExactDocument, shown
 from workbench.tui.widgets.prompt_editor import PromptEditor
 from workbench.tui.wrapping import tab_widths, wrap_offsets
+from workbench.workspace.changes import Happened, SettingsChanged, TextReplaced
+from workbench.workspace.services import Services
+from workbench.workspace.workspace import Workspace
 
 NASTY = "a\u2028b\rc\x0cd\x85e\x0bf\tg  \r\nh\x1b[31m\x00\u202e\u2029\x1c \n"
 nasty = st.text(st.sampled_from(NASTY) | st.characters(exclude_categories=()), max_size=30)
@@ -33,13 +38,22 @@ class Alone(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
+        self.workspace = Workspace(Services.open(dict(os.environ)))
         self.kinds: list[PromptKind] = []
 
     def compose(self) -> ComposeResult:
-        yield PromptEditor()
+        yield PromptEditor(self.workspace)
 
-    def on_prompt_editor_kind_changed(self, event: PromptEditor.KindChanged) -> None:
-        self.kinds.append(event.kind)
+    def on_mount(self) -> None:
+        self.workspace.subscribe(self.hear)
+
+    def hear(self, happened: Happened) -> None:
+        match happened:
+            case TextReplaced(change):
+                self.editor.show_change(change)
+            case SettingsChanged():
+                self.kinds.append(self.workspace.drafting.kind)
+                self.editor.describe()
 
     @property
     def editor(self) -> PromptEditor:
@@ -92,20 +106,20 @@ def test_lines_wrap_where_textual_wraps_them(line: str, width: int) -> None:
 async def test_type_paste_undo_and_redo_keep_every_character(before: str, text: str) -> None:
     app = Alone()
     async with app.run_test() as pilot:
-        app.editor.set_prompt(TextPrompt(before))
+        app.workspace.drafting.set_prompt(TextPrompt(before))
         await pilot.press("x")
         app.post_message(events.Paste(text))
         await pilot.pause()
-        assert app.editor.text == f"{before}x{text}"
-        assert app.editor.prompt == TextPrompt(f"{before}x{text}")
+        assert app.editor.text == app.workspace.drafting.text == f"{before}x{text}"
+        assert app.workspace.prompt == TextPrompt(f"{before}x{text}")
         app.editor.select_all()
         assert app.editor.selected_text == f"{before}x{text}"
         app.editor.move_cursor(app.editor.document.end)
         for _ in range(3):
-            app.editor.undo()
+            app.workspace.undo()
         assert app.editor.text == ""
         for _ in range(3):
-            app.editor.redo()
+            app.workspace.redo()
         assert app.editor.text == f"{before}x{text}"
 
 
@@ -114,14 +128,17 @@ async def test_undoing_a_paste_that_scrolled_does_not_fail() -> None:
     async with app.run_test(size=(40, 10)) as pilot:
         app.post_message(events.Paste("line\n" * 50))
         await pilot.pause()
-        await pilot.press("ctrl+z")
-        assert app.editor.text == ""
+        app.workspace.undo()
+        assert (app.editor.text, app.workspace.drafting.text) == ("", "")
+        app.workspace.redo()
+        await pilot.pause()
+        assert app.editor.text == app.workspace.drafting.text == "line\n" * 50
 
 
 async def test_no_control_character_reaches_the_terminal() -> None:
     app = Alone()
     async with app.run_test() as pilot:
-        app.editor.set_prompt(TextPrompt(NASTY))
+        app.workspace.drafting.set_prompt(TextPrompt(NASTY))
         await pilot.pause()
         drawn = "".join(segment.text for y in range(10) for segment in app.editor.render_line(y))
         assert not [one for one in drawn if is_control(one)]
@@ -164,18 +181,18 @@ async def test_every_kind_of_prompt_comes_back(
 ) -> None:
     app = Alone()
     async with app.run_test():
-        app.editor.set_prompt(prompt)
-        assert app.editor.prompt == prompt
+        app.workspace.drafting.set_prompt(prompt)
+        assert app.workspace.prompt == prompt
 
 
 async def test_switching_the_kind_keeps_one_texts_meaning_and_tells() -> None:
     app = Alone()
     async with app.run_test() as pilot:
-        app.editor.set_prompt(TextPrompt("a\n---\nb"))
-        app.editor.set_kind(PromptKind.TEXTS)
-        assert prompt_to_json(app.editor.prompt) == ["a\n---\nb"]
-        app.editor.set_kind(PromptKind.TEXT)
-        assert prompt_to_json(app.editor.prompt) == "a\n---\nb"
+        app.workspace.drafting.set_prompt(TextPrompt("a\n---\nb"))
+        app.workspace.drafting.set_kind(PromptKind.TEXTS)
+        assert prompt_to_json(app.workspace.prompt) == ["a\n---\nb"]
+        app.workspace.drafting.set_kind(PromptKind.TEXT)
+        assert prompt_to_json(app.workspace.prompt) == "a\n---\nb"
         await pilot.pause()
         assert app.kinds == [PromptKind.TEXTS, PromptKind.TEXT]
 
@@ -183,12 +200,12 @@ async def test_switching_the_kind_keeps_one_texts_meaning_and_tells() -> None:
 async def test_a_wrong_token_id_is_named_with_its_line_and_keeps_the_text() -> None:
     app = Alone()
     async with app.run_test() as pilot:
-        app.editor.set_kind(PromptKind.TOKEN_LISTS)
+        app.workspace.drafting.set_kind(PromptKind.TOKEN_LISTS)
         app.editor.insert("1, 2\n3, x")
         await pilot.pause()
         assert "'x' in line 2" in subtitle(app.editor)
         with pytest.raises(BadValueError, match="line 2"):
-            _ = app.editor.prompt
+            _ = app.workspace.prompt
         assert app.editor.text == "1, 2\n3, x"
 
 

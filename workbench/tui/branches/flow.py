@@ -27,7 +27,7 @@ async def send_branch(flow: FlowContext, origin: Origin) -> None:
     Raises BadValueError for a value that the endpoint would refuse.
     """
     if (run := await _send_from(flow, origin)) is not None:
-        flow.main.note_branch(run, "the branch")
+        flow.workspace.note_branch(run, "the branch")
 
 
 async def continue_answer(flow: FlowContext) -> None:
@@ -37,38 +37,39 @@ async def continue_answer(flow: FlowContext) -> None:
     origin = end_of(*answer)
     if (run := await _send_from(flow, origin)) is None:
         return
-    before = flow.main.draft
     is_text = isinstance(origin.prompt, TextPrompt)
-    flow.main.prompt.set_prompt(branch_from(origin).prompt if is_text else run.request.prompt)
-    flow.main.note_branch(run, "the answer that joined the prompt", before)
+    prompt = branch_from(origin).prompt if is_text else run.request.prompt
+    flow.workspace.note_branch(run, "the answer that joined the prompt", prompt)
 
 
 async def _send_from(flow: FlowContext, origin: Origin) -> Run | None:
-    endpoint = flow.main.endpoint
-    if flow.main.sends_ids and not endpoint.sends_ids:
+    endpoint = flow.workspace.drafting.endpoint
+    if flow.workspace.sends_ids and not endpoint.sends_ids:
         hint = "Choose another endpoint, or send branches as text."
         raise BadValueError(f"{one_line(endpoint.name, 40)} takes no token ids", hint=hint, field="prompt")
     lacks_ids = any(one.id is None for one in origin.generated)
-    if flow.main.sends_ids or (isinstance(origin.prompt, TokensPrompt) and lacks_ids and endpoint.tokenizer):
+    if flow.workspace.sends_ids or (
+        isinstance(origin.prompt, TokensPrompt) and lacks_ids and endpoint.tokenizer
+    ):
         tokenize = tokenizer_of(flow.services.connections, endpoint)
         branch = await with_token_ids(origin, tokenize)
     else:
         branch = branch_from(origin)
-    request = Request(branch.prompt, flow.main.asked_model, flow.main.parameters.parameters)
+    request = Request(branch.prompt, flow.workspace.drafting.asked_model, flow.main.parameters.parameters)
     return await send(flow, request, branch)
 
 
 async def branch_ids(flow: FlowContext) -> None:
     """Send branches as token ids from now on, or as text again."""
-    flow.main.sends_ids = not flow.main.sends_ids
-    words = "token ids, so that every token stays as it was" if flow.main.sends_ids else "text"
+    flow.workspace.sends_ids = not flow.workspace.sends_ids
+    words = "token ids, so that every token stays as it was" if flow.workspace.sends_ids else "text"
     flow.app.notify(f"Branches are sent as {words}.", markup=False, timeout=4)
 
 
 async def branch_tree(flow: FlowContext) -> None:
     """Show all runs as a tree of branches, and go to the one chosen."""
     answer = flow.main.output.answer
-    run = await flow.ask(TreeScreen(flow.main, answer[0] if answer is not None else None))
+    run = await flow.ask(TreeScreen(flow.workspace, answer[0] if answer is not None else None))
     if run is not None:
         flow.main.output.go_to(run)
 
@@ -78,9 +79,20 @@ async def choices(flow: FlowContext) -> None:
     if (answer := flow.main.output.answer) is None:
         return
     run, current = answer
-    number = flow.main.output.runs.index(run) + 1
+    number = flow.workspace.runs.index(run) + 1
     if len(run.choices) < 2:
         raise BadValueError(f"Run {number} has one choice", hint="Set n in the panel to get several.")
     choice = await flow.ask(ChoicesScreen(run, number, current))
     if choice is not None:
         flow.main.output.go_to(run, choice)
+
+
+async def delete_run(flow: FlowContext) -> None:
+    """Take the run with the cursor out of the session, else the newest one; undo brings it back."""
+    runs = flow.workspace.runs
+    if not runs:
+        return
+    found = flow.main.output.token
+    run = runs[-1] if found is None else found[0]
+    flow.workspace.runs.remove([run], f"the deletion of run {runs.index(run) + 1}")
+    flow.app.notify("The run is deleted; u brings it back.", markup=False, timeout=3)

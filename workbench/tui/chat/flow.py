@@ -8,7 +8,6 @@ from workbench.domain.prompt import PromptKind
 from workbench.tui.compare.flow import refuse_while_streaming
 from workbench.tui.flows import FlowContext
 from workbench.tui.screens.chat import ChatScreen
-from workbench.tui.screens.chat_turns import ChatHost
 
 
 async def chat(flow: FlowContext) -> None:
@@ -17,15 +16,12 @@ async def chat(flow: FlowContext) -> None:
     The conversation's exact prompt can be continued with as text.
     """
     refuse_while_streaming(flow)
-    main = flow.main
-    host = ChatHost(main.keep_compared, main.action_undo, main.action_redo)
-    screen = ChatScreen(main.conversation(), flow.styles, host, main.output.view.mode)
-    main.talking = screen
-    try:
+    main, workspace = flow.main, flow.workspace
+    conversation = workspace.conversation(main.parameters.parameters)
+    screen = ChatScreen(conversation, flow.styles, main.output.view.mode)
+    async with flow.running(screen.answering):
         raw = await flow.ask(screen)
-    finally:
-        main.talking = None
     if raw is not None:
-        draft = replace(main.draft, kind=PromptKind.TEXT, prompt=raw)
-        main.take_draft(draft, "the conversation's exact prompt")
+        draft = replace(workspace.drafting.draft, kind=PromptKind.TEXT, prompt=raw)
+        workspace.drafting.use(draft, "the conversation's exact prompt")
         main.set_focus(main.prompt)

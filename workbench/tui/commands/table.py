@@ -90,7 +90,7 @@ COMMANDS: tuple[Command, ...] = (
         priority=True,
         action="app.copy_or_stop",
     ),
-    Command("copy_error", (), "Copy error", "Copy what went wrong, also what there is no room for."),
+    Command("copy_error", (), "Copy error", "Copy the full error message.", flow="main.flow:copy_error"),
     Command(
         "save",
         ("ctrl+s",),
@@ -125,7 +125,8 @@ COMMANDS: tuple[Command, ...] = (
             "u",
         ),
         "Undo",
-        "Take back the last change, whichever pane it was made in.",
+        "Undo the last change, whichever pane it was made in.",
+        flow="main.flow:undo",
     ),
     Command(
         "redo",
@@ -134,9 +135,18 @@ COMMANDS: tuple[Command, ...] = (
             "U",
         ),
         "Redo",
-        "Make again what was taken back last.",
+        "Redo what was undone last.",
+        flow="main.flow:redo",
     ),
-    Command("edit_prompt", ("f9",), "Editor", "Edit the prompt in $EDITOR.", footer=14, priority=True),
+    Command(
+        "edit_prompt",
+        ("f9",),
+        "Editor",
+        "Edit the prompt in $EDITOR.",
+        footer=14,
+        priority=True,
+        flow="prompt.flow:edit_elsewhere",
+    ),
     Command(
         "suspend_process",
         (),
@@ -632,6 +642,7 @@ COMMANDS: tuple[Command, ...] = (
         "Delete",
         "Delete the run from the session; u undoes it.",
         Where.OUTPUT,
+        flow="branches.flow:delete_run",
     ),
     Command(
         "row",

@@ -65,7 +65,7 @@ async def choose_columns(
         selection = answer
         if selection.varied is None:
             break
-        if (place := await ask_place(flow, flow.main.endpoint)) is not None:
+        if (place := await ask_place(flow, flow.workspace.drafting.endpoint)) is not None:
             endpoint, model = place
             varied = next(item for item in items if item.value == selection.varied)
             words = f"{one_line(model, 40) or 'its own model'} @ {one_line(endpoint.name, 40)}"
@@ -80,7 +80,7 @@ async def choose_columns(
 
 def _column(flow: FlowContext, preset: Preset | None, request: Request) -> Column:
     """The column of a preset, or of the panel as it is."""
-    here, model = flow.main.endpoint, request.model
+    here, model = flow.workspace.drafting.endpoint, request.model
     if preset is None:
         return Column("draft", here, model, _single(request.parameters))
     name, parameters = preset.name, _single(preset.applied_to(request.parameters))
@@ -126,5 +126,5 @@ def _shared_seed(columns: Sequence[Column]) -> tuple[int, str]:
 
 def endpoint_of(flow: FlowContext, name: str) -> Endpoint:
     """The endpoint in use where it has that name, else the one that is set up under it."""
-    here = flow.main.endpoint
+    here = flow.workspace.drafting.endpoint
     return here if name == here.name else endpoint_for(name, None, flow.services.endpoints)

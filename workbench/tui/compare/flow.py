@@ -40,19 +40,18 @@ async def compare(flow: FlowContext) -> None:
 
         await compare_prompts(flow, request)
     else:
-        await compare_request(flow, request, flow.main.keep_compared)
+        await compare_request(flow, request, flow.workspace.runs.keep_compared)
 
 
 def request_to_compare(flow: FlowContext) -> Request:
     """The draft's request. Raises BadValueError while something streams, or where it cannot be sent."""
     refuse_while_streaming(flow)
-    model = flow.main.model or flow.main.endpoint.model
-    return Request(flow.main.filled_prompt, model, flow.main.parameters.parameters)
+    return flow.main.request
 
 
 def refuse_while_streaming(flow: FlowContext) -> None:
     """Raises BadValueError while something streams."""
-    if flow.main.is_streaming:
+    if flow.workspace.runs.is_streaming:
         raise BadValueError("Something streams already", hint="Stop it with Esc first.")
 
 
@@ -82,13 +81,13 @@ async def compare_request(
         [job.run for job in jobs],
         on_end,
         notes,
-        on_begin=flow.main.keeper.began,
+        on_begin=flow.workspace.keeper.began,
     )
     async with flow.running(comparison):
         adopted = await flow.ask(CompareScreen(comparison, flow.styles, seed))
-        comparison.stop_all()
+        comparison.stop()
         if adopted is not None:
-            flow.main.adopt(adopted)
+            flow.workspace.drafting.adopt(adopted.column)
     if adopted is not None and adopted.branch is not None:
         await send_branch(flow, adopted.branch.origin)
 
@@ -104,8 +103,8 @@ async def rerun(flow: FlowContext, run: Run | None = None) -> None:
     endpoint = endpoint_of(flow, run.endpoint)
     if not await flow.agreed(cost_of(endpoint, run.request, run.split)):
         return
-    again = Rerun(flow.services, endpoint, run, flow.main.keep_compared)
-    flow.main.keeper.began(again.again)
+    again = Rerun(flow.services, endpoint, run, flow.workspace.runs.keep_compared)
+    flow.workspace.keeper.began(again.again)
     async with flow.running(again):
         adopted = await flow.ask(RerunScreen(again, flow.styles))
     if adopted is not None:
@@ -120,14 +119,14 @@ def refuse_running(run: Run) -> None:
 
 async def adopt(flow: FlowContext, adopted: Adopted) -> None:
     """Continue with a column's parameters, and send the branch from it where there is one."""
-    flow.main.adopt(adopted)
+    flow.workspace.drafting.adopt(adopted.column)
     if adopted.branch is not None:
         await send_branch(flow, adopted.branch.origin)
 
 
 async def compare_runs(flow: FlowContext) -> None:
     """Choose saved runs of the open session, or of another one too, and compare them; nothing is sent."""
-    saved = numbered(flow.main.output.runs, "run")
+    saved = numbered(flow.workspace.runs, "run")
     answer = flow.main.output.answer
     places = [place for place, one in enumerate(saved) if answer is not None and one.run is answer[0]]
     chosen = [saved[place].run.id for place in (places[0] - 1, places[0]) if place >= 0] if places else []
@@ -154,7 +153,7 @@ async def compare_session(flow: FlowContext, path: Path, mine: Sequence[SavedRun
         flow.fail(problem, "Session")
         return
     # The same run may be in both files, so that its id alone does not tell them apart.
-    offered = [*theirs, *([] if mine else numbered(flow.main.output.runs, "run"))]
+    offered = [*theirs, *([] if mine else numbered(flow.workspace.runs, "run"))]
     shown = saved_items(offered, newest_first=False)
     items = [Item(f"{place}", item.title, item.detail) for place, item in enumerate(shown)]
     title = f"Compare with runs of {path.stem}"
@@ -164,7 +163,7 @@ async def compare_session(flow: FlowContext, path: Path, mine: Sequence[SavedRun
 
 
 def _other_sessions(flow: FlowContext) -> Picker:
-    more = other_sessions(Library(flow.services.folders), flow.main.keeper.path)
+    more = other_sessions(Library(flow.services.folders), flow.workspace.keeper.path)
     return Picker("Compare with a run of", [], note="reading…", more=more)
 
 

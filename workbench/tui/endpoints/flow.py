@@ -7,7 +7,7 @@ from workbench.domain.errors import WorkbenchError
 from workbench.tui.flows import FlowContext
 from workbench.tui.screens.endpoints import EndpointsScreen
 from workbench.tui.screens.popup import Item, Late, Picker
-from workbench.tui.services import Services
+from workbench.workspace.services import Services
 
 _OWN = "\0own"
 """Stands for the endpoint's own model among names of models, none of which can hold this character."""
@@ -15,18 +15,18 @@ _OWN = "\0own"
 
 async def choose_endpoint(flow: FlowContext) -> None:
     """Choose where requests are sent, set an endpoint up, or type a base URL."""
-    screen = EndpointsScreen(flow.services, flow.main.endpoint, flow.main.model)
+    screen = EndpointsScreen(flow.services, flow.workspace.drafting.endpoint, flow.workspace.drafting.model)
     if (endpoint := await flow.ask(screen)) is not None:
-        flow.main.use_endpoint(endpoint)
+        flow.workspace.drafting.use_endpoint(endpoint)
 
 
 async def choose_model(flow: FlowContext) -> None:
     """Choose a model from the endpoint's list, or type any name."""
-    endpoint, current = flow.main.endpoint, flow.main.model
+    endpoint, current = flow.workspace.drafting.endpoint, flow.workspace.drafting.model
     known = dict.fromkeys(name for name in (current, endpoint.model) if name)
     name = await flow.ask(_model_picker(flow, endpoint, [Item(name, name) for name in known], current))
     if name is not None:
-        flow.main.use_model(name)
+        flow.workspace.drafting.use_model(name)
 
 
 async def ask_place(flow: FlowContext, current: Endpoint) -> tuple[Endpoint, str] | None:

@@ -19,12 +19,12 @@ from workbench.tui.screens.popup import Item, Picker
 
 async def export(flow: FlowContext) -> None:
     """Choose a form and a file, which is replaced only after a question and never the session's own."""
-    over = [run for run in flow.main.output.runs if not run.is_running]
+    over = [run for run in flow.workspace.runs if not run.is_running]
     if not over:
         raise BadValueError("The session holds no run that is over", hint="Run something first.")
-    found, own = flow.main.output.token, flow.main.keeper.path
+    found, own = flow.main.output.token, flow.workspace.keeper.path
     run = over[-1] if found is None or found[0] not in over else found[0]
-    session = replace(flow.main.keeper.session, runs=over)
+    session = replace(flow.workspace.keeper.session, runs=over)
     items = [Item(word, form.title, form.help) for word, form in SESSION_FORMS.items()]
     items += [Item(word, form.title, form.help) for word, form in RUN_FORMS.items()]
     if (word := await flow.ask(Picker("Export as", items))) is None:

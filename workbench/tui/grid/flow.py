@@ -49,8 +49,8 @@ class Axes:
 
 async def sweep(flow: FlowContext) -> None:
     """Vary one or two parameters over the draft; of what the session holds, nothing is sent again."""
-    request, endpoint = request_to_compare(flow), flow.main.endpoint
-    first, second, repeats = flow.main.typed_axes
+    request, endpoint = request_to_compare(flow), flow.workspace.drafting.endpoint
+    first, second, repeats = flow.workspace.typed_axes
     entries = [
         Entry("Rows: FIELD=LOW:HIGH:STEP or FIELD=VALUE,VALUE", first, "temperature=0:1.5:0.25"),
         Entry("Columns, if any", second, "top_p=0.5,1"),
@@ -59,10 +59,10 @@ async def sweep(flow: FlowContext) -> None:
     axes = await flow.ask(Form("Sweep", entries, partial(_read_axes, request, endpoint)))
     if axes is None:
         return
-    flow.main.typed_axes = axes.typed
+    flow.workspace.typed_axes = axes.typed
     prompts = single_prompts(request.prompt)
     single = replace(request, prompt=prompts[0])
-    jobs = sweep_again(Sweep(single, axes.axes, axes.repeats), endpoint, flow.main.output.runs)
+    jobs = sweep_again(Sweep(single, axes.axes, axes.repeats), endpoint, flow.workspace.runs)
     notes = [f"only the first of {len(prompts)} prompts is sent"] if len(prompts) > 1 else []
     layout = _sweep_layout(axes, prompt_to_editor(single.prompt))
     await _open(flow, layout, _sweep_columns(request, axes, jobs), jobs, notes)
@@ -151,7 +151,7 @@ async def _choose_and_open(flow: FlowContext, request: Request, found: PromptSet
         return
     prompts, columns = found.prompts, chosen.columns
     _refuse_too_many(len(prompts) * len(columns))
-    jobs = compare_again(prompts, columns, flow.main.output.runs, any_seed=chosen.own_seeds)
+    jobs = compare_again(prompts, columns, flow.workspace.runs, any_seed=chosen.own_seeds)
     titles = tuple(column.title for column in columns)
     layout = Layout("Prompt set", found.name, "prompt", tuple(map(prompt_to_editor, prompts)), titles)
     await _open(flow, layout, list(columns) * len(prompts), jobs)
@@ -166,14 +166,14 @@ async def _open(
 ) -> None:
     runs = [job.run for job in jobs]
     notes = [*notes, *ignored(columns, probes_of(flow.services.folders, columns))]
-    began, ended = flow.main.keeper.began, flow.main.keep_compared
+    began, ended = flow.workspace.keeper.began, flow.workspace.runs.keep_compared
     grid = Grid(flow.services, layout, columns, runs, ended, notes=notes, on_begin=began)
     if any(run.is_running for run in runs) and not await flow.confirmed(grid.cost, "send", "cancel"):
         return
     async with flow.running(grid):
         adopted = await flow.ask(GridScreen(flow.services, grid, flow.styles))
-        grid.stop_all()
+        grid.stop()
         if adopted is not None:
-            flow.main.adopt(adopted)
+            flow.workspace.drafting.adopt(adopted.column)
     if adopted is not None and adopted.branch is not None:
         await send_branch(flow, adopted.branch.origin)

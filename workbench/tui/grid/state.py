@@ -10,8 +10,8 @@ from workbench.domain.run import Outcome, Run
 from workbench.domain.summary import Measure, Summary, spread, summarise
 from workbench.runner.comparison import Column, grid_remarks
 from workbench.tui.comparison import Comparison
-from workbench.tui.services import Services
 from workbench.workspace.costs import Cost, cost_of
+from workbench.workspace.services import Services
 
 _ANSWERED = (Outcome.COMPLETE, Outcome.UNFINISHED)
 

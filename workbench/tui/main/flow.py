@@ -21,7 +21,7 @@ from workbench.tui.main.palette import Kind, about, palette
 from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.screens.asking_share import read_share
 from workbench.tui.screens.help import help_screen
-from workbench.tui.screens.jump import Jump
+from workbench.tui.screens.jump import Jump, Place
 from workbench.tui.screens.naming import Naming
 from workbench.tui.screens.popup import Item, Picker, Popup
 from workbench.tui.sessions.flow import open_session
@@ -34,7 +34,7 @@ async def show_help(flow: FlowContext) -> None:
     """Show the keys of the focused pane or of the screen on top, and do the command chosen."""
     screen = flow.app.screen
     where = screen.where if isinstance(screen, AskedScreen | Popup) else flow.main.where
-    id = await flow.ask(help_screen(where, flow.services.commands))
+    id = await flow.ask(help_screen(where, flow.commands))
     if id is None:
         return
     command = BY_ID[id]
@@ -46,7 +46,7 @@ async def show_help(flow: FlowContext) -> None:
 
 async def show_palette(flow: FlowContext) -> None:
     """Show everything that has a name, and do what is chosen."""
-    chosen = await flow.ask(palette(flow.services.commands, flow.services))
+    chosen = await flow.ask(palette(flow.commands, flow.services))
     if chosen is None:
         return
     kind, _, name = chosen.partition(":")
@@ -58,7 +58,7 @@ async def show_palette(flow: FlowContext) -> None:
             field, _, text = name.partition(" ")
             flow.main.parameters.set_text(field, text)
         case Kind.PRESET:
-            flow.main.apply_preset(load_presets(flow.services.folders).presets[name])
+            flow.workspace.drafting.apply_preset(load_presets(flow.services.folders).presets[name])
         case Kind.SESSION:
             await open_session(flow, Path(name))
         case _:
@@ -95,7 +95,7 @@ def _text_of(path: Path) -> str:
 
 async def jump(flow: FlowContext) -> None:
     """Show a letter on every pane and field, and go where the one typed says."""
-    target = await flow.ask(Jump(flow.main.places))
+    target = await flow.ask(Jump([Place(*place) for place in flow.main.places]))
     if target is not None:
         flow.main.go_to(target)
 
@@ -148,3 +148,23 @@ async def _ask_probability(flow: FlowContext, title: str, now: float) -> float |
         words = f"{one_line(text, 40)} is no probability between 0 and 1.\nType 10%, 0.1 or 2.3 nats."
         flow.warn(words, "Nothing was changed")
     return share
+
+
+async def undo(flow: FlowContext) -> None:
+    """Undo the last change, whichever pane it was made in."""
+    flow.main.take_parameters()
+    flow.workspace.undo()
+
+
+async def redo(flow: FlowContext) -> None:
+    """Redo what was undone last."""
+    flow.main.take_parameters()
+    flow.workspace.redo()
+
+
+async def copy_error(flow: FlowContext) -> None:
+    """Copy the full error message."""
+    if text := flow.main.output.error.text:
+        flow.app.copy_to_clipboard(text)
+    else:
+        flow.app.notify("There is no error.", markup=False, timeout=2)

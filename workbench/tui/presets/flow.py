@@ -15,19 +15,24 @@ from workbench.tui.screens.preset_picker import PresetPicker
 
 async def choose_preset(flow: FlowContext) -> None:
     """Apply a preset; each shows what it would change."""
-    folders, preset = flow.services.folders, flow.main.preset
+    folders, preset = flow.services.folders, flow.workspace.drafting.preset
     for problem in load_presets(folders).problems:
         flow.warn(str(problem), "Preset")
     name = preset.name if preset is not None else ""
     chosen = await flow.ask(PresetPicker(folders, flow.main.parameters.parameters, name))
     if chosen is not None and (preset := load_presets(folders).presets.get(chosen)) is not None:
-        flow.main.apply_preset(preset)
+        flow.workspace.drafting.apply_preset(preset)
 
 
 async def save_panel(flow: FlowContext) -> None:
     """Name the panel's parameters and save them as a preset; an existing one is replaced after a question."""
-    begun, parameters = flow.main.preset or Preset("", flow.main.parameters.parameters), flow.main.parameters
-    preset = Preset(begun.name, parameters.parameters, note=begun.note if flow.main.preset else "")
+    begun, parameters = (
+        flow.workspace.drafting.preset or Preset("", flow.main.parameters.parameters),
+        flow.main.parameters,
+    )
+    preset = Preset(
+        begun.name, parameters.parameters, note=begun.note if flow.workspace.drafting.preset else ""
+    )
     presets = load_presets(flow.services.folders).presets
     items = [
         Item(one.name, one.name, one.difference(preset.parameters) or "the same") for one in presets.values()
@@ -47,4 +52,4 @@ async def save_panel(flow: FlowContext) -> None:
         flow.fail(problem, "Preset")
         return
     flow.app.notify(f"Saved the preset {one_line(saved.name, 40)}.", markup=False, timeout=3)
-    flow.main.show_parameters(saved.parameters, saved)
+    flow.workspace.drafting.saved_as(saved)

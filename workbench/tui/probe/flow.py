@@ -9,5 +9,7 @@ from workbench.tui.screens.probe import ProbeScreen
 
 async def probe(flow: FlowContext) -> None:
     """Find out which parameters the endpoint supports; lists its requests before sending them."""
-    await flow.ask(ProbeScreen(flow.services, flow.main.endpoint, flow.main.asked_model))
-    flow.main.parameters.set_notes(probe_notes(flow.services.folders, flow.main.endpoint.name))
+    await flow.ask(
+        ProbeScreen(flow.services, flow.workspace.drafting.endpoint, flow.workspace.drafting.asked_model)
+    )
+    flow.main.parameters.set_notes(probe_notes(flow.services.folders, flow.workspace.drafting.endpoint.name))

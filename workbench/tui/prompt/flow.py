@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable
 
 from workbench.domain.errors import WorkbenchError
 from workbench.domain.prompt import PromptKind
 from workbench.domain.variables import find_variables
 from workbench.runner.curl import CurlDraft, draft_from_curl
 from workbench.storage.imports import is_curl
+from workbench.tui.external_editor import edit_text
 from workbench.tui.flows import FlowContext
 from workbench.tui.screens.curl import CurlPopup
 from workbench.tui.screens.popup import Item, Picker
 from workbench.tui.screens.variables import variables_form
-from workbench.workspace.history import Change
-from workbench.workspace.keeper import Keeper
 
 _KINDS = {
     PromptKind.TEXT: "one text, exactly as typed",
@@ -28,38 +26,40 @@ _KINDS = {
 async def choose_kind(flow: FlowContext) -> None:
     """Choose what the prompt is made of."""
     items = [Item(kind.value, kind.value, words) for kind, words in _KINDS.items()]
-    kind = await flow.ask(Picker("Prompt kind", items, chosen=flow.main.prompt.kind.value))
+    kind = await flow.ask(Picker("Prompt kind", items, chosen=flow.workspace.drafting.kind.value))
     if kind is not None:
-        flow.main.prompt.set_kind(PromptKind(kind))
+        flow.workspace.drafting.set_kind(PromptKind(kind))
 
 
 async def variables(flow: FlowContext) -> None:
     """Give the prompt's variables their values."""
-    await edit_variables(flow, find_variables(flow.main.prompt.text), flow.main.count_prompt)
+    await edit_variables(flow, find_variables(flow.workspace.drafting.text))
 
 
-async def edit_variables(flow: FlowContext, names: Iterable[str], on_change: Callable[[], object]) -> None:
-    """Ask for the values of variables, which the session keeps; `on_change` is told when they have others.
+async def edit_variables(flow: FlowContext, names: Iterable[str]) -> None:
+    """Ask for the values of variables, which the session keeps.
 
     Those that have a value though no prompt names them are offered too.
     """
-    keeper = flow.main.keeper
-    before = keeper.session.variables
-    after = await flow.ask(variables_form(names, before))
-    if after is not None:
-        undo, redo = (partial(_use, keeper, values, on_change) for values in (before, after))
-        redo()
-        flow.main.changes.record(Change("the variables", undo, redo))
+    values = await flow.ask(variables_form(names, flow.workspace.session.variables))
+    if values is not None:
+        flow.workspace.set_variables(values)
 
 
-def _use(keeper: Keeper, values: Mapping[str, str], on_change: Callable[[], object]) -> None:
-    keeper.keep_variables(values)
-    on_change()
+async def edit_elsewhere(flow: FlowContext) -> None:
+    """Edit the prompt in the person's editor."""
+    environment = dict(flow.services.environment)
+    if flow.services.config.editor:
+        environment["VISUAL"] = flow.services.config.editor
+    try:
+        flow.workspace.drafting.set_text(edit_text(flow.app, flow.workspace.drafting.text, environment))
+    except WorkbenchError as problem:
+        flow.fail(problem, "Editor")
 
 
 async def paste_curl(flow: FlowContext) -> None:
     """Take prompt and parameters from a curl command."""
-    text = flow.main.prompt.text if is_curl(flow.main.prompt.text) else ""
+    text = flow.workspace.drafting.text if is_curl(flow.workspace.drafting.text) else ""
     if (taken := await flow.ask(CurlPopup(flow.services.endpoints, text))) is not None:
         _take(flow, taken)
 
@@ -76,6 +76,6 @@ async def offer_curl(flow: FlowContext, text: str) -> None:
 
 
 def _take(flow: FlowContext, taken: CurlDraft) -> None:
-    flow.main.take_draft(taken.draft, "the curl command")
+    flow.workspace.drafting.use(taken.draft, "the curl command")
     words = "\n".join((*taken.notes, "Undo takes it back."))
     flow.app.notify(words, title="curl", markup=False, timeout=8)

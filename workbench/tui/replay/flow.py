@@ -17,7 +17,7 @@ async def replay(flow: FlowContext) -> None:
     refuse_running(run)
     if not run.tokens:
         raise BadValueError("The run holds no tokens", hint="There is nothing to play.")
-    number = flow.main.output.runs.index(run) + 1
+    number = flow.workspace.runs.index(run) + 1
     await flow.ask(ReplayScreen(run, flow.styles, number=number, mode=flow.main.output.view.mode))
 
 

@@ -34,11 +34,11 @@ async def send(flow: FlowContext, request: Request, branch: Branch | None = None
     Returns its run, None where a person did not want it sent. Raises BadValueError where a value is not
     allowed, before anything is asked.
     """
-    endpoint = flow.main.endpoint
+    endpoint = flow.workspace.drafting.endpoint
     if not endpoint.base_url:
         raise unknown_endpoint(endpoint.name)
     cost = cost_of(endpoint, request)
-    offer = offer_split(endpoint, request, flow.main.quirks(request))
+    offer = offer_split(endpoint, request, flow.workspace.runs.quirks(request, endpoint))
     if offer is not None:
         _check(endpoint, parts_of(request, offer.split)[0].request)
         words = (
@@ -51,11 +51,11 @@ async def send(flow: FlowContext, request: Request, branch: Branch | None = None
         if answer is None:
             return None
         if answer:
-            return flow.main.send(request, branch, offer.split)
+            return flow.workspace.send(request, branch, offer.split)
     _check(endpoint, request)
     if not await flow.agreed(cost):
         return None
-    return flow.main.send(request, branch, None)
+    return flow.workspace.send(request, branch, None)
 
 
 def _check(endpoint: Endpoint, request: Request) -> None:

@@ -14,13 +14,12 @@ from workbench.domain.conversation import Role
 from workbench.domain.errors import WorkbenchError
 from workbench.domain.reading import Mode
 from workbench.domain.run import Run
-from workbench.tui.chat_session import ChatSession, Proposal
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.screens.chat_settings import ChatSettingsScreen
-from workbench.tui.screens.chat_turns import ChatHost
 from workbench.tui.token_styles import TokenStyles
+from workbench.workspace.chat_session import ChatSession, Proposal
 from workbench.workspace.costs import cost_of
 
 _FRAMES_A_SECOND = 30
@@ -33,8 +32,8 @@ class ChatScreen(ChatSettingsScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.CHAT)
 
-    def __init__(self, chat: ChatSession, styles: TokenStyles, host: ChatHost, mode: Mode) -> None:
-        super().__init__(chat, styles, host)
+    def __init__(self, chat: ChatSession, styles: TokenStyles, mode: Mode) -> None:
+        super().__init__(chat, styles)
         self._frames: Timer | None = None
         self._looked = 0
         self._first_mode = mode
@@ -44,13 +43,13 @@ class ChatScreen(ChatSettingsScreen):
         self.view.mode = self._first_mode
         self.chat.on_change = self._changed
         self._frames = self.set_interval(1 / _FRAMES_A_SECOND, self._frame, pause=True)
-        self.composer.text = self.chat.keeper.composed
+        self.composer.text = self.chat.workspace.keeper.composed
         self.composer.move_cursor(self.composer.document.end)
         self.show_turns()
 
     async def settle(self) -> None:
         """Stop what streams, and wait until it was kept."""
-        await self._runs.aclose()
+        await self.answering.aclose()
 
     async def on_unmount(self) -> None:
         """Stop what streams, and end the process that renders."""
@@ -61,11 +60,11 @@ class ChatScreen(ChatSettingsScreen):
     @property
     def is_streaming(self) -> bool:
         """Whether an answer streams."""
-        return self._runs.is_running
+        return self.answering.is_running
 
     def stop(self) -> bool:
         """Stop what streams; what came is kept. False where nothing streams."""
-        return self._runs.stop()
+        return self.answering.stop()
 
     def _changed(self) -> None:
         if self.is_attached:
@@ -84,7 +83,7 @@ class ChatScreen(ChatSettingsScreen):
     def _keep_composed(self) -> None:
         # A turn that is being edited is in the conversation as it was; what was typed before comes back.
         if self.editing is None:
-            self.chat.keeper.composed = self.composer.text
+            self.chat.workspace.keeper.composed = self.composer.text
 
     # --- sending -----------------------------------------------------------------------------------------
 
@@ -100,7 +99,7 @@ class ChatScreen(ChatSettingsScreen):
     @asks
     async def send(self, flow: FlowContext, proposing: Coroutine[object, object, Proposal]) -> None:
         """Send for an answer; where it cannot be sent, say why, and keep what was typed."""
-        if self._runs.is_running or self.preparing:
+        if self.answering.is_running or self.preparing:
             self.tell("An answer streams already: stop it with Esc, or wait for its end.")
             proposing.close()
             return
@@ -120,8 +119,8 @@ class ChatScreen(ChatSettingsScreen):
         if proposal.said:
             self.composer.text = ""
             self.stop_editing()
-        self.chat.keeper.began(run)
-        self._runs.start(run, self.chat.endpoint)
+        self.chat.workspace.keeper.began(run)
+        self.answering.start(run, self.chat.endpoint)
         self.current = None
         self.show_made(proposal.answering.made)
         self.show_turns()
@@ -133,7 +132,7 @@ class ChatScreen(ChatSettingsScreen):
             self._frames.resume()
 
     def _ended(self, run: Run) -> None:
-        self.host.ended(run)
+        self.chat.workspace.runs.keep_compared(run)
         self.chat.ended(run)
         if self._frames is not None:
             self._frames.pause()
@@ -143,7 +142,7 @@ class ChatScreen(ChatSettingsScreen):
 
     def action_leave_chat(self) -> None:
         """Stop the answer, else leave what is edited, else close the preview, else leave."""
-        if self._runs.stop():
+        if self.answering.stop():
             return
         if self.editing is not None:
             self.stop_editing()
@@ -156,7 +155,7 @@ class ChatScreen(ChatSettingsScreen):
 
     def action_take_back(self) -> None:
         """Put the last thing said back into the composer; its run stays in the session."""
-        if self._runs.is_running or self.editing is not None:
+        if self.answering.is_running or self.editing is not None:
             return
         said = self.chat.take_back()
         if not self.composer.text:

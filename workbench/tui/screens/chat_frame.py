@@ -12,11 +12,9 @@ from workbench.domain.display import one_line, visible
 from workbench.domain.run import Run
 from workbench.domain.turns import Turn
 from workbench.tui.breakpoints import begin_at_size
-from workbench.tui.chat_session import ChatSession
 from workbench.tui.commands.command import Where
 from workbench.tui.flows import FlowContext, asks
-from workbench.tui.run_controller import RunController
-from workbench.tui.run_state import RunState
+from workbench.tui.run_state import RunState, state_of_newest
 from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.screens.popup import Item, Picker
 from workbench.tui.token_styles import TokenStyles
@@ -27,6 +25,8 @@ from workbench.tui.widgets.token_strip import TokenStrip
 from workbench.tui.widgets.token_view import TokenView
 from workbench.tui.widgets.transcript_view import TranscriptView
 from workbench.tui.widgets.turn_view import TurnView
+from workbench.workspace.activity import Activity
+from workbench.workspace.chat_session import ChatSession
 
 _PLACEHOLDER = "Say something: Ctrl+J or F5 sends it, Ctrl+E shows the exact prompt"
 _PREPARING = RunState("◌", "preparing", "$text-accent")
@@ -75,7 +75,7 @@ class ChatFrame(AskedScreen[str]):
         super().__init__()
         self.chat = chat
         self._token_styles = styles
-        self._runs = RunController(chat.services, self._ended)
+        self.answering = Activity(chat.workspace.services, self._ended)
         self._gauge = Content("")
         self._preparing = False
 
@@ -112,7 +112,7 @@ class ChatFrame(AskedScreen[str]):
         name = chat.template.rpartition("/")[2] or "the endpoint's own"
         model = one_line(self.chat.draft.model, 40) or "default model"
         place = f"{model} @ {one_line(self.chat.endpoint.name, 30)}"
-        state = _PREPARING if self._preparing else self._runs.state
+        state = _PREPARING if self._preparing else state_of_newest(self.answering)
         right = Content.assemble(self._gauge, "   ", (str(state), state.colour))
         room = max(self.size.width - 2 - right.cell_length - 1, 0)
         template = one_line(name, 40)
@@ -205,7 +205,7 @@ class ChatFrame(AskedScreen[str]):
     @asks
     async def action_palette(self, flow: FlowContext) -> None:
         """Show every command of this screen with its key; choosing one does it."""
-        table = flow.services.commands
+        table = flow.commands
         wheres = Where.CHAT, Where.TURNS
         # What has a key for each digit needs one to be chosen.
         found = {one.id: one for one in table if one.where in wheres and len(one.actions) <= 2}

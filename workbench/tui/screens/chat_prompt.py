@@ -11,11 +11,11 @@ from workbench.domain.display import one_line, visible
 from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.turns import Turn
 from workbench.runner.chatting import ChatRequest
-from workbench.tui.chat_session import ChatSession
 from workbench.tui.screens.chat_frame import ChatFrame
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.tokenizing import has_tokenizer
 from workbench.tui.transcript import Section
+from workbench.workspace.chat_session import ChatSession
 
 _PAUSE = 0.3
 """Seconds without a key after which the prompt is made and counted anew."""
@@ -46,7 +46,7 @@ class ChatPromptScreen(ChatFrame):
 
     def _look(self) -> None:
         # The embedded model is not started for a count, only for a prompt that is looked at.
-        if self.has_class("-previewing") or has_tokenizer(self.chat.services, self.chat.endpoint):
+        if self.has_class("-previewing") or has_tokenizer(self.chat.workspace.services, self.chat.endpoint):
             self._make_prompt()
 
     @work(exclusive=True, group="prompt")

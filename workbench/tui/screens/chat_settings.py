@@ -125,7 +125,7 @@ class ChatSettingsScreen(ChatTurnsScreen):
         written = [self.chat.chat.system or "", *(turn.text for turn in self.chat.path if not turn.run)]
         texts = (*written, self.chat.prefill, self.composer.text)
         names = [name for text in texts for name in find_variables(text)]
-        await edit_variables(flow, names, self.chat.on_change)
+        await edit_variables(flow, names)
 
 
 def _prefixes_form(prefixes: Prefixes) -> Form[Prefixes]:

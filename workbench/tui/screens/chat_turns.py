@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Coroutine
 from functools import partial
 
 from textual import on
@@ -14,7 +13,6 @@ from workbench.domain.errors import WorkbenchError
 from workbench.domain.run import Run
 from workbench.domain.turns import Turn
 from workbench.tui.alternative_rows import no_alternative
-from workbench.tui.chat_session import ChatSession, Proposal
 from workbench.tui.compare.flow import compare_request, rerun
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.screens.chat_prompt import ChatPromptScreen
@@ -26,24 +24,14 @@ from workbench.tui.turn_sections import TurnSections, key_of
 from workbench.tui.widgets.inspector import Inspector
 from workbench.tui.widgets.token_view import TokenView
 from workbench.tui.widgets.turn_view import TurnView
-
-
-@dataclass(frozen=True, slots=True)
-class ChatHost:
-    """Whoever opens the chat screen, and what is told and asked of it."""
-
-    ended: Callable[[Run], None]
-    """Told each run that has ended, however it did."""
-    undo: Callable[[], None]
-    redo: Callable[[], None]
+from workbench.workspace.chat_session import ChatSession, Proposal
 
 
 class ChatTurnsScreen(ChatPromptScreen):
     """Keys for whole turns; each change can be undone, and no run is ever lost."""
 
-    def __init__(self, chat: ChatSession, styles: TokenStyles, host: ChatHost) -> None:
+    def __init__(self, chat: ChatSession, styles: TokenStyles) -> None:
         super().__init__(chat, styles)
-        self.host = host
         self.current: int | None = None
         """The place of the turn that keys work on; None is the last one."""
         self._sections = TurnSections(chat)
@@ -126,7 +114,7 @@ class ChatTurnsScreen(ChatPromptScreen):
     # --- changing ----------------------------------------------------------------------------------------
 
     def _may_change(self) -> bool:
-        is_free = not (self._runs.is_running or self.preparing)
+        is_free = not (self.answering.is_running or self.preparing)
         if not is_free:
             self.tell("An answer streams: stop it with Esc, or wait for its end.")
         return is_free
@@ -185,12 +173,12 @@ class ChatTurnsScreen(ChatPromptScreen):
     def action_undo(self) -> None:
         """Take back the newest change."""
         if self._may_change():
-            self.host.undo()
+            self.chat.workspace.undo()
 
     def action_redo(self) -> None:
         """Make the change last taken back again."""
         if self._may_change():
-            self.host.redo()
+            self.chat.workspace.redo()
 
     @on(Inspector.AlternativeChosen)
     def _take_row(self, event: Inspector.AlternativeChosen) -> None:
@@ -232,8 +220,8 @@ class ChatTurnsScreen(ChatPromptScreen):
         await compare_request(flow, made.request, partial(self._take_answer, turn))
 
     def _take_answer(self, turn: Turn, run: Run) -> None:
-        self.host.ended(run)
         self.chat.take_answer(turn, run)
+        self.chat.workspace.runs.keep_compared(run)
 
     # --- reading -----------------------------------------------------------------------------------------
 

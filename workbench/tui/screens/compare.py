@@ -271,7 +271,7 @@ class CompareScreen(AskedScreen[Adopted | None]):
 
     def action_stop(self) -> None:
         """Stop this column; where it has ended all others; where they have too, leave."""
-        if not self._comparison.stop(self._current) and not self._comparison.stop_all():
+        if not self._comparison.stop_column(self._current) and not self._comparison.stop():
             self.dismiss(None)
 
     def action_copy_or_stop_all(self) -> None:
@@ -279,7 +279,7 @@ class CompareScreen(AskedScreen[Adopted | None]):
         if text := self.current.view.selected_text():
             self._copy(text)
         else:
-            self._comparison.stop_all()
+            self._comparison.stop()
 
     def action_copy_answer(self) -> None:
         """Copy this column's exact text."""
@@ -292,7 +292,7 @@ class CompareScreen(AskedScreen[Adopted | None]):
 
     def action_adopt(self) -> None:
         """Go on with this column's parameters; what streams is stopped."""
-        self._comparison.stop_all()
+        self._comparison.stop()
         self.dismiss(Adopted(self._comparison.columns[self._current]))
 
     def action_branch(self, digit: int) -> None:
@@ -310,7 +310,7 @@ class CompareScreen(AskedScreen[Adopted | None]):
         except BadValueError as problem:
             self.notify(str(problem), title="Nothing was sent", severity="error", markup=False)
             return
-        self._comparison.stop_all()
+        self._comparison.stop()
         self.dismiss(Adopted(self._comparison.columns[self._current], branch))
 
     async def action_keep(self) -> None:

@@ -28,9 +28,9 @@ from workbench.tui.flows import FlowContext, asks
 from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.screens.endpoint_form import EndpointForm
 from workbench.tui.screens.popup import Item, Picker
-from workbench.tui.services import Services
 from workbench.tui.widgets.key_row import KeyRow
 from workbench.tui.widgets.row_list import RowList
+from workbench.workspace.services import Services
 
 _PLAIN = "openai-compatible"
 """The built-in profile that assumes nothing of the server."""

@@ -27,9 +27,9 @@ from workbench.tui.flows import FlowContext, asks
 from workbench.tui.grid.state import Grid
 from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.screens.compare import Adopted, CompareScreen
-from workbench.tui.services import Services
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.key_row import KeyRow
+from workbench.workspace.services import Services
 
 _LOOKS_A_SECOND = 4
 _LEVELS = 5
@@ -201,17 +201,17 @@ class GridScreen(AskedScreen[Adopted | None]):
         columns = [self._grid.columns[place] for place in places]
         cells = Comparison(self._services, columns, runs, lambda run: None, notes)
         if (adopted := await flow.ask(CompareScreen(cells, self._styles))) is not None:
-            self._grid.stop_all()
+            self._grid.stop()
             self.dismiss(adopted)
 
     def action_stop(self) -> None:
         """Stop everything; where nothing streams, leave."""
-        if not self._grid.stop_all():
+        if not self._grid.stop():
             self.dismiss(None)
 
     def action_stop_all(self) -> None:
         """Stop everything."""
-        self._grid.stop_all()
+        self._grid.stop()
 
     def action_measure(self) -> None:
         """Show the next figure."""

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from textual import events
 from textual.app import ComposeResult
 from textual.content import Content
+from textual.geometry import Offset
 from textual.widgets import Label
 
-from workbench.tui.screens.frame import Place
 from workbench.tui.screens.popup import Popup
 
 LETTERS = "asdfghjklqwertyuiopzxcvbnmASDFGHJKLQWERTYUIOPZXCVBNM"
+
+
+class Place(NamedTuple):
+    """Somewhere to go: what it is called, and where its letter is shown."""
+
+    target: str
+    offset: Offset
 
 
 class Jump(Popup[str]):

@@ -122,6 +122,11 @@ class SessionsScreen(AskedScreen[ChosenSession]):
         self._find()
 
     @on(Input.Changed)
+    def _find_typed(self) -> None:
+        """Look at the best match, whatever was looked at before."""
+        self._wanted = ""
+        self._find()
+
     def _find(self) -> None:
         """Show what matches; a search that is still under way is of no use any more."""
         self.run_worker(self._find_and_show(self.filter.value), exclusive=True, group="find")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from textual import on
 from textual.binding import BindingType
@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.widgets import OptionList
 
 from workbench.domain.display import one_line
+from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.domain.session import subtree
 from workbench.tui.branch_rows import BranchRow, branch_line, branch_passage, rows_of_tree
@@ -19,29 +20,10 @@ from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.screens.listing import ListingScreen
 from workbench.tui.screens.naming import Naming
+from workbench.workspace.workspace import Workspace
 
 _EVERY = 0.5
 """Seconds from one showing of what streams to the next."""
-
-
-class Gardener(Protocol):
-    """Who keeps the runs that the tree shows."""
-
-    @property
-    def tree_runs(self) -> Sequence[Run]:
-        """The runs as they are now, in the order of the session."""
-
-    def prune(self, runs: Sequence[Run]) -> bool:
-        """Take runs out of the session, until that is undone; whether that may be done."""
-
-    def name_run(self, run: Run, name: str) -> bool:
-        """Give a run a name, until that is undone; whether that may be done."""
-
-    def action_undo(self) -> None:
-        """Take the last change back."""
-
-    def action_redo(self) -> None:
-        """Make it again."""
 
 
 class TreeScreen(ListingScreen[Run]):
@@ -51,10 +33,10 @@ class TreeScreen(ListingScreen[Run]):
     heading = "Branches"
     where = Where.TREE
 
-    def __init__(self, gardener: Gardener, current: Run | None) -> None:
+    def __init__(self, workspace: Workspace, current: Run | None) -> None:
         """`current` is the run to begin at."""
         super().__init__()
-        self._gardener = gardener
+        self._workspace = workspace
         self._wanted = current.id if current is not None else ""
         self.rows: Sequence[BranchRow] = ()
         """The tree as the list shows it."""
@@ -68,7 +50,7 @@ class TreeScreen(ListingScreen[Run]):
     def _follow(self) -> None:
         if not self._growing or self.app.screen is not self:
             return
-        if len(self._gardener.tree_runs) != len(self.rows):
+        if len(self._workspace.runs) != len(self.rows):
             self.show_rows()
             return
         for place in self._growing:
@@ -77,7 +59,7 @@ class TreeScreen(ListingScreen[Run]):
 
     def show_rows(self) -> None:
         """Show the runs as they are now."""
-        self.rows = rows_of_tree(self._gardener.tree_runs)
+        self.rows = rows_of_tree(self._workspace.runs)
         self._growing = [place for place, row in enumerate(self.rows) if row.run.is_running]
         places = [place for place, row in enumerate(self.rows) if row.run.id == self._wanted]
         lines = [branch_line(row, self.row_width) for row in self.rows]
@@ -89,7 +71,7 @@ class TreeScreen(ListingScreen[Run]):
     def passage_of(self, place: int) -> Content:
         """The run's text around the place where it parts, and all its figures."""
         self._wanted = self.rows[place].run.id
-        return branch_passage(self.rows[place], self._gardener.tree_runs)
+        return branch_passage(self.rows[place], self._workspace.runs)
 
     @property
     def looked_at(self) -> BranchRow | None:
@@ -125,7 +107,8 @@ class TreeScreen(ListingScreen[Run]):
         """Give the run another name; an empty one takes it away."""
         if (row := self.looked_at) is not None:
             name = await flow.ask(Naming(f"Name of run {row.number}", row.run.name, may_be_empty=True))
-            if name is not None and self._gardener.name_run(row.run, name):
+            if name is not None:
+                self._workspace.runs.name(row.run, name)
                 self.show_rows()
 
     def action_prune(self) -> None:
@@ -134,7 +117,11 @@ class TreeScreen(ListingScreen[Run]):
             return
         pruned = subtree([one.run for one in self.rows], row.run)
         place = self.options.highlighted or 0
-        if not self._gardener.prune(pruned):
+        label = "the pruned run" if len(pruned) == 1 else f"the {len(pruned)} pruned runs"
+        try:
+            self._workspace.runs.remove(pruned, label)
+        except BadValueError as problem:
+            self.notify(str(problem), title="Nothing was changed", severity="warning", markup=False)
             return
         above = self.rows[max(place - 1, 0)].run
         self._wanted = (row.parent or above).id
@@ -145,10 +132,10 @@ class TreeScreen(ListingScreen[Run]):
 
     def action_undo(self) -> None:
         """Take the last change back, whichever it was."""
-        self._gardener.action_undo()
+        self._workspace.undo()
         self.show_rows()
 
     def action_redo(self) -> None:
         """Make again what was taken back."""
-        self._gardener.action_redo()
+        self._workspace.redo()
         self.show_rows()

@@ -13,11 +13,11 @@ from workbench.tui.screens.sessions import SessionsScreen
 
 async def save(flow: FlowContext) -> None:
     """Ask for the session's name and save it."""
-    keeper = flow.main.keeper
+    keeper = flow.workspace.keeper
     name = await flow.ask(Naming("Save session as", "" if keeper.title == "untitled" else keeper.title))
     if name is None:
         return
-    keeper.edited(flow.main.draft)
+    keeper.edited(flow.workspace.drafting.draft)
     if await keeper.rename(name):
         flow.app.notify("Saved.", markup=False, timeout=2)
     flow.main.show_session()
@@ -25,7 +25,7 @@ async def save(flow: FlowContext) -> None:
 
 async def sessions(flow: FlowContext) -> None:
     """Find, open and look after sessions."""
-    chosen = await flow.ask(SessionsScreen(Library(flow.services.folders), flow.main.keeper.path))
+    chosen = await flow.ask(SessionsScreen(Library(flow.services.folders), flow.workspace.keeper.path))
     if chosen is None:
         return
     if chosen.is_compared:
@@ -43,10 +43,10 @@ async def open_session(flow: FlowContext, path: Path) -> None:
 async def new(flow: FlowContext) -> None:
     """Begin a new session; the open one stays saved."""
     if _may_leave(flow):
-        flow.main.begin_session()
+        flow.workspace.begin_session()
 
 
 def _may_leave(flow: FlowContext) -> bool:
-    if flow.main.is_streaming:
+    if flow.workspace.runs.is_streaming:
         flow.warn("Stop the stream first.", "Session")
-    return not flow.main.is_streaming
+    return not flow.workspace.runs.is_streaming

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -59,12 +60,6 @@ class OutputPane(Vertical):
         choice: Choice
         position: int
         alternative: Alternative
-
-    @dataclass
-    class DeletionAsked(Message):
-        """A run is to be taken out of the session."""
-
-        run: Run
 
     @dataclass
     class InspectAsked(Message):
@@ -131,7 +126,7 @@ class OutputPane(Vertical):
         """The runs shown, oldest first."""
         return self._runs
 
-    def show_runs(self, runs: list[Run]) -> None:
+    def show_runs(self, runs: Sequence[Run]) -> None:
         """Show these runs and no others."""
         self._runs = list(runs)
         self.set_class(not runs, "-empty")
@@ -161,7 +156,7 @@ class OutputPane(Vertical):
         self.view.scroll_to(y=self.view.max_scroll_y, animate=False, force=True)
         self._show_figures()
 
-    def add(self, runs: list[Run]) -> None:
+    def add(self, runs: Sequence[Run]) -> None:
         """Show runs that are over below all others; who reads stays where they are."""
         self._dim_last(False)
         self.set_class(not (self._runs or runs), "-empty")
@@ -316,12 +311,6 @@ class OutputPane(Vertical):
             return found[0], found[1]
         newest = next((run for run in reversed(self._runs) if run.choices), None)
         return None if newest is None else (newest, newest.ordered[0])
-
-    def action_delete_run(self) -> None:
-        """Ask for the run with the cursor, else the newest one, to be deleted."""
-        found = self.token
-        if self._runs:
-            self.post_message(self.DeletionAsked(self._runs[-1] if found is None else found[0]))
 
     def action_inspect(self) -> None:
         """Go to the inspector."""

@@ -9,7 +9,7 @@ from textual.app import App
 
 from workbench.domain.errors import BadValueError
 from workbench.runner.exporting import export_request, key_variable
-from workbench.tui.exchange import Exchange
+from workbench.workspace.activity import Exchange
 
 
 def copy_request(app: App[Any], exchange: Exchange | None, form: str) -> None:

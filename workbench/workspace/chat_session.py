@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import TYPE_CHECKING
 
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.conversation import Role
@@ -26,9 +26,10 @@ from workbench.runner.conversing import (
     without_value,
 )
 from workbench.runner.prompting import Prompter
-from workbench.tui.services import Services
-from workbench.workspace.history import Change, Changes
-from workbench.workspace.keeper import Keeper
+from workbench.workspace.history import ExchangeTurns, UseChat
+
+if TYPE_CHECKING:
+    from workbench.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,9 @@ class Proposal:
 class ChatSession:
     """The turns of a session, each answer with the run that gave it; every change of them can be undone."""
 
-    def __init__(
-        self, services: Services, keeper: Keeper, changes: Changes, endpoint: Endpoint, draft: Request
-    ) -> None:
+    def __init__(self, workspace: Workspace, endpoint: Endpoint, draft: Request) -> None:
         """`draft` gives model and parameters; its prompt is not used."""
-        self.services = services
+        self.workspace = workspace
         self.endpoint = endpoint
         self.draft = draft
         self.prefill = ""
@@ -58,16 +57,14 @@ class ChatSession:
         """Told whenever other turns are shown than before."""
         self.preset = ""
         """Name of the preset that the parameters are of, noted with each run."""
-        self.keeper = keeper
-        self.changes = changes
-        self._prompter = Prompter(services.connections, is_shown=True)
+        self._prompter = Prompter(workspace.services.connections, is_shown=True)
         self._runs: dict[str, Run] = {}
         self._path: tuple[Turn, ...] | None = None
 
     def begin(self, endpoint: Endpoint, draft: Request) -> None:
         """Go on talking, with another draft and what was added to the session meanwhile."""
         self.endpoint, self.draft = endpoint, draft
-        self._runs |= {run.id: run for run in self.keeper.session.runs}
+        self._runs |= {run.id: run for run in self.workspace.session.runs}
         self._path = None
         self._settle_answers()
 
@@ -80,7 +77,7 @@ class ChatSession:
     @property
     def chat(self) -> Chat:
         """The conversation as the session keeps it."""
-        return self.keeper.session.chat
+        return self.workspace.session.chat
 
     @property
     def path(self) -> tuple[Turn, ...]:
@@ -92,7 +89,7 @@ class ChatSession:
     @property
     def variables(self) -> Mapping[str, str]:
         """The values of variables, by name."""
-        return self.keeper.session.variables
+        return self.workspace.session.variables
 
     def run_of(self, turn: Turn) -> Run | None:
         """The run that gave an answer; None for what a person wrote, and where the session lost it."""
@@ -242,12 +239,7 @@ class ChatSession:
 
     def configure(self, label: str, chat: Chat) -> None:
         """Go on with another system prompt, template or rule for a full context; turns are not touched."""
-        undo, redo = (partial(self._configure, wanted) for wanted in (self.chat, chat))
-        redo()
-        self.changes.record(Change(label, undo, redo))
-
-    def _configure(self, chat: Chat) -> None:
-        self._set(replace(chat, turns=self.chat.turns))
+        self.workspace.history.record(label, self.make(UseChat(chat)))
 
     def _before(self, turn: Turn) -> tuple[Turn, ...]:
         ids = [one.id for one in self.path]
@@ -260,37 +252,32 @@ class ChatSession:
         return now
 
     def _change(self, label: str, turns: Turns) -> None:
-        """Have other turns, and record how they came to be."""
-        step = _Step(self, self.chat.turns, turns)
+        before = self.chat.turns
         self._set(replace(self.chat, turns=turns))
-        self.changes.record(Change(label, step.flip, step.flip))
+        self.workspace.history.record(label, _back_to(before, turns))
 
-    def have_turns(self, turns: Turns) -> None:
-        """Have other turns, as undoing and redoing do."""
-        self._set(replace(self.chat, turns=turns))
+    def make(self, step: UseChat | ExchangeTurns) -> UseChat | ExchangeTurns:
+        """Make a step of a change; the step that undoes it."""
+        now = self.chat
+        if isinstance(step, UseChat):
+            self._set(replace(step.chat, turns=now.turns))
+            return UseChat(now)
+        turns = now.turns.without(step.out).with_all(step.back, step.last)
+        self._set(replace(now, turns=turns))
+        return _back_to(now.turns, turns)
 
     def _set(self, chat: Chat) -> None:
+        self.workspace.keeper.keep_chat(chat)
+        self.turns_changed()
+
+    def turns_changed(self) -> None:
+        """Take note that the conversation is another."""
         self._path = None
-        self.keeper.keep_chat(chat)
         self.on_change()
 
 
-class _Step:
-    """A change of turns that can be taken back and made again, whatever was added since."""
-
-    def __init__(self, session: ChatSession, before: Turns, after: Turns) -> None:
-        self._session = session
-        have, will = {turn.id for turn in before.all}, {turn.id for turn in after.all}
-        self._out = will - have
-        self._back = tuple(turn for turn in before.all if turn.id not in will)
-        self._last = before.last
-
-    def flip(self) -> None:
-        """Take out what the change put in, and put back what it took out."""
-        now = self._session.chat.turns
-        turns = now.without(self._out).with_all(self._back, self._last)
-        have = {turn.id for turn in turns.all}
-        self._out = {turn.id for turn in self._back}
-        self._back = tuple(turn for turn in now.all if turn.id not in have)
-        self._last = now.last
-        self._session.have_turns(turns)
+def _back_to(before: Turns, after: Turns) -> ExchangeTurns:
+    """What undoes a change of turns."""
+    had, has = {turn.id for turn in before.all}, {turn.id for turn in after.all}
+    back = tuple(turn for turn in before.all if turn.id not in has)
+    return ExchangeTurns(frozenset(has - had), back, before.last)

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from math import ceil
+from dataclasses import dataclass
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Failure, Outcome, Run
 from workbench.runner.branching import Origin
 from workbench.runner.status import Phase, Status
-from workbench.tui.run_state import RunState, state_of
-from workbench.tui.services import Services
+from workbench.workspace.services import Services
+
+if TYPE_CHECKING:
+    from workbench.client.wire import WireLog
 
 _SENDING = Status(Phase.SENDING)
 
 
-class RunController:
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A run, where it was sent, and the record of its bytes: the first request's where there were several."""
+
+    run: Run
+    endpoint: Endpoint
+    wire: WireLog
+
+
+class Activity:
     """Sends one run at a time; a new one stops the one before, whose text stays."""
 
     def __init__(self, services: Services, on_end: Callable[[Run], None]) -> None:
@@ -26,8 +38,9 @@ class RunController:
         self._services = services
         self._on_end = on_end
         self._task: asyncio.Task[None] | None = None
-        self._status = _SENDING
         self._told = self._sent = 0.0
+        self.status = _SENDING
+        """Where the newest run stands before its first token."""
         self.run: Run | None = None
         """The newest run; None before the first."""
         self.endpoint: Endpoint | None = None
@@ -39,40 +52,33 @@ class RunController:
         return self._task is not None and not self._task.done()
 
     @property
-    def state(self) -> RunState:
-        """What the newest run is doing."""
-        if self._status.phase is Phase.QUEUED and self.is_running:
-            return state_of(self.run, 0.0, self._status.detail)
-        if self._status.phase is Phase.RETRYING and self.is_running:
-            # A countdown beside the seconds since the first attempt would be two clocks in one place.
-            return state_of(self.run, 0.0, self._countdown)
-        return state_of(self.run, monotonic() - self._sent, self._status.detail)
+    def is_queued(self) -> bool:
+        """Whether the newest run waits for its endpoint's limit."""
+        return self.status.phase is Phase.QUEUED and self.is_running
 
     @property
-    def waiting(self) -> str:
-        """Why the newest run waits to be sent again, how long still, and the way out; else empty."""
-        status = self._status
-        if status.phase is not Phase.RETRYING or not self.is_running:
-            return ""
-        attempt, most = status.attempt + 1, 0 if self.endpoint is None else self.endpoint.retries + 1
-        # Refusals while the endpoint accepts other requests do not count.
-        when = f"{self._countdown} (attempt {attempt}{f' of {most}' if attempt <= most else ''})"
-        return f"◌ {status.detail}\n{when} · Esc cancels"
+    def is_retrying(self) -> bool:
+        """Whether the newest run waits to be sent again."""
+        return self.status.phase is Phase.RETRYING and self.is_running
 
     @property
-    def _countdown(self) -> str:
-        left = ceil(self._status.seconds - (monotonic() - self._told))
-        return f"again in {left} s" if left > 0 else "sending again"
+    def seconds(self) -> float:
+        """Seconds since the newest run was sent first."""
+        return monotonic() - self._sent
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until it is sent again."""
+        return self.status.seconds - (monotonic() - self._told)
 
     def start(self, run: Run, endpoint: Endpoint, origin: Origin | None = None) -> None:
         """Send a run; a changed joint of one that goes on from `origin` is noted, where that can be told."""
         self.stop()
         self.run, self.endpoint = run, endpoint
-        self._status = _SENDING
+        self.status = _SENDING
         self._told = self._sent = monotonic()
         # The client's imports are paid for when something is sent, not when the screen opens.
         from workbench.client.wire import WireLog
-        from workbench.tui.exchange import Exchange
 
         connections = self._services.connections
         # One record at a time: it may be as large as the answer.
@@ -103,12 +109,14 @@ class RunController:
             words = one_line(f"{type(error).__name__}: {error}")
             run.error = Failure("The workbench failed", words, "The text that came is kept. Run again.")
             run.outcome = Outcome.ERROR
+        # What is cancelled before it began to be sent names no outcome itself.
+        run.outcome = run.outcome or Outcome.STOPPED
         self._on_end(run)
 
     def _note_status(self, run: Run) -> Callable[[Status], None]:
         def note(status: Status) -> None:
             if run is self.run:
-                self._status, self._told = status, monotonic()
+                self.status, self._told = status, monotonic()
                 if status.phase is Phase.SENDING:
                     # What is counted from here is the endpoint's time, not the engine's start or a queue.
                     self._sent = self._told

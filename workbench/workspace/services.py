@@ -1,4 +1,4 @@
-"""What the screen needs from below, put together by whoever starts it."""
+"""What a workspace needs from below, put together by whoever starts it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from workbench.runner.connections import Connections
 from workbench.storage.config import Config, load_config
 from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
-from workbench.tui.commands.keymap import OWN_KEYS, CommandTable, with_keys
 
 if TYPE_CHECKING:
-    from workbench.tui.exchange import Exchange
+    from workbench.workspace.activity import Exchange
 
 
 @dataclass(slots=True)
@@ -35,8 +34,6 @@ class Services:
     """Whether the endpoint was named at the start, and so beats the one of the session that is opened."""
     problems: tuple[StorageError, ...] = ()
     """What was wrong with the person's files, to be told once."""
-    commands: CommandTable = OWN_KEYS
-    """The commands with the person's keys."""
     exchange: Exchange | None = None
     """The last request that was sent, with its answer's bytes; None before the first."""
 
@@ -54,7 +51,6 @@ class Services:
         folders = Folders.default(environment)
         config = load_config(folders)
         endpoints = load_endpoints(folders)
-        commands = with_keys(config.config.keys)
         return Services(
             folders=folders,
             environment=environment,
@@ -64,8 +60,7 @@ class Services:
             connections=Connections(environment),
             model=model,
             is_endpoint_typed=bool(endpoint),
-            problems=(*config.problems, *endpoints.problems, *commands.problems),
-            commands=commands,
+            problems=(*config.problems, *endpoints.problems),
         )
 
     def reload_endpoints(self) -> None:

@@ -1,0 +1,200 @@
+"""What is open and what is done to it, without a screen."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.client.loopback import answering, serving
+from tests.domain.builders import choice_of, run_of
+from tests.tui.scripted import answer
+from tests.workspace.test_keeper import until
+from workbench.domain.errors import BadValueError
+from workbench.domain.preset import Preset
+from workbench.domain.prompt import PromptKind, TextPrompt, TextsPrompt
+from workbench.domain.request import Parameters
+from workbench.domain.run import Outcome, Run
+from workbench.runner.branching import branch_from, end_of
+from workbench.workspace.changes import (
+    Happened,
+    RunBegan,
+    RunEnded,
+    RunsChanged,
+    SessionChanged,
+    SettingsChanged,
+    TextReplaced,
+    Told,
+)
+from workbench.workspace.services import Services
+from workbench.workspace.workspace import Workspace
+
+
+@asynccontextmanager
+async def opened(text: bytes = b"") -> AsyncGenerator[tuple[Workspace, list[Happened]]]:
+    """A workspace at a scripted endpoint, and what it tells."""
+    async with serving(answering(text or answer(" in", " the"))) as loopback:
+        services = Services.open(dict(os.environ), loopback.base_url)
+        workspace, told = Workspace(services), list[Happened]()
+        workspace.subscribe(told.append)
+        workspace.begin()
+        yield workspace, told
+        await workspace.aclose()
+        await services.connections.aclose()
+
+
+async def sent(workspace: Workspace) -> Run:
+    """A run of the draft that is over."""
+    run = workspace.send(workspace.request(workspace.drafting.parameters))
+    await until(lambda: workspace.session.run(run.id) is not None)
+    return run
+
+
+def words(told: list[Happened]) -> list[str]:
+    """What was told in words."""
+    return [one.words for one in told if isinstance(one, Told)]
+
+
+async def test_every_change_of_the_draft_is_undone_and_redone_in_order() -> None:
+    async with opened() as (workspace, told):
+        drafting = workspace.drafting
+        states = [drafting.draft]
+        changes: list[Callable[[], None]] = [
+            lambda: drafting.set_text("Once"),
+            lambda: drafting.parameters_typed(drafting.parameters.set("temperature", 0.5)),
+            lambda: drafting.use_model("large"),
+            lambda: drafting.apply_preset(Preset("own", Parameters({"top_p": 0.5}))),
+            lambda: drafting.set_kind(PromptKind.TEXTS),
+            lambda: drafting.set_prompt(TextPrompt("upon")),
+            lambda: drafting.use(replace(drafting.draft, model="", prompt="a time"), "both"),
+        ]
+        for change in changes:
+            change()
+            states.append(drafting.draft)
+        assert len(workspace.history) == len(states) - 1
+        for state in reversed(states[:-1]):
+            workspace.undo()
+            assert drafting.draft == state
+        assert words(told)[-1] == "Undone: the prompt"
+        for state in states[1:]:
+            workspace.redo()
+            assert drafting.draft == state
+        assert words(told)[-1] == "Redone: both"
+        workspace.redo()
+        assert words(told)[-1] == "There is nothing to redo."
+
+
+async def test_only_what_is_not_shown_yet_is_told() -> None:
+    async with opened() as (workspace, told):
+        end = len(workspace.drafting.text)
+        told.clear()
+        workspace.drafting.typed((0, end), (0, end), "!")
+        assert told == []
+        workspace.undo()
+        assert [type(one) for one in told] == [TextReplaced, Told]
+        told.clear()
+        workspace.drafting.use_model("large")
+        assert told == [SettingsChanged()]
+
+
+async def test_variables_fill_the_prompt_and_are_undone() -> None:
+    async with opened() as (workspace, _):
+        workspace.drafting.set_prompt(TextsPrompt(("{{who}}", "b")))
+        workspace.set_variables({"who": "She"})
+        assert workspace.prompt == TextsPrompt(("She", "b"))
+        workspace.undo()
+        assert workspace.prompt == TextsPrompt(("{{who}}", "b"))
+
+
+async def test_a_run_is_sent_kept_named_removed_and_brought_back_where_it_was() -> None:
+    async with opened() as (workspace, told):
+        first, second = await sent(workspace), await sent(workspace)
+        assert [one for one in told if isinstance(one, RunBegan | RunEnded)] == [
+            RunBegan(first),
+            RunEnded(first),
+            RunBegan(second),
+            RunEnded(second),
+        ]
+        workspace.runs.name(first, "the first")
+        workspace.runs.remove([first], "the run")
+        assert list(workspace.runs) == [second]
+        workspace.undo()
+        assert list(workspace.runs) == [first, second]
+        workspace.undo()
+        assert first.name == ""
+        workspace.redo()
+        assert await workspace.keeper.settle()
+        assert workspace.keeper.path is not None
+        stored = tomllib.loads(workspace.keeper.path.read_text())["runs"]
+        assert [(run["id"], run.get("name", "")) for run in stored] == [
+            (first.id, "the first"),
+            (second.id, ""),
+        ]
+
+
+async def test_a_branch_is_undone_with_the_prompt_it_joined_and_its_origin_is_told() -> None:
+    async with opened() as (workspace, told):
+        run = await sent(workspace)
+        before = workspace.drafting.text
+        branch = branch_from(end_of(run, run.ordered[0]))
+        again = workspace.send(workspace.request(workspace.drafting.parameters), branch)
+        workspace.note_branch(again, "the branch", branch.prompt)
+        assert workspace.drafting.text == f"{before} in the"
+        workspace.undo()
+        assert workspace.drafting.text == before
+        assert list(workspace.runs) == [run]
+        assert RunsChanged((run, run.choices[0], 2)) in told
+        await until(lambda: not again.is_running)
+        workspace.redo()
+        assert list(workspace.runs) == [run, again]
+        assert await workspace.keeper.settle()
+        assert [one.id for one in workspace.session.runs] == [run.id, again.id]
+
+
+async def test_what_streams_cannot_be_removed() -> None:
+    async with opened() as (workspace, _):
+        run = workspace.send(workspace.request(workspace.drafting.parameters))
+        with pytest.raises(BadValueError, match="still streams"):
+            workspace.runs.remove([run], "the run")
+        workspace.runs.stop()
+        await until(lambda: run.outcome is Outcome.STOPPED)
+
+
+async def test_another_session_takes_draft_runs_and_history_and_comes_back() -> None:
+    async with opened() as (workspace, _):
+        await sent(workspace)
+        workspace.drafting.set_text("of the first")
+        await workspace.keeper.settle()
+        path = workspace.keeper.path
+        workspace.begin_session()
+        assert (list(workspace.runs), workspace.drafting.text, len(workspace.history)) == ([], "", 0)
+        workspace.drafting.set_text("of the second")
+        assert path is not None
+        await workspace.open(path)
+        assert workspace.drafting.text == "of the first"
+        assert len(workspace.runs) == 1
+        await workspace.open(path)
+        workspace.undo()
+        assert workspace.drafting.text == "of the first"
+    (other,) = {*path.parent.glob("*.toml")} - {path}
+    assert tomllib.loads(other.read_text())["draft"]["prompt"] == "of the second"
+
+
+async def test_a_file_that_is_no_session_keeps_the_draft_and_is_told_with_its_text(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.toml"
+    broken.write_text("= broken")
+    async with opened() as (workspace, told):
+        draft = workspace.drafting.draft
+        await workspace.open(broken)
+        assert workspace.drafting.draft == draft
+        assert [(one.text, one.line) for one in told if isinstance(one, SessionChanged)] == [("= broken", 1)]
+        run = run_of(choice_of([" a"]))
+        run.outcome = Outcome.COMPLETE
+        with pytest.raises(BadValueError, match="read only"):
+            workspace.runs.remove([run], "the run")
+    assert broken.read_text() == "= broken"

@@ -1,0 +1,496 @@
+"""The main screen: composes the panes, moves the focus, and shows what the workspace tells."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from math import log
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from textual import events, getters, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Horizontal, Vertical
+from textual.content import Content
+from textual.geometry import Offset
+from textual.message import Message
+from textual.screen import ModalScreen, Screen
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input, Static, TextArea
+from textual.worker import Worker
+
+from workbench.domain.errors import BadValueError, StorageError
+from workbench.domain.prompt import count_prompts
+from workbench.domain.reading import Mode, fitted
+from workbench.domain.request import Parameters, Request
+from workbench.domain.run import Failure, Outcome, Run
+from workbench.domain.whatif import Sampling
+from workbench.tui.breakpoints import begin_at_size
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
+from workbench.tui.commands.table import BY_ID, bindings_at
+from workbench.tui.notes import offer, probe_notes
+from workbench.tui.run_state import state_of_newest, waiting_of
+from workbench.tui.token_styles import TokenStyles
+from workbench.tui.tokenizing import PromptCounter, token_ids
+from workbench.tui.widgets.error_block import ErrorBlock
+from workbench.tui.widgets.footer import Footer
+from workbench.tui.widgets.header import Header
+from workbench.tui.widgets.inspector import Inspector
+from workbench.tui.widgets.legend import Legend
+from workbench.tui.widgets.output_pane import OutputPane
+from workbench.tui.widgets.parameter_panel import ParameterPanel
+from workbench.tui.widgets.prompt_editor import PromptEditor
+from workbench.tui.widgets.token_strip import TokenStrip
+from workbench.workspace.changes import (
+    Happened,
+    ParametersTyped,
+    RunBegan,
+    RunEnded,
+    RunsAdded,
+    RunsChanged,
+    SessionChanged,
+    SettingsChanged,
+    TextReplaced,
+    Told,
+    VariablesChanged,
+)
+from workbench.workspace.workspace import Workspace
+
+LEAST_WIDTH, LEAST_HEIGHT = 60, 16
+"""Cells below which the panes give way to a notice."""
+FRAMES_A_SECOND = 30
+"""How often the panes look for new tokens while something streams."""
+SAVE_SECONDS = 1.0
+"""How often what changed is written."""
+NEWS_SECONDS = 2.0
+"""How often runs are looked for that another window or program added to the session."""
+
+_PANES = {
+    "prompt": Where.PROMPT,
+    "output": Where.OUTPUT,
+    "parameters": Where.PARAMETERS,
+    "inspector": Where.INSPECTOR,
+}
+_IN_DRAWER = (Where.PARAMETERS, Where.INSPECTOR)
+
+
+class MainScreen(Screen[None]):
+    """Prompt, output, parameters and inspector over one workspace."""
+
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-narrow"),
+        (100, "-medium"),
+        (160, "-wide"),
+    ]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (40, "-tall")]  # noqa: RUF012
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.EVERYWHERE, Where.ANYWHERE)
+
+    @dataclass
+    class Begun(Message):
+        """The draft of the start is there, to be typed into."""
+
+    @dataclass
+    class SessionOpened(Message):
+        """Another session's file is the one to come back to."""
+
+        path: Path | None
+
+    prompt = getters.query_one("#prompt", PromptEditor)
+    output = getters.query_one("#output", OutputPane)
+    parameters = getters.query_one("#parameters", ParameterPanel)
+    inspector = getters.query_one("#inspector", Inspector)
+    strip = getters.query_one("#strip", TokenStrip)
+    side = getters.query_one("#side", Vertical)
+    header = getters.query_one(Header)
+    footer = getters.query_one(Footer)
+    legend = getters.query_one(Legend)
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        styles: TokenStyles,
+        session: Path | None = None,
+        mode: Mode = Mode.FITTED,
+        commands: CommandTable = OWN_KEYS,
+    ) -> None:
+        """`session` is the file to go on with, None to begin with the example; `mode` is of the colours."""
+        super().__init__()
+        self._workspace = workspace
+        self._commands = commands
+        self._token_styles = styles
+        workspace.session_path = self._session = session
+        self._first_mode = mode
+        self._counter: PromptCounter
+        self._frames: Timer | None = None
+        self._looking: Worker[None] | None = None
+        self._waiting = ""
+        """What is said of a run that waits to be sent again."""
+        self._pane = "prompt"
+        """The pane that had the focus last."""
+
+    def compose(self) -> ComposeResult:
+        begin_at_size(self, self.app.size)
+        yield Header()
+        with Horizontal(id="panes"):
+            with Container(id="work"):
+                yield PromptEditor(self._workspace, id="prompt", classes="pane")
+                yield OutputPane(self._token_styles, self._commands, id="output", classes="pane")
+            with Vertical(id="side"):
+                yield ParameterPanel(id="parameters", classes="pane")
+                yield Inspector(id="inspector", classes="pane")
+        yield TokenStrip(id="strip")
+        yield Legend(self._token_styles, id="legend")
+        notice = f"The window is too small: {LEAST_WIDTH}x{LEAST_HEIGHT} is needed. Whatever runs goes on."
+        yield Static(Content(notice), id="notice")
+        yield Footer(self._commands)
+
+    def on_mount(self) -> None:
+        """Show the draft, ready to run."""
+        config, view = self._workspace.services.config, self.output.view
+        self._frames = self.set_interval(1 / FRAMES_A_SECOND, self._frame, pause=True)
+        view.mode = self.legend.mode = self._first_mode
+        view.surprise_threshold, view.coverage_threshold = -log(config.surprising), config.low_coverage
+        self.inspector.show(None)
+        self._counter = PromptCounter(self._workspace.services, self.prompt.set_token_count)
+        self._workspace.subscribe(self.hear)
+        self._workspace.begin()
+        self.prompt.show_prompt()
+        self.prompt.focus()
+        self.set_interval(SAVE_SECONDS, self.keep)
+        self.set_interval(NEWS_SECONDS, self._look_for_news)
+        # Who comes back to a session has chosen already.
+        if self._session is None and (words := offer(self._workspace.services, self._commands)):
+            self.notify(words, markup=False, timeout=10)
+        self.call_after_refresh(self._begin)
+
+    async def _begin(self) -> None:
+        services = self._workspace.services
+        if self._session is not None:
+            await self.open_session(self._session)
+            if services.is_endpoint_typed:
+                self._workspace.drafting.use_endpoint(services.endpoint)
+            if services.model:
+                self._workspace.drafting.use_model(services.model)
+            # What was typed at the start is no change that could be undone.
+            self._workspace.history.clear()
+        self.post_message(self.Begun())
+
+    def on_unmount(self) -> None:
+        """Hear no more of the workspace."""
+        self._counter.stop()
+        self._workspace.unsubscribe(self.hear)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether anything of it can be seen.
+
+        Textual takes a screen for visible under any other one, and then draws that one anew, whole, with
+        every change and every idle moment below it.
+        """
+        top = self.app.screen
+        return super().is_current and (top is self or isinstance(top, ModalScreen))
+
+    # --- what the workspace tells ------------------------------------------------------------------------
+
+    def hear(self, happened: Happened) -> None:  # noqa: PLR0912 - a case for each thing that happens
+        """Show something that happened in the workspace."""
+        match happened:
+            case TextReplaced(change):
+                self.prompt.show_change(change)
+            case SettingsChanged():
+                self._show_settings()
+            case ParametersTyped():
+                self._show_what_if()
+            case VariablesChanged():
+                self.count_prompt()
+            case SessionChanged(text, error, line):
+                self.output.show_runs(self._workspace.runs)
+                self.prompt.show_prompt()
+                if error is not None:
+                    self.output.show_text(text, line)
+                    self.output.fail(Failure.of(error), "opened to read only", was_sent=False)
+                self.show_session()
+            case RunBegan(run):
+                self.output.begin(run)
+                self.legend.scale = fitted(run.request.parameters)
+                self.footer.running = True
+                if self._frames is not None:
+                    self._frames.resume()
+                self._frame()
+            case RunEnded(run):
+                self._show_end(run)
+            case RunsAdded(runs, is_asked):
+                if is_asked:
+                    for run in runs:
+                        self.output.begin(run)
+                        self.output.end(run)
+                else:
+                    self.output.add(list(runs))
+            case RunsChanged(origin):
+                self.output.show_runs(self._workspace.runs)
+                if origin is not None:
+                    self.output.go_to(*origin)
+            case Told(words, title, is_error):
+                severity: Literal["error", "information"] = "error" if is_error else "information"
+                self.notify(words, title=title, severity=severity, markup=False, timeout=10 if title else 3)
+
+    def _show_settings(self) -> None:
+        workspace, panel = self._workspace, self.parameters
+        preset = workspace.drafting.preset
+        made = preset.applied_to(workspace.drafting.parameters) if preset is not None else None
+        panel.set_parameters(workspace.drafting.parameters, made, preset.name if preset is not None else "")
+        endpoint = workspace.drafting.endpoint
+        panel.limits = endpoint.limits
+        tokenizer = partial(token_ids, workspace.services, endpoint)
+        panel.tokenizer = tokenizer if endpoint.tokenizer else None
+        panel.set_notes(probe_notes(workspace.services.folders, endpoint.name))
+        panel.set_model(workspace.drafting.asked_model)
+        self.header.endpoint, self.header.model = endpoint.name, workspace.drafting.asked_model
+        self.prompt.set_token_count(None)
+        self.count_prompt()
+        self._show_what_if()
+
+    def _show_what_if(self) -> None:
+        self.inspector.set_sampling(
+            _sampling(self._workspace.drafting.parameters), self._workspace.drafting.endpoint.samplers
+        )
+
+    def _show_end(self, run: Run) -> None:
+        self.output.end(run)
+        activity = self._workspace.runs.activity
+        if run is not activity.run:
+            return
+        if self._frames is not None:
+            self._frames.pause()
+        self._frame()
+        self.footer.running = False
+        # The local model is there now, to be asked for its tokens.
+        self.count_prompt()
+        again = self._commands["run"].first_key
+        lacks = self._workspace.runs.lacks(run)
+        self.legend.note = f"{again} offers to ask for each in a request of its own" if lacks else ""
+        self.header.model = self._workspace.drafting.asked_model or run.model
+        if run.outcome is Outcome.ERROR and run.error is not None:
+            place = activity.endpoint
+            url = place.address if place is not None and place.address != run.endpoint else ""
+            self.output.fail(run.error, f"at {run.endpoint} {url}".rstrip())
+
+    def _frame(self) -> None:
+        self.output.pull()
+        self.header.state = state_of_newest(self._workspace.runs.activity)
+        if (waiting := waiting_of(self._workspace.runs.activity)) != self._waiting:
+            self._waiting = waiting
+            self.output.show_waiting(waiting)
+
+    # --- the draft ---------------------------------------------------------------------------------------
+
+    @property
+    def request(self) -> Request:
+        """What the draft would send, with what is being typed in the panel. Raises BadValueError."""
+        return self._workspace.request(self.parameters.parameters)
+
+    @on(ParameterPanel.Changed)
+    def take_parameters(self) -> None:
+        """Take over what the panel holds, also what is being typed there where it is a value."""
+        with suppress(BadValueError):
+            self._workspace.drafting.parameters_typed(self.parameters.parameters)
+
+    @on(TextArea.Changed, "#prompt")
+    def count_prompt(self) -> None:
+        """Say how many prompts and tokens the draft holds."""
+        self._counter.stop()
+        # Where it is no prompt, the editor's own frame says so.
+        with suppress(BadValueError):
+            prompt = self._workspace.prompt
+            self.parameters.set_prompt_count(count_prompts(prompt))
+            self._counter.count(self._workspace.drafting.endpoint, prompt)
+
+    @on(ParameterPanel.ModelAsked)
+    @on(ParameterPanel.ModelUnset)
+    def _choose_model(self, event: ParameterPanel.ModelAsked | ParameterPanel.ModelUnset) -> None:
+        if isinstance(event, ParameterPanel.ModelUnset):
+            self._workspace.drafting.use_model("")
+        else:
+            self.do("choose_model")
+
+    # --- the session -------------------------------------------------------------------------------------
+
+    def keep(self) -> None:
+        """Hand over to be written what changed."""
+        typed: Parameters | None = None
+        with suppress(BadValueError):
+            typed = self.parameters.parameters
+        self._workspace.tick(typed)
+        self.show_session()
+
+    def show_session(self) -> None:
+        """Show the session's name, and whether it is saved."""
+        self.header.session = self._workspace.keeper.title
+        self.header.unsaved = self._workspace.keeper.is_unsaved
+        if self._workspace.session_path != self._session:
+            self._session = self._workspace.session_path
+            self.post_message(self.SessionOpened(self._session))
+
+    def _look_for_news(self) -> None:
+        # While something streams, its run is the last one; what others did is shown after it.
+        is_looking = self._looking is not None and not self._looking.is_finished
+        if not is_looking and not self._workspace.runs.is_streaming:
+            self._looking = self.run_worker(self._workspace.look_for_news(), group="news")
+
+    async def open_session(self, path: Path) -> None:
+        """Continue with another session, or say why it cannot be read."""
+        self.keep()
+        try:
+            await self._workspace.open(path)
+        except StorageError as problem:
+            self.output.fail(Failure.of(problem), "nothing was changed", was_sent=False)
+
+    # --- going somewhere ---------------------------------------------------------------------------------
+
+    @property
+    def where(self) -> Where:
+        """The pane that has the focus."""
+        focused = self.focused
+        while focused is not None:
+            if focused.id in _PANES:
+                return _PANES[focused.id]
+            focused = focused.parent if isinstance(focused.parent, Widget) else None
+        return Where.ANYWHERE
+
+    @on(events.DescendantFocus)
+    def _show_keys(self) -> None:
+        self._workspace.history.seal()
+        self.footer.where = where = self.where
+        self._pane = next((pane for pane, one in _PANES.items() if one is where), self._pane)
+        if where not in _IN_DRAWER:
+            self.close_drawer()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Say so where there is too little room; whatever runs goes on."""
+        self.set_class(event.size.width < LEAST_WIDTH or event.size.height < LEAST_HEIGHT, "-tiny")
+        self.call_after_refresh(self._refocus)
+
+    def _refocus(self) -> None:
+        """Bring the focus back to a pane that had no room for a while."""
+        if self.focused is None and not self.has_class("-tiny"):
+            self.go_to(self._pane)
+
+    def open_drawer(self, pane: str) -> None:
+        """Show a side pane, which is a drawer where it is narrow."""
+        self.side.set_class(pane == "inspector", "-inspecting")
+        self.side.add_class("-open")
+
+    def close_drawer(self) -> bool:
+        """Close the drawer; False where it is not open."""
+        was_open = self.side.has_class("-open")
+        self.side.remove_class("-open", "-inspecting")
+        return was_open and self.has_class("-narrow")
+
+    def action_focus_prompt(self) -> None:
+        """Go to the prompt."""
+        self.set_focus(self.prompt)
+
+    def action_focus_parameters(self) -> None:
+        """Go to the parameters, and to the field at fault if there is one."""
+        if self.output.error.field:
+            self.parameters.go_to(self.output.error.field)
+        self.go_to("parameters")
+
+    def action_focus_output(self) -> None:
+        """Go to the output."""
+        self.output.focus_view()
+
+    @on(OutputPane.InspectAsked)
+    def _go_to_inspector(self) -> None:
+        self.go_to("inspector")
+
+    @property
+    def places(self) -> list[tuple[str, Offset]]:
+        """Every pane and field that can be jumped to, and where its letter is shown."""
+        panes = (self.prompt, self.output, self.parameters, self.inspector)
+        places = [(one.id or "", one.region.offset) for one in panes if one.region.area]
+        fields = self.parameters.rows_in_view
+        return [*places, *((name, Offset(max(at.x - 1, 0), at.y)) for name, at in fields)]
+
+    def go_to(self, target: str) -> None:
+        """Go to a pane or a field by its name."""
+        match target:
+            case "output":
+                self.output.focus_view()
+            case _ if target in _PANES:
+                if _PANES[target] in _IN_DRAWER:
+                    self.open_drawer(target)
+                self.set_focus(self.query_one(f"#{target}"))
+            case _ if self.parameters.go_to(target):
+                self.set_focus(self.parameters)
+
+    @on(Footer.CommandClicked)
+    @on(ErrorBlock.CommandClicked)
+    def _do_clicked(self, event: Footer.CommandClicked | ErrorBlock.CommandClicked) -> None:
+        self.do(event.id)
+
+    def do(self, id: str) -> None:
+        """Do a command by its id, in the pane it belongs to."""
+        target: Widget = self.output if BY_ID[id].where is Where.OUTPUT else self
+        self.call_later(self.app.run_action, BY_ID[id].first_action, target)
+
+    def action_stop(self) -> None:
+        """Close the search or the drawer, else stop what streams."""
+        if self.output.close_find():
+            return
+        if self.close_drawer():
+            self.output.focus_view()
+        else:
+            self._workspace.runs.activity.stop()
+
+    def copy_or_stop(self, top: Screen[object]) -> None:
+        """Copy what is selected on the screen on top, else stop the stream."""
+        focused = top.focused
+        own = focused.selected_text if isinstance(focused, Input | TextArea) else ""
+        if text := own or self.output.view.selected_text() or top.get_selected_text():
+            self.app.copy_to_clipboard(text)
+            # The next one stops: what is marked no longer stands in the way.
+            top.clear_selection()
+        else:
+            self._workspace.runs.stop()
+
+    # --- looking -----------------------------------------------------------------------------------------
+
+    def use_token_styles(self, styles: TokenStyles) -> None:
+        """Draw tokens with the styles of another theme."""
+        self._token_styles = styles
+        if self.is_mounted:
+            self.output.use_token_styles(styles)
+            self.legend.use_token_styles(styles)
+
+    @on(OutputPane.ModeChanged)
+    def _show_mode(self, event: OutputPane.ModeChanged) -> None:
+        self.legend.mode = event.mode
+
+    @on(OutputPane.TokenFocused)
+    def _show_token(self, event: OutputPane.TokenFocused) -> None:
+        self.legend.scale = fitted(event.run.request.parameters)
+        self.inspector.set_raw(event.run.raw_logprobs)
+        self.inspector.show(event.token, len(event.choice), event.choice.echoed)
+        self.strip.show(event.token)
+
+    @on(Inspector.AlternativeChosen)
+    def _take_row(self, event: Inspector.AlternativeChosen) -> None:
+        self.output.take_alternative(event.position)
+
+
+def _sampling(parameters: Parameters) -> Sampling:
+    """What the panel holds of the parameters that reshape a distribution."""
+
+    def number(name: str) -> float | None:
+        value = parameters.get(name)
+        return value if isinstance(value, int | float) else None
+
+    top_k = number("top_k")
+    return Sampling(
+        number("temperature"), number("top_p"), None if top_k is None else int(top_k), number("min_p")
+    )

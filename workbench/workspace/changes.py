@@ -1,0 +1,98 @@
+"""What a workspace tells whoever shows it, as it happens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from workbench.domain.choice import Choice
+from workbench.domain.errors import WorkbenchError
+from workbench.domain.run import Run
+from workbench.workspace.history import ReplaceText
+
+
+@dataclass(frozen=True, slots=True)
+class TextReplaced:
+    """A range of the prompt has another text, which its editor does not show yet."""
+
+    change: ReplaceText
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsChanged:
+    """Parameters, preset, endpoint, model or kind of prompt are others than the panes show."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParametersTyped:
+    """The panel's parameters are others now."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariablesChanged:
+    """The values of the prompt's variables are others."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionChanged:
+    """Another session is open: draft, runs and all."""
+
+    text: str = ""
+    """The file's text where it is no session."""
+    error: WorkbenchError | None = None
+    """Why it is none."""
+    line: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RunBegan:
+    """A run streams."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """A run of those shown is over."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class RunsAdded:
+    """Runs that are over were added after those shown."""
+
+    runs: tuple[Run, ...]
+    is_asked: bool = False
+    """Whether they were sent here."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunsChanged:
+    """Runs were taken out, put back or named."""
+
+    origin: tuple[Run, Choice, int] | None = None
+    """Where a branch left that was taken out: run, choice and token, to be looked at again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Something that a person should know."""
+
+    words: str
+    title: str = ""
+    is_error: bool = False
+
+
+Happened: TypeAlias = (
+    TextReplaced
+    | SettingsChanged
+    | ParametersTyped
+    | VariablesChanged
+    | SessionChanged
+    | RunBegan
+    | RunEnded
+    | RunsAdded
+    | RunsChanged
+    | Told
+)

@@ -1,0 +1,212 @@
+"""The draft that is worked on: what the editor and the panel hold, and everything that is done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.domain.display import one_line
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError
+from workbench.domain.preset import Preset
+from workbench.domain.prompt import Prompt, PromptKind, kind_of, prompt_from_editor, prompt_to_editor
+from workbench.domain.request import Parameters
+from workbench.domain.session import Draft
+from workbench.storage.endpoints import endpoint_for
+from workbench.storage.presets import load_presets
+from workbench.workspace.changes import Happened, ParametersTyped, SettingsChanged, TextReplaced, Told
+from workbench.workspace.draft import as_kind, difference, preset_of, with_preset
+from workbench.workspace.history import History, Location, ReplaceText, UseSettings
+from workbench.workspace.prompt_text import PromptText
+from workbench.workspace.services import Services
+
+if TYPE_CHECKING:
+    from workbench.runner.comparison import Column
+
+
+class Drafting:
+    """The draft of the open session; each change of it can be undone."""
+
+    def __init__(self, services: Services, history: History, tell: Callable[[Happened], None]) -> None:
+        """`tell` is told what happens to the draft, but for what its editor and panel show already."""
+        self._services = services
+        self._history = history
+        self._tell = tell
+        self._text = PromptText()
+        self.endpoint = services.endpoint
+        self.model = services.model
+        """The model chosen; empty for the endpoint's own."""
+        self.preset: Preset | None = None
+        """The preset last applied; None before the first."""
+        self.parameters = Parameters()
+        self.kind = PromptKind.TEXT
+        """What the prompt is made of."""
+
+    # --- what it is --------------------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """The prompt as its editor holds it, whether or not it is one of its kind."""
+        return self._text.text
+
+    @property
+    def settings(self) -> Draft:
+        """The draft but for its prompt."""
+        preset = self.preset.name if self.preset is not None else ""
+        return Draft(self.endpoint.name, self.model, preset, "", self.kind, self.parameters)
+
+    @property
+    def draft(self) -> Draft:
+        """What is being worked on, whether or not it could be sent."""
+        return replace(self.settings, prompt=self.text)
+
+    @property
+    def asked_model(self) -> str:
+        """The model that a request names: the one chosen, else the endpoint's own; empty names none."""
+        return self.model or self.endpoint.model
+
+    @property
+    def prompt(self) -> Prompt:
+        """The prompt with its variables as they are written. Raises BadValueError where it is none."""
+        return prompt_from_editor(self.kind, self.text)
+
+    def preset_of(self, parameters: Parameters) -> str:
+        """The name of the draft's preset where parameters are what it makes of them, else empty."""
+        return preset_of(self.preset, parameters)
+
+    # --- what is typed -----------------------------------------------------------------------------------
+
+    def typed(self, start: Location, end: Location, text: str) -> None:
+        """Take over a change that the prompt's editor shows already."""
+        self._history.record_text(self._text.replace(start, end, text))
+
+    def parameters_typed(self, parameters: Parameters) -> None:
+        """Take over a change that the panel shows already."""
+        if parameters != self.parameters:
+            before, self.parameters = self._now, parameters
+            self._history.record(difference(before.draft, self.settings), before)
+            self._tell(ParametersTyped())
+
+    # --- what is put in its place ------------------------------------------------------------------------
+
+    def show(self, draft: Draft) -> None:
+        """Begin with another draft, which is no change that can be undone."""
+        try:
+            step = self._to(draft)
+        except BadValueError as problem:
+            self._tell(Told(str(problem), "Endpoint"))
+            # Never another one in its place: the draft was meant for that endpoint.
+            preset = self._preset_named(draft.preset, draft.parameters)
+            step = UseSettings(draft, Endpoint(draft.endpoint, ""), preset)
+        self._text.set(draft.prompt)
+        self.make(step)
+
+    def use(self, draft: Draft, label: str = "") -> None:
+        """Continue with another draft, as one change; its parts name it where it has no name.
+
+        Raises BadValueError where its endpoint is not known.
+        """
+        step, differing = self._to(draft), difference(self.settings, draft)
+        with self._history.group(label or differing or "the prompt"):
+            if differing:
+                self._history.record(label, self.make(step))
+            self.set_text(draft.prompt)
+
+    def set_text(self, text: str) -> None:
+        """Put another text in the prompt's place."""
+        if (change := self._text.change_to(text)) is not None:
+            self._history.record("the prompt", self.make(change))
+
+    def set_prompt(self, prompt: Prompt) -> None:
+        """Put another prompt in the prompt's place, of whatever kind."""
+        self.use(replace(self.settings, kind=kind_of(prompt), prompt=prompt_to_editor(prompt)))
+
+    def set_kind(self, kind: PromptKind) -> None:
+        """Read the text as another kind of prompt; the text of one prompt of texts is written anew.
+
+        Raises BadValueError where it is no prompt of its kind.
+        """
+        self.use(replace(self.settings, kind=kind, prompt=as_kind(self.text, self.kind, kind)))
+
+    def use_endpoint(self, endpoint: Endpoint) -> None:
+        """Send to another endpoint from now on, and ask for its own model."""
+        before = self._now
+        if endpoint.name != self.endpoint.name:
+            self.model = ""
+        self.endpoint = endpoint
+        self._changed(before)
+
+    def use_model(self, model: str) -> None:
+        """Ask for another model from now on; an empty name is the endpoint's own."""
+        before, self.model = self._now, model
+        self._changed(before)
+
+    def apply_preset(self, preset: Preset) -> None:
+        """Continue with a preset; its own endpoint and model are taken too.
+
+        Raises BadValueError where its endpoint is not known.
+        """
+        before = self._now
+        step = self._to(with_preset(self.settings, preset))
+        self.endpoint, self.preset = step.endpoint, preset
+        self.model, self.parameters = step.draft.model, step.draft.parameters
+        self._changed(before)
+
+    def saved_as(self, preset: Preset) -> None:
+        """Note that the parameters are those of a preset that was saved."""
+        before, self.preset, self.parameters = self._now, preset, preset.parameters
+        self._changed(before)
+
+    def adopt(self, column: Column) -> None:
+        """Continue with a column's parameters, endpoint and model."""
+        before = self._now
+        if not column.endpoint.base_url:
+            words = f"There is no endpoint {one_line(column.endpoint.name, 40)} any more."
+            self._tell(Told(words, "Endpoint"))
+        elif column.endpoint.name != self.endpoint.name:
+            self.endpoint, self.model = column.endpoint, ""
+        self.model = column.model or self.model
+        if column.preset:
+            self.preset = self._preset_named(column.preset, column.parameters)
+        self.parameters = column.parameters
+        self._changed(before)
+
+    # --- steps -------------------------------------------------------------------------------------------
+
+    def make(self, step: ReplaceText | UseSettings) -> ReplaceText | UseSettings:
+        """Make a step of a change; the step that undoes it."""
+        if isinstance(step, ReplaceText):
+            self._text.apply(step)
+            self._tell(TextReplaced(step))
+            return step.inverse
+        before, draft = self._now, step.draft
+        self.endpoint, self.preset = step.endpoint, step.preset
+        self.model, self.kind, self.parameters = draft.model, draft.kind, draft.parameters
+        self._tell(SettingsChanged())
+        return before
+
+    @property
+    def _now(self) -> UseSettings:
+        return UseSettings(self.settings, self.endpoint, self.preset)
+
+    def _to(self, draft: Draft) -> UseSettings:
+        """What makes the settings those of a draft. Raises BadValueError where its endpoint is not known."""
+        endpoint, preset = self.endpoint, self.preset
+        if draft.endpoint and draft.endpoint != endpoint.name:
+            endpoint = endpoint_for(draft.endpoint, None, self._services.endpoints)
+        if draft.preset != (preset.name if preset is not None else ""):
+            preset = self._preset_named(draft.preset, draft.parameters)
+        return UseSettings(draft, endpoint, preset)
+
+    def _preset_named(self, name: str, parameters: Parameters) -> Preset | None:
+        """A preset by name; one that is there no more keeps its name, with the parameters made of it."""
+        if not name:
+            return None
+        return load_presets(self._services.folders).presets.get(name, Preset(name, parameters))
+
+    def _changed(self, before: UseSettings) -> None:
+        """Record other settings, and show them also where only what a name stands for is another."""
+        if before.draft != self.settings:
+            self._history.record(difference(before.draft, self.settings), before)
+        self._tell(SettingsChanged())

@@ -1,0 +1,214 @@
+"""The runs of the open session: what is shown and streams, and what is done to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, overload
+
+from workbench.domain.choice import Choice
+from workbench.domain.display import one_line
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError
+from workbench.domain.request import Request
+from workbench.domain.run import Run
+from workbench.workspace.activity import Activity
+from workbench.workspace.changes import Happened, RunBegan, RunEnded, RunsAdded, RunsChanged
+from workbench.workspace.history import History, NameRun, RemoveRuns, RestoreRuns
+from workbench.workspace.keeper import Keeper
+from workbench.workspace.services import Services
+
+if TYPE_CHECKING:
+    from workbench.domain.splitting import Split
+    from workbench.runner.branching import Branch
+    from workbench.runner.splitting import Quirks
+
+
+class UnderWay(Protocol):
+    """Something that streams: a run, a comparison, a grid, a run sent again, an answer in a chat."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether something streams, or is about to."""
+
+    def stop(self) -> bool:
+        """Stop everything; what came is kept. False where nothing streams."""
+
+    async def aclose(self) -> None:
+        """Stop everything and wait until it has ended."""
+
+
+class Runs(Sequence[Run]):
+    """The runs shown, in order: those of the session, and what streams. Each change of them can be undone."""
+
+    def __init__(
+        self, services: Services, keeper: Keeper, history: History, tell: Callable[[Happened], None]
+    ) -> None:
+        """`keeper` keeps them; `tell` is told what happens to them."""
+        self._services = services
+        self._keeper = keeper
+        self._history = history
+        self._tell = tell
+        self._all: list[Run] = []
+        self.activity = Activity(services, self._ended)
+        """The one run that streams for the main screen."""
+        self.under_way: list[UnderWay] = []
+        """What streams or is looked at beside that: a comparison, a grid, a run sent again, a chat answer."""
+        self._undone: set[str] = set()
+        """Ids of runs that were undone while they streamed."""
+        self._left_out: dict[tuple[str, str], Split] = {}
+
+    @overload
+    def __getitem__(self, place: int) -> Run: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Run]: ...
+    def __getitem__(self, place: int | slice) -> Run | list[Run]:
+        return self._all[place]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def begin_with(self, keeper: Keeper) -> None:
+        """Hold the runs of another session."""
+        self._keeper, self._all = keeper, list(keeper.session.runs)
+
+    # --- what streams ------------------------------------------------------------------------------------
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether something streams."""
+        return any(one.is_running for one in (self.activity, *self.under_way))
+
+    def stop(self) -> None:
+        """Stop everything that streams; what came is kept."""
+        for one in (self.activity, *self.under_way):
+            one.stop()
+
+    async def aclose(self) -> None:
+        """Stop everything and wait until it has ended."""
+        for one in (self.activity, *self.under_way):
+            await one.aclose()
+
+    def send(
+        self,
+        request: Request,
+        endpoint: Endpoint,
+        preset: str = "",
+        branch: Branch | None = None,
+        split: Split | None = None,
+    ) -> Run:
+        """Send a request as the run that streams; `split` is what each of several requests asks for."""
+        self._history.seal()
+        parent = branch.parent if branch is not None else None
+        run = Run(request, endpoint.name, parent=parent, preset=preset, split=split)
+        if branch is not None and branch.note:
+            run.note(branch.note)
+        self._all.append(run)
+        self.activity.start(run, endpoint, branch.joint if branch is not None else None)
+        self._keeper.began(run)
+        self._tell(RunBegan(run))
+        return run
+
+    def _ended(self, run: Run) -> None:
+        self._keeper.ended(run)
+        if run.id in self._undone:
+            self._undone.discard(run.id)
+            self._keeper.remove(run)
+        self._tell(RunEnded(run))
+
+    def add(self, runs: Sequence[Run], *, is_asked: bool = False) -> None:
+        """Show runs that are over and kept already; `is_asked` says that they were sent here."""
+        self._all += runs
+        self._tell(RunsAdded(tuple(runs), is_asked))
+
+    def keep_compared(self, run: Run) -> None:
+        """Keep and show a run of a comparison that has ended."""
+        self._keeper.ended(run)
+        self.add([run], is_asked=True)
+
+    def quirks(self, request: Request, endpoint: Endpoint) -> Quirks:
+        """What is known of how an endpoint answers several choices or prompts at once."""
+        from workbench.domain.splitting import NOT_SPLIT
+        from workbench.runner.splitting import Quirks
+        from workbench.storage.probes import load_probe
+
+        if request.choices < 2:
+            return Quirks()
+        probe = load_probe(self._services.folders, endpoint.name)
+        return Quirks(probe, self._left_out.get((endpoint.name, request.model), NOT_SPLIT))
+
+    def lacks(self, run: Run) -> bool:
+        """Whether an answer lacks what was asked for, which is remembered for the next one."""
+        from workbench.runner.splitting import left_out
+
+        if lacks := left_out(run):
+            self._left_out[run.endpoint, run.request.model] = lacks
+        return bool(lacks)
+
+    # --- what is done to them ----------------------------------------------------------------------------
+
+    def _check(self, runs: Sequence[Run]) -> None:
+        if self._keeper.read_only:
+            raise BadValueError("The session is open to read only", hint="Nothing can be changed in it.")
+        if any(run.is_running for run in runs):
+            raise BadValueError("The run still streams", hint="Wait for its end, or stop it with Esc.")
+
+    def remove(self, runs: Sequence[Run], label: str) -> None:
+        """Take runs out of the session, as one change. Raises BadValueError where that cannot be done."""
+        self._check(runs)
+        self._history.record(label, self.make(RemoveRuns(tuple(runs))))
+
+    def name(self, run: Run, name: str) -> None:
+        """Give a run another name. Raises BadValueError where that cannot be done."""
+        if name == run.name:
+            return
+        self._check([run])
+        label = f"the name {one_line(name, 40)}" if name else f"the name {one_line(run.name, 40)} taken away"
+        self._history.record(label, self.make(NameRun(run, name)))
+
+    def make(self, step: RemoveRuns | RestoreRuns | NameRun) -> RemoveRuns | RestoreRuns | NameRun:
+        """Make a step of a change; the step that undoes it."""
+        match step:
+            case NameRun(run, name):
+                was = run.name
+                self._keeper.name_run(run, name)
+                self._tell(RunsChanged())
+                return NameRun(run, was)
+            case RemoveRuns():
+                return self._remove(step)
+            case RestoreRuns():
+                return self._restore(step)
+
+    def _remove(self, step: RemoveRuns) -> RestoreRuns:
+        gone = {run.id for run in step.runs}
+        ids = [*(run.id for run in self._all), ""]
+        places = tuple((run, ids[at + 1]) for at, run in enumerate(self._all) if run.id in gone)
+        for run, _ in places:
+            if run.is_running:
+                self._undone.add(run.id)
+                if run is self.activity.run:
+                    self.activity.stop()
+            else:
+                self._keeper.remove(run)
+        self._all = [run for run in self._all if run.id not in gone]
+        self._tell(RunsChanged(self._origin_of(step.runs[0]) if step.is_branch else None))
+        return RestoreRuns(places, step.is_branch)
+
+    def _origin_of(self, branch: Run) -> tuple[Run, Choice, int] | None:
+        """Where a branch leaves another run; None where that is not shown."""
+        left = branch.parent
+        for run in self._all:
+            if left is not None and run.id == left.run and left.choice in run.choices:
+                return run, run.choices[left.choice], left.token
+        return None
+
+    def _restore(self, step: RestoreRuns) -> RemoveRuns:
+        # The last one first, as each is put before the one that followed it.
+        for run, before in reversed(step.runs):
+            at = next((place for place, one in enumerate(self._all) if one.id == before), len(self._all))
+            if run.is_running:
+                self._undone.discard(run.id)
+            else:
+                self._keeper.restore(run, self._all[at] if at < len(self._all) else None)
+            self._all.insert(at, run)
+        self._tell(RunsChanged())
+        return RemoveRuns(tuple(run for run, _ in step.runs), step.is_branch)

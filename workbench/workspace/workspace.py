@@ -1,0 +1,255 @@
+"""The session that is open: its draft, its runs, its conversation, and what may be undone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.domain.errors import StorageError
+from workbench.domain.preset import Preset
+from workbench.domain.prompt import Prompt, TextPrompt
+from workbench.domain.request import Parameters, Request
+from workbench.domain.run import Run
+from workbench.domain.session import Draft, Session
+from workbench.domain.variables import fill_prompt
+from workbench.storage.presets import load_presets
+from workbench.workspace.changes import Happened, SessionChanged, Told, VariablesChanged
+from workbench.workspace.draft import EXAMPLE, first_draft
+from workbench.workspace.drafting import Drafting
+from workbench.workspace.history import (
+    ExchangeTurns,
+    History,
+    NameRun,
+    RemoveRuns,
+    ReplaceText,
+    RestoreRuns,
+    Step,
+    UseChat,
+    UseSettings,
+    UseVariables,
+)
+from workbench.workspace.keeper import Keeper, Keepers, is_same_file
+from workbench.workspace.runs import Runs
+from workbench.workspace.services import Services
+
+if TYPE_CHECKING:
+    from workbench.domain.splitting import Split
+    from workbench.runner.branching import Branch
+    from workbench.workspace.chat_session import ChatSession
+
+CLOSING_SECONDS = 10.0
+"""How long leaving waits for the disk."""
+
+
+class Workspace:
+    """What a person has open. Whoever shows it subscribes, and is told each thing as it happens."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+        self.history = History()
+        self.keepers = Keepers(services.folders.data / "sessions", enabled=services.config.autosave)
+        self.keeper = self.keepers.new()
+        self.drafting = Drafting(services, self.history, self._tell)
+        self.runs = Runs(services, self.keeper, self.history, self._tell)
+        self.session_path: Path | None = None
+        """The session's file, once there is one."""
+        self.sends_ids = services.config.branch_ids
+        """Whether branches are sent as token ids also where the prompt was text."""
+        self.typed_axes: tuple[str, ...] = ("temperature=0:1.5:0.25", "", "1")
+        """The axes of a sweep that were typed last."""
+        self._chat: ChatSession | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+        self._listeners: list[Callable[[Happened], None]] = []
+
+    def subscribe(self, listener: Callable[[Happened], None]) -> None:
+        """Tell somebody each thing as it happens."""
+        self._listeners.append(listener)
+
+    def unsubscribe(self, listener: Callable[[Happened], None]) -> None:
+        """Tell them nothing more."""
+        self._listeners.remove(listener)
+
+    def _tell(self, happened: Happened) -> None:
+        for listener in self._listeners:
+            listener(happened)
+
+    @property
+    def prompt(self) -> Prompt:
+        """The draft's prompt with its variables filled in.
+
+        Raises BadValueError where it is no prompt of its kind, or a variable has no value while others have.
+        """
+        return fill_prompt(self.drafting.prompt, self.session.variables)
+
+    def request(self, parameters: Parameters) -> Request:
+        """What the draft would send under some parameters. Raises BadValueError where it is no prompt."""
+        return Request(self.prompt, self.drafting.asked_model, parameters)
+
+    # --- what is done ------------------------------------------------------------------------------------
+
+    def send(self, request: Request, branch: Branch | None = None, split: Split | None = None) -> Run:
+        """Send a request as the run that streams, to the draft's endpoint and under its preset's name."""
+        preset = self.drafting.preset_of(request.parameters)
+        return self.runs.send(request, self.drafting.endpoint, preset, branch, split)
+
+    def note_branch(self, run: Run, label: str, prompt: Prompt | None = None) -> None:
+        """Let undo take a branch that was sent out of the session, and the draft's prompt back with it.
+
+        `prompt` takes the draft's place.
+        """
+        with self.history.group(label):
+            if prompt is not None:
+                self.drafting.set_prompt(prompt)
+            self.history.record(label, RemoveRuns((run,), is_branch=True))
+
+    def set_variables(self, values: Mapping[str, str]) -> None:
+        """Give the prompt's variables their values."""
+        self.history.record("the variables", self._make(UseVariables(values)))
+
+    def conversation(self, parameters: Parameters) -> ChatSession:
+        """The session's conversation, with what is said next sent under these parameters."""
+        from workbench.workspace.chat_session import ChatSession
+
+        parameters = parameters.set("n", None).set("best_of", None)
+        draft = Request(TextPrompt(""), self.drafting.asked_model, parameters)
+        if self._chat is None:
+            self._chat = ChatSession(self, self.drafting.endpoint, draft)
+        self._chat.begin(self.drafting.endpoint, draft)
+        self._chat.preset = self.drafting.preset_of(parameters)
+        return self._chat
+
+    def undo(self) -> None:
+        """Undo the newest change, and say which."""
+        label = self.history.undo(self._make)
+        self._tell(Told(f"Undone: {label}" if label else "There is nothing to undo."))
+
+    def redo(self) -> None:
+        """Make the change last undone again, and say which."""
+        label = self.history.redo(self._make)
+        self._tell(Told(f"Redone: {label}" if label else "There is nothing to redo."))
+
+    def _make(self, step: Step) -> Step:
+        """Make a step of a change; the step that undoes it."""
+        match step:
+            case ReplaceText() | UseSettings():
+                return self.drafting.make(step)
+            case RemoveRuns() | RestoreRuns() | NameRun():
+                return self.runs.make(step)
+            case UseChat() | ExchangeTurns():
+                # Whoever recorded it is kept as long as the session.
+                assert self._chat is not None
+                return self._chat.make(step)
+            case UseVariables(values):
+                before = self.session.variables
+                self.keeper.keep_variables(values)
+                if self._chat is not None:
+                    self._chat.turns_changed()
+                self._tell(VariablesChanged())
+                return UseVariables(before)
+
+    # --- the session -------------------------------------------------------------------------------------
+
+    @property
+    def session(self) -> Session:
+        """The session that is open; to be read only."""
+        return self.keeper.session
+
+    def begin(self) -> None:
+        """Begin with what a new person finds, under the preset that is configured."""
+        self._show(first_draft(self._configured_preset(), EXAMPLE))
+
+    def begin_session(self) -> None:
+        """Begin a new session as it is configured; the one before is written meanwhile."""
+        self._leave(self.keepers.new())
+        drafting = self.drafting
+        if self.services.is_endpoint_typed or self.services.config.endpoint:
+            drafting.endpoint, drafting.model = self.services.endpoint, self.services.model
+        draft = first_draft(self._configured_preset())
+        self._show(replace(draft, model=draft.model or drafting.model))
+        self.session_path = None
+        self._tell(SessionChanged())
+
+    def _configured_preset(self) -> Preset | None:
+        if not (name := self.services.config.preset):
+            return None
+        try:
+            return load_presets(self.services.folders).named(name)
+        except StorageError as problem:
+            self._tell(Told(str(problem), "config.toml"))
+            return None
+
+    async def open(self, path: Path) -> None:
+        """Continue with another session; opening the one that is open changes nothing.
+
+        Raises StorageError where the file cannot be read; the session stays then.
+        """
+        if is_same_file(self.keeper.path, path):
+            return
+        keeper, opened = await self.keepers.open(path)
+        self._leave(keeper)
+        # A file that is no session has no draft: the one there is stays.
+        error = opened.error
+        self._show(opened.session.draft if error is None else self.drafting.draft)
+        self._tell(SessionChanged(opened.text, error, (error.line or 1) if error is not None else 1))
+        for note in opened.notes:
+            self._tell(Told(note, "Session"))
+
+    def _leave(self, keeper: Keeper) -> None:
+        self.tick()
+        # From now on, so that whoever opens the session again waits for it.
+        self.keeper.begin_closing()
+        task = asyncio.create_task(self._close(self.keeper))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+        self.keeper, self._chat = keeper, None
+        self.runs.begin_with(keeper)
+
+    async def _close(self, keeper: Keeper) -> None:
+        await keeper.close()
+        for problem in keeper.take_told()[0]:
+            self._tell(Told(str(problem), "Not saved", is_error=True))
+
+    def _show(self, draft: Draft) -> None:
+        """Hold another draft, and take it as it is for what the session holds."""
+        self.drafting.show(draft)
+        self.history.clear()
+        self.keeper.begin_with(self.drafting.draft)
+
+    def tick(self, parameters: Parameters | None = None) -> None:
+        """Write what changed; call it once a second. `parameters` has what is being typed in the panel."""
+        draft = self.drafting.draft
+        self.keeper.edited(draft if parameters is None else replace(draft, parameters=parameters))
+        self.keeper.tick()
+        self._tell_of_saving()
+
+    def _tell_of_saving(self) -> None:
+        problems, notes = self.keeper.take_told()
+        for problem in problems:
+            words = f"{problem}\nEverything is still in memory and is tried again."
+            self._tell(Told(words, "Not saved", is_error=True))
+        for note in notes:
+            self._tell(Told(note, "Session"))
+        if self.keeper.path is not None:
+            self.session_path = self.keeper.path
+
+    async def look_for_news(self) -> None:
+        """Show the runs that other windows and programs added to the session."""
+        keeper = self.keeper
+        added = await keeper.news()
+        if added and keeper is self.keeper:
+            self.runs.add(added)
+
+    async def problem_in_saving(self) -> str:
+        """Why not everything is written after a while of trying; empty where it is."""
+        self.tick()
+        return await self.keepers.problem_after(CLOSING_SECONDS)
+
+    async def aclose(self) -> None:
+        """Stop what streams, wait until it has ended, and write everything."""
+        await self.runs.aclose()
+        self.tick()
+        await self.keepers.aclose(CLOSING_SECONDS)
+        self._tell_of_saving()
