@@ -14,6 +14,7 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.commands.table import BY_ID
 from workbench.tui.flows import FlowContext
 from workbench.tui.screens.endpoints import EndpointsScreen
 from workbench.tui.screens.jump import Jump
@@ -216,9 +217,9 @@ async def test_a_line_with_no_room_for_all_is_said_in_full_below_the_list() -> N
         await until(pilot, lambda: isinstance(app.screen, Picker))
         more = app.screen.query_one("#more", Static)
         assert not more.display
-        await pilot.press(*"coverage")
+        await pilot.press(*"low", "space", *"cov")
         await until(pilot, lambda: more.display)
-        assert str(more.render()) == "Previous, next token whose alternatives cover less than a threshold."
+        assert str(more.render()) == BY_ID["low_coverage"].help
 
 
 async def test_the_palette_does_what_is_chosen() -> None:
