@@ -78,7 +78,7 @@ async def test_a_run_that_differs_is_told_with_its_first_difference(tmp_path: Pa
         await recorded(server.base_url, file)
         done = await check(file)
     assert done.status == 1
-    assert b"differs at token 2" in done.out
+    assert b"diverges at token 2" in done.out
     assert b"recorded " in done.out and b"' the'" in done.out
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.domain.builders import choice_of, piece, run_of
+from workbench.domain.choice import Choice
 from workbench.domain.repeat import check_choice, check_run, describe_repeats
-from workbench.domain.run import Failure
+from workbench.domain.run import Failure, Outcome, Run
 
 
 def test_an_equal_answer_is_identical() -> None:
@@ -22,7 +25,7 @@ def test_the_first_divergence_is_named_with_how_close_the_race_was() -> None:
     check = check_choice(recorded, choice_of(["a", "c"]))
     assert not check.identical
     assert check.describe() == (
-        "1/2 equal, differs at token 2: 'b' recorded, 'c' again; the two likeliest were 5.0% apart"
+        "1/2 equal, diverges at token 2: 'b' recorded, 'c' again; the two likeliest were 5.0% apart"
     )
 
 
@@ -50,3 +53,60 @@ def test_repeats_are_counted() -> None:
     assert describe_repeats(runs).startswith(
         "does not repeat itself: 2 of 3 runs are equal to the first; 1/2"
     )
+
+
+def cut_short(outcome: Outcome, *choices: Choice) -> Run:
+    """A run that ended before its choices did."""
+    run = run_of(*choices)
+    run.outcome = outcome
+    return run
+
+
+@pytest.mark.parametrize(
+    ("recorded", "again", "words"),
+    [
+        (
+            run_of(choice_of(["a", "b"])),
+            cut_short(Outcome.STOPPED),
+            "nothing to compare: the re-run was stopped before its first token",
+        ),
+        (
+            run_of(choice_of(["a", "b"])),
+            cut_short(Outcome.STOPPED, choice_of(["a"], finish_reason=None)),
+            "identical for 1 token, then the re-run was stopped",
+        ),
+        (
+            cut_short(Outcome.ERROR, choice_of(["a", "b"], finish_reason=None)),
+            run_of(choice_of(["a", "b", "c"])),
+            "identical for 2 tokens, then the recorded run broke off",
+        ),
+    ],
+)
+def test_what_a_run_that_was_cut_short_left_out_is_no_difference(
+    recorded: Run, again: Run, words: str
+) -> None:
+    check = check_run(recorded, again)
+    (choice,) = check.choices
+    assert choice.describe() == words
+    assert not choice.differs
+    assert not check.identical
+    assert describe_repeats([recorded, again]) == f"1 of 2 runs are equal to the first; {words}"
+
+
+def test_a_run_that_differs_before_it_was_stopped_differs() -> None:
+    stopped = cut_short(Outcome.STOPPED, choice_of(["x"], finish_reason=None))
+    (choice,) = check_run(run_of(choice_of(["a", "b"])), stopped).choices
+    assert choice.differs
+    assert choice.describe() == "0/2 equal, diverges at token 1: 'a' recorded, 'x' again"
+
+
+def test_a_choice_that_ended_before_its_run_was_stopped_is_whole() -> None:
+    stopped = cut_short(Outcome.STOPPED, choice_of(["a"]))
+    (choice,) = check_run(run_of(choice_of(["a", "b"])), stopped).choices
+    assert choice.describe().endswith("'b' recorded, the end again")
+
+
+def test_two_runs_without_an_answer_are_not_called_identical() -> None:
+    check = check_run(cut_short(Outcome.STOPPED), cut_short(Outcome.STOPPED))
+    assert not check.identical
+    assert check.error == "neither run has an answer"

@@ -39,7 +39,7 @@ def test_a_run_at_a_bare_url_keeps_its_address() -> None:
 def test_runs_of_one_request_are_held_against_each_other() -> None:
     assert saved_remarks([run("a", "b"), run("a", "b")]) == ["the same request: identical 2/2"]
     (told,) = saved_remarks([run("a", "b"), run("a", "c")])
-    assert told.startswith("the same request: 1/2 equal, differs at token 2")
+    assert told.startswith("the same request: 1/2 equal, diverges at token 2")
 
 
 def test_other_prompts_and_models_are_said() -> None:

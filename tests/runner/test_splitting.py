@@ -139,7 +139,7 @@ async def test_it_is_kept_in_its_session_and_replayed_and_sent_again_as_it_was(t
     assert [part.response_id for part in read.parts] == ["id-p", "id-p", "id-p"]
     assert read.notes == run.notes
     assert [one.describe() for one in check_run(read, again).choices] == [
-        f"0/2 equal, differs at token 1: 'p' recorded, 'p{seed}' again" for seed in (5, 6, 7)
+        f"0/2 equal, diverges at token 1: 'p' recorded, 'p{seed}' again" for seed in (5, 6, 7)
     ]
     replay = Replay(read, float("inf"))
     await replay.play()

@@ -162,7 +162,7 @@ async def test_the_shared_prefix_is_dimmed_and_the_first_difference_marked_in_ev
         assert {column.view.sections[0].dim_before for column in columns_of(app)} == {2}
         for column, word in zip(columns_of(app), (".", "·slowly", "·and", "·dreams"), strict=True):
             shown = column.distribution.render().plain
-            assert "token 3 parts here" in shown
+            assert "diverges at token 3" in shown
             assert f"▸{word} " in shown
             assert "·other" in shown
 
@@ -255,6 +255,29 @@ async def test_the_same_text_for_all_is_said() -> None:
         await open_comparison(app, pilot)
         await until(pilot, lambda: all_ended(app))
         await until(pilot, lambda: "same text" in text_of(app, "remarks"))
+        assert heading(app) == "identical"
+
+
+async def test_answers_that_were_stopped_are_identical_as_far_as_they_go() -> None:
+    async with workbench(stuck(), (200, 50)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: all(column.run.tokens == 1 for column in columns_of(app)))
+        await until(pilot, lambda: heading(app) == "identical so far")
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: heading(app) == "identical for 1 token")
+
+
+def heading(app: WorkbenchApp) -> str:
+    """What stands over the first column's distribution."""
+    return str(columns_of(app)[0].distribution.render()).split("\n")[0].strip()
+
+
+async def test_one_answer_alone_has_nothing_to_be_identical_to() -> None:
+    async with workbench(tempered(), (200, 50)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: all_ended(app))
+        await pilot.press("k")
+        await until(pilot, lambda: heading(app) == "Press ← or → to select a token")
 
 
 async def test_what_the_endpoints_probe_found_ignored_is_said_where_it_differs() -> None:

@@ -128,7 +128,7 @@ async def test_the_first_difference_is_told_with_both_distributions() -> None:
     async with workbench(handler) as (app, pilot, _):
         await run_once(app, pilot)
         screen = await rerunning(app, pilot)
-        await until(pilot, lambda: "differs at token 2" in shown(screen, "about"))
+        await until(pilot, lambda: "diverges at token 2" in shown(screen, "about"))
         await until(pilot, lambda: "' in' recorded, ' out' again" in shown(screen, "remarks"))
         assert "apart" in shown(screen, "remarks")
         drawn = [str(column.distribution.render()) for column in screen.query("CompareColumn").results()]  # type: ignore[attr-defined]
@@ -142,12 +142,34 @@ async def test_the_answers_are_compared_while_the_new_one_streams() -> None:
     async with workbench(handler) as (app, pilot, _):
         await run_once(app, pilot)
         screen = await rerunning(app, pilot)
-        await until(pilot, lambda: "differs at token 2" in shown(screen, "about"))
+        await until(pilot, lambda: "diverges at token 2" in shown(screen, "about"))
         (again,) = app.workspace.runs.under_way
         assert isinstance(again, Rerun) and again.again.is_running
         await pilot.press("escape")
         await until(pilot, lambda: again.again.outcome is Outcome.STOPPED)
         await until(pilot, partial(_is_kept, app, again.again.id))
+
+
+async def test_a_rerun_stopped_before_its_first_token_is_told_as_that_and_nothing_else() -> None:
+    handler = in_turn(answering(answer(" a", " b")), hanging(head()))
+    async with workbench(handler) as (app, pilot, loopback):
+        await run_once(app, pilot)
+        screen = await rerunning(app, pilot)
+        await until(pilot, lambda: len(loopback.requests) == 2)
+        await pilot.press("escape")
+        await until(pilot, lambda: "nothing to compare" in shown(screen, "about"))
+        remarks = "! nothing to compare: the re-run was stopped before its first token"
+        await until(pilot, lambda: shown(screen, "remarks") == remarks)
+        drawn = [str(column.distribution.render()) for column in screen.query("CompareColumn").results()]  # type: ignore[attr-defined]
+        assert [one.strip() for one in drawn] == ["nothing to compare"] * 2
+
+
+async def test_the_models_of_a_rerun_are_named_in_the_order_they_answered() -> None:
+    other = answer(" a", " x").replace(b"scripted", b"changed")
+    async with workbench(in_turn(answering(answer(" a", " b")), answering(other))) as (app, pilot, _):
+        await run_once(app, pilot)
+        screen = await rerunning(app, pilot)
+        await until(pilot, lambda: "answered by scripted, then by changed" in shown(screen, "remarks"))
 
 
 def _is_kept(app: WorkbenchApp, id: str) -> bool:

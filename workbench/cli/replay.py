@@ -37,7 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--speed", type=_speed, default=1.0, metavar="X", help="2 is twice as fast as recorded; 0 is at once"
     )
     parser.add_argument(
-        "--check", action="store_true", help="send the runs again; exit 0 identical, 1 different"
+        "--check",
+        action="store_true",
+        help="send the runs again; exits with 0 where all are identical, else 1",
     )
     parser.add_argument(
         "--times", type=int, default=1, metavar="K", help="with --check: send each run K times"
@@ -121,7 +123,7 @@ def _print(check: RunCheck) -> None:
         label = f" choice {choice.index}" if len(check.choices) > 1 else ""
         print(f"{check.run[:8]}{label}  {visible(choice.describe())}")
         for name, token in (("recorded", choice.recorded), ("again", choice.again)):
-            if token is not None and not choice.identical:
+            if token is not None and choice.differs:
                 print(f"  {name:<9}{visible(_distribution(token))}")
 
 
@@ -146,6 +148,7 @@ def _choice_to_json(choice: ChoiceCheck) -> JsonValue:
     return {
         "index": choice.index,
         "identical": choice.identical,
+        "differs": choice.differs,
         "equal_tokens": choice.equal,
         "recorded_tokens": choice.recorded_length,
         "again_tokens": choice.again_length,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from workbench.domain.choice import Choice, Token
 from workbench.domain.comparison import margin
-from workbench.domain.display import percent
-from workbench.domain.run import Run
+from workbench.domain.display import percent, plural
+from workbench.domain.run import Outcome, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +23,30 @@ class ChoiceCheck:
     recorded: Token | None = None
     """The recorded token at the first divergence; None where it had ended, or nothing diverged."""
     again: Token | None = None
+    cut: str = ""
+    """Which of the two was cut short while all was equal, as `the re-run was stopped`; empty if neither."""
 
     @property
     def identical(self) -> bool:
-        """Whether nothing differs."""
-        return self.equal == self.recorded_length == self.again_length
+        """Whether both came to their ends, and nothing differs."""
+        return not self.cut and self.equal == self.recorded_length == self.again_length
+
+    @property
+    def differs(self) -> bool:
+        """Whether a difference is known; nothing is known of what a run that was cut short left out."""
+        return not self.cut and not self.identical
 
     def describe(self) -> str:
-        """One line: `identical 110/110`, or where they part and how close the race was."""
+        """One line: `identical 110/110`, or where they diverge and how close the race was."""
         if self.identical:
             return f"identical {self.equal}/{self.recorded_length}"
+        if self.cut and not min(self.recorded_length, self.again_length):
+            return f"nothing to compare: {self.cut} before its first token"
+        if self.cut:
+            return f"identical for {plural(self.equal, 'token')}, then {self.cut}"
         what = (
-            f"differs at token {self.equal + 1}: {_shown(self.recorded)} recorded, {_shown(self.again)} again"
+            f"diverges at token {self.equal + 1}: {_shown(self.recorded)} recorded, "
+            f"{_shown(self.again)} again"
         )
         close = margin(self.recorded) if self.recorded is not None else None
         race = f"; the two likeliest were {percent(close)} apart" if close is not None else ""
@@ -57,11 +69,11 @@ class RunCheck:
         return not self.error and all(choice.identical for choice in self.choices)
 
 
-def check_choice(recorded: Choice, again: Choice) -> ChoiceCheck:
-    """Hold one choice against another, token by token by text.
+def check_choice(recorded: Choice, again: Choice, cut: tuple[str, str] = ("", "")) -> ChoiceCheck:
+    """Compare a choice with the same choice of an earlier run, token by token by text.
 
-    Where the endpoint cut its pieces otherwise but the text is the same, it is identical all the same:
-    pieces without logprobs are the network's, not the model's.
+    The same text in other chunks is identical: chunks without logprobs are the network's, not the model's.
+    `cut` says of each whether, and how, it was cut short.
     """
     shared = min(len(recorded), len(again))
     equal = next(
@@ -69,6 +81,11 @@ def check_choice(recorded: Choice, again: Choice) -> ChoiceCheck:
     )
     if recorded.text == again.text:
         return ChoiceCheck(recorded.index, len(recorded), len(recorded), len(recorded))
+    shorter, longer, why = (
+        (recorded, again, cut[0]) if recorded.length < again.length else (again, recorded, cut[1])
+    )
+    if why and longer.text.startswith(shorter.text):
+        return ChoiceCheck(recorded.index, equal, len(recorded), len(again), cut=why)
     return ChoiceCheck(
         recorded.index,
         equal,
@@ -80,20 +97,35 @@ def check_choice(recorded: Choice, again: Choice) -> ChoiceCheck:
 
 
 def check_run(recorded: Run, again: Run) -> RunCheck:
-    """Hold a run against the same request sent again; a choice that did not come again differs."""
+    """Compare a run with the same request sent again; a choice that a whole run lacks differs."""
     if again.error is not None:
         return RunCheck(recorded.id, (), f"{again.error.title}. {again.error.message}".strip())
-    indexes = sorted(recorded.choices.keys() | again.choices.keys())
+    if not (indexes := sorted(recorded.choices.keys() | again.choices.keys())):
+        return RunCheck(recorded.id, (), "neither run has an answer")
     return RunCheck(
         recorded.id,
         tuple(
             check_choice(
                 recorded.choices.get(index, Choice(index)),
                 again.choices.get(index, Choice(index)),
+                (_cut_short(recorded, index, "recorded run"), _cut_short(again, index, "re-run")),
             )
             for index in indexes
         ),
     )
+
+
+def _cut_short(run: Run, index: int, name: str) -> str:
+    """How a run ended before the end of a choice; empty where the choice is whole."""
+    choice = run.choices.get(index)
+    if choice is not None and choice.finish_reason is not None:
+        return ""
+    match run.outcome:
+        case Outcome.STOPPED:
+            return f"the {name} was stopped"
+        case Outcome.TRUNCATED | Outcome.ERROR:
+            return f"the {name} broke off"
+    return ""
 
 
 def describe_repeats(runs: Sequence[Run]) -> str:
@@ -104,9 +136,13 @@ def describe_repeats(runs: Sequence[Run]) -> str:
     same = 1 + sum(check.identical for check in checks)
     if same == len(runs):
         return f"repeats itself: {len(runs)} of {len(runs)} runs are identical"
-    worst = next(check for check in checks if not check.identical)
-    detail = worst.error or next(one.describe() for one in worst.choices if not one.identical)
-    return f"does not repeat itself: {same} of {len(runs)} runs are equal to the first; {detail}"
+    counted = f"{same} of {len(runs)} runs are equal to the first"
+    choices = [choice for check in checks for choice in check.choices]
+    if (different := next((one for one in choices if one.differs), None)) is not None:
+        return f"does not repeat itself: {counted}; {different.describe()}"
+    unknown = [check.error for check in checks if check.error]
+    unknown += [choice.describe() for choice in choices if choice.cut]
+    return f"{counted}; {unknown[0]}"
 
 
 def _shown(token: Token | None) -> str:

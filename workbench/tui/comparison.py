@@ -8,7 +8,7 @@ from time import monotonic
 
 from workbench.domain.choice import Choice
 from workbench.domain.comparison import Divergence, common_prefix, distinguishing, first_divergence
-from workbench.domain.display import one_line
+from workbench.domain.display import one_line, plural
 from workbench.domain.run import Failure, Outcome, Run
 from workbench.runner.comparison import Column, remarks
 from workbench.runner.many import Job, ManyRuns
@@ -201,6 +201,18 @@ class Comparison:
             self._revisions, self._prefix = revisions, 0
         self._prefix = common_prefix(choices, self._prefix)
         return self._prefix, first_divergence(choices, self._prefix)
+
+    @property
+    def agreed(self) -> str:
+        """What is known of answers that do not diverge."""
+        if len(self._runs) == 1:
+            return "Press ← or → to select a token"
+        if self.is_running:
+            return "identical so far"
+        if not (shared := self.agreement()[0]):
+            return "nothing to compare"
+        is_whole = all(run.ordered[0].finish_reason is not None for run in self._runs if run.choices)
+        return "identical" if is_whole else f"identical for {plural(shared, 'token')}"
 
 
 def _model(column: Column) -> str:

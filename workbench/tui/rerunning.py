@@ -51,17 +51,19 @@ class Rerun(Comparison):
             shared, divergence = self.agreement()
             first = self.recorded.ordered[0] if self.recorded.choices else None
             if divergence is None:
-                return f"equal so far {shared}/{0 if first is None else len(first)}"
-            return f"differs at token {divergence.position + 1}"
+                return f"identical so far {shared}/{0 if first is None else len(first)}"
+            return f"diverges at token {divergence.position + 1}"
         if check.error:
             return "✗ not compared"
-        if not check.choices:
-            return "✗ no answer to compare"
         if check.identical:
             equal = sum(choice.equal for choice in check.choices)
             return f"● identical {equal}/{equal}"
-        different = next(choice for choice in check.choices if not choice.identical)
-        return f"≠ differs at token {different.equal + 1}"
+        if (different := next((choice for choice in check.choices if choice.differs), None)) is not None:
+            return f"≠ diverges at token {different.equal + 1}"
+        cut = next(choice for choice in check.choices if choice.cut)
+        if not min(cut.recorded_length, cut.again_length):
+            return "■ nothing to compare"
+        return f"■ identical so far {cut.equal}/{cut.recorded_length}"
 
     @property
     def titles(self) -> tuple[str, ...]:
@@ -72,7 +74,7 @@ class Rerun(Comparison):
     def remarks(self) -> list[str]:
         """The verdict in full, and what may explain a difference."""
         told = list(map(one_line, self._verdict()))
-        if self.check is not None and not self.check.identical:
+        if self.check is not None and any(choice.differs for choice in self.check.choices):
             told += self._reasons()
         return list(dict.fromkeys([*told, *(f"again: {one_line(note)}" for note in self.again.notes)]))
 
@@ -97,7 +99,7 @@ class Rerun(Comparison):
             reasons.append("it has no seed, so it was not bound to repeat itself")
         if self.recorded.model and self.again.model and self.recorded.model != self.again.model:
             reasons.append(
-                f"answered by {one_line(self.again.model)}, then by {one_line(self.recorded.model)}"
+                f"answered by {one_line(self.recorded.model)}, then by {one_line(self.again.model)}"
             )
         if self.recorded.error is not None or self.again.error is not None:
             reasons.append("one of the two did not come to its end")

@@ -164,13 +164,16 @@ class CompareScreen(AskedScreen[Adopted | None]):
         """Show what stands around the text of some columns."""
         shared, divergence = self._comparison.agreement()
         position = self._position()
-        parts = divergence is not None and divergence.position == position
+        diverges = divergence is not None and divergence.position == position
         titles = self._comparison.titles
         for place in places:
             column = self._columns[place]
             column.show_state(titles[place], self._comparison.state(place))
             column.show_agreement(shared if len(self._columns) > 1 else 0, divergence)
-            column.show_token(position, parts=parts)
+            if position is None:
+                column.distribution.show(self._comparison.agreed, None)
+            else:
+                column.show_token(position, diverges=diverges)
 
     def _show_words(self) -> None:
         """Show what stands above and below the columns."""
@@ -189,7 +192,7 @@ class CompareScreen(AskedScreen[Adopted | None]):
             line.update(content, layout=layout)
 
     def _position(self) -> int | None:
-        """The token whose distributions are shown: the one under the cursor, else where answers part."""
+        """The token whose distributions are shown: the one under the cursor, else where answers diverge."""
         if (cursor := self.current.view.cursor) is not None:
             return cursor[1]
         divergence = self._comparison.agreement()[1]

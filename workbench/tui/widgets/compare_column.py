@@ -100,16 +100,15 @@ class CompareColumn(Container):
         """Dim the tokens that all answers share, and mark the first that differs."""
         self.view.update_section(self._section(shared, divergence.position if divergence else None))
 
-    def show_token(self, position: int | None, *, parts: bool) -> None:
-        """Show the distribution at a token; `parts` says that the answers part there."""
+    def show_token(self, position: int, *, diverges: bool) -> None:
+        """Show the distribution at a token; `diverges` says that the answers first differ there."""
         choice = self.choice
-        if position is None:
-            self.distribution.show("no difference yet", None)
-        elif choice is None or position >= len(choice):
-            self.distribution.show(f"token {position + 1}: ended before", None)
+        if choice is not None and position < len(choice):
+            heading = f"{'diverges at ' * diverges}token {position + 1}"
+            self.distribution.show(heading, choice.token(position))
         else:
-            told = "parts here" if parts else ""
-            self.distribution.show(f"token {position + 1} {told}".rstrip(), choice.token(position))
+            ended = "not there yet" if self.run.is_running else "ended before"
+            self.distribution.show(f"token {position + 1}: {ended}", None)
 
     def _section(self, shared: int, marked: int | None) -> Section:
         return Section(
