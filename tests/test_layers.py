@@ -52,10 +52,10 @@ def test_the_first_paint_waits_for_no_store_and_no_screen_above() -> None:
         "workbench.storage.session_store",
         "workbench.runner.comparison",
         "workbench.runner.many",
-        "workbench.tui.screens.compare",
-        "workbench.tui.screens.grid",
-        "workbench.tui.screens.replay",
-        "workbench.tui.screens.rerun",
+        "workbench.tui.compare.screen",
+        "workbench.tui.grid.screen",
+        "workbench.tui.replay.screen",
+        "workbench.tui.compare.rerun_screen",
     }
     assert not later & loaded_by("import workbench.tui.app")
 

@@ -24,8 +24,8 @@ from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters
 from workbench.runner.comparison import Column, plan
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.comparison import MOST_COLUMNS, Comparison
-from workbench.tui.screens.compare import CompareScreen
+from workbench.tui.compare.comparison import MOST_COLUMNS, Comparison
+from workbench.tui.compare.screen import CompareScreen
 from workbench.workspace.services import Services
 
 RATE = 200

@@ -17,7 +17,7 @@ from workbench.domain.session import Session
 from workbench.storage.folders import Folders
 from workbench.storage.library import Library
 from workbench.storage.session_store import SessionStore
-from workbench.tui.screens.sessions import SessionsScreen
+from workbench.tui.sessions.screen import SessionsScreen
 
 _ROUNDS = 5
 _SESSIONS = 1_000

@@ -21,7 +21,7 @@ from workbench.cli import main
 from workbench.cli.commands import COMMANDS
 from workbench.cli.parsing import Parser, file_name
 from workbench.storage.session_store import SessionStore
-from workbench.tui.screens.sessions import SessionsScreen
+from workbench.tui.sessions.screen import SessionsScreen
 
 BAD = os.fsdecode(b"J\xfcrgen")
 ANSWER = answering(event(" fine", finish_reason="stop") + DONE)

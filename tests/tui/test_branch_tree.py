@@ -19,10 +19,10 @@ from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Parent, Run
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.blocks import shown_prompt
-from workbench.tui.branch_rows import branch_line, rows_of_tree
-from workbench.tui.screens.choices import ChoicesScreen
-from workbench.tui.screens.naming import Naming
-from workbench.tui.screens.tree import TreeScreen
+from workbench.tui.branches.choices import ChoicesScreen
+from workbench.tui.branches.rows import branch_line, rows_of_tree
+from workbench.tui.branches.tree import TreeScreen
+from workbench.tui.popups.naming import Naming
 
 
 def _run(name: str, parent: str = "", token: int = 1, **choice: float) -> Run:

@@ -13,8 +13,8 @@ from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_chat import chatty, screen_of
 from workbench.domain.conversation import WhenFull
 from workbench.domain.turns import Turn
+from workbench.tui.popups.several import SeveralPicker
 from workbench.tui.screens.chat import ChatScreen
-from workbench.tui.screens.choosing_several import SeveralPicker
 
 
 class Talk:

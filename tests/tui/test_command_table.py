@@ -12,10 +12,10 @@ from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_wiring import configure, toasts
 from workbench.tui.commands.keymap import OWN_KEYS, with_keys
 from workbench.tui.commands.table import COMMANDS
+from workbench.tui.popups.naming import Naming
+from workbench.tui.popups.picker import Picker
 from workbench.tui.screens.chat import ChatScreen
-from workbench.tui.screens.naming import Naming
-from workbench.tui.screens.popup import Picker
-from workbench.tui.screens.sessions import SessionsScreen
+from workbench.tui.sessions.screen import SessionsScreen
 from workbench.tui.widgets.key_row import KeyRow
 
 

@@ -28,13 +28,13 @@ from workbench.runner.comparison import Column, plan
 from workbench.storage.probes import save_probe
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.comparison import Comparison
-from workbench.tui.screens.choosing_several import SeveralPicker
-from workbench.tui.screens.compare import CompareScreen
-from workbench.tui.screens.endpoints import EndpointsScreen
-from workbench.tui.screens.popup import Picker
-from workbench.tui.widgets.compare_column import CompareColumn
-from workbench.tui.widgets.distribution import REST, trimmed
+from workbench.tui.compare.column import CompareColumn
+from workbench.tui.compare.comparison import Comparison
+from workbench.tui.compare.distribution import REST, trimmed
+from workbench.tui.compare.screen import CompareScreen
+from workbench.tui.endpoints.screen import EndpointsScreen
+from workbench.tui.popups.picker import Picker
+from workbench.tui.popups.several import SeveralPicker
 
 BY_TEMPERATURE: Mapping[float, Sequence[str]] = {
     0: (" went", " in", "."),

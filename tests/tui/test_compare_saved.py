@@ -14,11 +14,11 @@ from tests.tui.test_sessions_screen import keep
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.screens.choosing_several import SeveralPicker
-from workbench.tui.screens.compare import CompareScreen
-from workbench.tui.screens.popup import Picker
-from workbench.tui.screens.sessions import SessionsScreen
-from workbench.tui.widgets.compare_column import CompareColumn
+from workbench.tui.compare.column import CompareColumn
+from workbench.tui.compare.screen import CompareScreen
+from workbench.tui.popups.picker import Picker
+from workbench.tui.popups.several import SeveralPicker
+from workbench.tui.sessions.screen import SessionsScreen
 
 
 def saved(*texts: str, temperature: float) -> Run:

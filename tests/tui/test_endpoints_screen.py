@@ -18,10 +18,10 @@ from workbench.domain.endpoint import Endpoint, EnvironmentKey
 from workbench.storage.endpoints import endpoints_folder, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.screens.endpoint_form import EndpointForm
-from workbench.tui.screens.endpoints import EndpointsScreen
-from workbench.tui.screens.popup import Picker
-from workbench.tui.screens.question import Question
+from workbench.tui.endpoints.form import EndpointForm
+from workbench.tui.endpoints.screen import EndpointsScreen
+from workbench.tui.popups.picker import Picker
+from workbench.tui.popups.question import Question
 
 KEY = "sk-proj-Zq81mVt50aLw"
 

@@ -12,9 +12,9 @@ from textual.widgets import Input
 from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.screens.naming import Naming
-from workbench.tui.screens.popup import Picker
-from workbench.tui.screens.question import Question
+from workbench.tui.popups.naming import Naming
+from workbench.tui.popups.picker import Picker
+from workbench.tui.popups.question import Question
 
 
 async def _export(app: WorkbenchApp, pilot: Pilot[int], form: str, path: Path) -> None:

@@ -13,7 +13,7 @@ from textual.widgets import OptionList
 
 from tests.tui.scripted import until
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.screens.popup import Picker
+from workbench.tui.popups.picker import Picker
 from workbench.workspace.services import Services
 
 

@@ -16,11 +16,11 @@ from tests.tui.scripted import answer, logprob_event, until, use_parameters, wor
 from tests.tui.test_wiring import configure, toasts
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands.table import BY_ID, COMMANDS
+from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.flows import FlowContext
-from workbench.tui.screens.compare import CompareScreen
-from workbench.tui.screens.form import Form
-from workbench.tui.screens.naming import Naming
-from workbench.tui.screens.popup import Picker
+from workbench.tui.popups.form import Form
+from workbench.tui.popups.naming import Naming
+from workbench.tui.popups.picker import Picker
 from workbench.workspace.draft import EXAMPLE
 
 STEPS: Mapping[str, tuple[str, ...]] = {

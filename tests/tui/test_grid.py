@@ -17,13 +17,13 @@ from workbench.domain.prompt import PromptKind, TextPrompt
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.bars import bar_chart
+from workbench.tui.compare.column import CompareColumn
+from workbench.tui.compare.screen import CompareScreen
+from workbench.tui.grid.screen import GridScreen, level_edges
 from workbench.tui.grid.state import Grid
-from workbench.tui.screens.choosing_several import SeveralPicker
-from workbench.tui.screens.compare import CompareScreen
-from workbench.tui.screens.form import Form
-from workbench.tui.screens.grid import GridScreen, level_edges
-from workbench.tui.screens.question import Question
-from workbench.tui.widgets.compare_column import CompareColumn
+from workbench.tui.popups.form import Form
+from workbench.tui.popups.question import Question
+from workbench.tui.popups.several import SeveralPicker
 
 
 def longer_when_hotter(is_stuck: Callable[[float], bool] = lambda _: False) -> Handler:

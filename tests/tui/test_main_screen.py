@@ -15,11 +15,11 @@ from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands.table import BY_ID
+from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.flows import FlowContext
-from workbench.tui.screens.endpoints import EndpointsScreen
-from workbench.tui.screens.jump import Jump
-from workbench.tui.screens.popup import Picker
-from workbench.tui.screens.question import Question
+from workbench.tui.popups.jump import Jump
+from workbench.tui.popups.picker import Picker
+from workbench.tui.popups.question import Question
 
 
 def has_ended(app: WorkbenchApp, number: int) -> bool:

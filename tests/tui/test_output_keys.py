@@ -19,8 +19,8 @@ from workbench.domain.reading import Mode
 from workbench.domain.request import Parameters
 from workbench.storage.demo import load_demo
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.screens.asking_share import read_share
-from workbench.tui.screens.naming import Naming
+from workbench.tui.main.probability import read_share
+from workbench.tui.popups.naming import Naming
 from workbench.tui.widgets.key_row import KeyRow
 from workbench.workspace.services import Services
 

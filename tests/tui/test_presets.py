@@ -16,11 +16,11 @@ from workbench.domain.request import Parameters
 from workbench.storage.folders import Folders
 from workbench.storage.presets import load_presets
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.screens.naming import Naming
-from workbench.tui.screens.popup import Picker
-from workbench.tui.screens.preset_picker import PresetPicker
-from workbench.tui.screens.presets import changes_of
-from workbench.tui.screens.question import Question
+from workbench.tui.popups.naming import Naming
+from workbench.tui.popups.picker import Picker
+from workbench.tui.popups.question import Question
+from workbench.tui.presets.changes import changes_of
+from workbench.tui.presets.picker import PresetPicker
 
 
 def test_the_line_of_a_preset_tells_what_it_would_change() -> None:

@@ -17,7 +17,7 @@ from workbench.domain.probe import Finding, Probe, Verdict
 from workbench.storage.folders import Folders
 from workbench.storage.probes import load_probe, save_probe
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.screens.probe import ProbeScreen
+from workbench.tui.probe.screen import ProbeScreen
 
 
 async def open_probe(app: WorkbenchApp, pilot: Pilot[int]) -> ProbeScreen:

@@ -22,9 +22,9 @@ from workbench.domain.run import Outcome
 from workbench.domain.session import Draft, Session
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.screens.naming import Naming
-from workbench.tui.screens.question import Question
-from workbench.tui.screens.sessions import SessionsScreen
+from workbench.tui.popups.naming import Naming
+from workbench.tui.popups.question import Question
+from workbench.tui.sessions.screen import SessionsScreen
 
 BROKEN = 'format = 1\nid = "x\n'
 

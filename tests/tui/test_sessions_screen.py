@@ -20,10 +20,10 @@ from workbench.storage.folders import Folders
 from workbench.storage.library import Library, Listed
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.screens import sessions as sessions_module
-from workbench.tui.screens.naming import Naming
-from workbench.tui.screens.sessions import SessionsScreen
-from workbench.tui.session_search import Entry, ranked
+from workbench.tui.popups.naming import Naming
+from workbench.tui.sessions import screen as sessions_module
+from workbench.tui.sessions.screen import SessionsScreen
+from workbench.tui.sessions.search import Entry, ranked
 
 HELD = 30.0
 """Seconds after which a thread that is held up goes on, and its test fails."""

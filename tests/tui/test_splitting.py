@@ -20,7 +20,7 @@ from workbench.domain.splitting import Split
 from workbench.storage.folders import Folders
 from workbench.storage.probes import save_probe
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.screens.question import Question
+from workbench.tui.popups.question import Question
 
 
 async def one_choice(received: Received, writer: asyncio.StreamWriter) -> None:

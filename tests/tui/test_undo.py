@@ -13,7 +13,7 @@ from workbench.domain.parameters import FIRST_DRAFT
 from workbench.domain.prompt import PromptKind
 from workbench.domain.request import Parameters
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.screens.popup import Picker
+from workbench.tui.popups.picker import Picker
 
 ONE = answering(answer(" went", " in"))
 

@@ -14,7 +14,7 @@ from tests.tui.scripted import answer, logprob_event, until, workbench
 from tests.tui.test_wiring import toasts
 from workbench.domain.endpoint import EnvironmentKey
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.screens.wire import WireScreen
+from workbench.tui.wire.screen import WireScreen
 
 KEY = "sk-proj-Zq81mVt50aLw"
 

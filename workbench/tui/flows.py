@@ -121,7 +121,7 @@ class FlowContext:
 
     async def confirmed(self, question: str, yes: str, no: str) -> bool:
         """Ask a question with two answers; whether it is answered with yes."""
-        from workbench.tui.screens.question import Question
+        from workbench.tui.popups.question import Question
 
         answer = await self.ask(Question(question, yes, no))
         return answer is True
@@ -131,7 +131,7 @@ class FlowContext:
 
         `own` is a file that is never replaced. Raises StorageError where the path cannot be looked at.
         """
-        from workbench.tui.screens.naming import Naming, typed_path
+        from workbench.tui.popups.naming import Naming, typed_path
 
         if (typed := await self.ask(Naming(title, proposed))) is None:
             return None

@@ -10,10 +10,10 @@ from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.runner.branching import Origin, branch_from, end_of, origin_of
 from workbench.runner.joints import tokenizer_of, with_token_ids
+from workbench.tui.branches.choices import ChoicesScreen
+from workbench.tui.branches.tree import TreeScreen
 from workbench.tui.flows import FlowContext
 from workbench.tui.running.flow import send
-from workbench.tui.screens.choices import ChoicesScreen
-from workbench.tui.screens.tree import TreeScreen
 
 
 async def branch(flow: FlowContext, run: Run, choice: Choice, position: int, taken: Alternative) -> None:

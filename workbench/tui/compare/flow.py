@@ -18,14 +18,14 @@ from workbench.storage.library import Library
 from workbench.storage.session_file import read_runs
 from workbench.tui.branches.flow import send_branch
 from workbench.tui.compare.columns import choose_columns, endpoint_of, with_seeds
+from workbench.tui.compare.comparison import MOST_COLUMNS, Comparison
+from workbench.tui.compare.rerun import Rerun
+from workbench.tui.compare.rerun_screen import RerunScreen
 from workbench.tui.compare.saved import numbered, other_sessions, saved_items
-from workbench.tui.comparison import MOST_COLUMNS, Comparison
+from workbench.tui.compare.screen import Adopted, CompareScreen
 from workbench.tui.flows import FlowContext
-from workbench.tui.rerunning import Rerun
-from workbench.tui.screens.choosing_several import Selection, SeveralPicker
-from workbench.tui.screens.compare import Adopted, CompareScreen
-from workbench.tui.screens.popup import Item, Picker
-from workbench.tui.screens.rerun import RerunScreen
+from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.popups.several import Selection, SeveralPicker
 from workbench.workspace.costs import cost_of, cost_of_jobs
 
 _ANOTHER = "\0another"

@@ -11,8 +11,8 @@ from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.runner.saved import SavedRun
 from workbench.storage.library import Library
+from workbench.tui.popups.picker import Item, Late
 from workbench.tui.run_state import figures_of
-from workbench.tui.screens.popup import Item, Late
 
 _NEWEST = 200
 """Runs of a session that are offered."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import WorkbenchError
+from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.flows import FlowContext
-from workbench.tui.screens.endpoints import EndpointsScreen
-from workbench.tui.screens.popup import Item, Late, Picker
+from workbench.tui.popups.picker import Item, Late, Picker
 from workbench.workspace.services import Services
 
 _OWN = "\0own"

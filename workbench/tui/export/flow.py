@@ -14,7 +14,7 @@ from workbench.runner.exporting import RUN_FORMS, SESSION_FORMS
 from workbench.storage.atomic import write_atomically
 from workbench.storage.library import safe_name
 from workbench.tui.flows import FlowContext
-from workbench.tui.screens.popup import Item, Picker
+from workbench.tui.popups.picker import Item, Picker
 
 
 async def export(flow: FlowContext) -> None:

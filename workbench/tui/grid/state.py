@@ -9,7 +9,7 @@ from workbench.domain.display import one_line
 from workbench.domain.run import Outcome, Run
 from workbench.domain.summary import Measure, Summary, spread, summarise
 from workbench.runner.comparison import Column, grid_remarks
-from workbench.tui.comparison import Comparison
+from workbench.tui.compare.comparison import Comparison
 from workbench.workspace.costs import Cost, cost_of
 from workbench.workspace.services import Services
 

@@ -18,12 +18,12 @@ from workbench.tui.commands.table import BY_ID
 from workbench.tui.external_editor import edit_text, with_editor
 from workbench.tui.flows import FlowContext
 from workbench.tui.main.palette import Kind, about, palette
-from workbench.tui.screens.asked import AskedScreen
-from workbench.tui.screens.asking_share import read_share
-from workbench.tui.screens.help import help_screen
-from workbench.tui.screens.jump import Jump, Place
-from workbench.tui.screens.naming import Naming
-from workbench.tui.screens.popup import Item, Picker, Popup
+from workbench.tui.main.probability import read_share
+from workbench.tui.popups.asked import AskedScreen
+from workbench.tui.popups.help import help_screen
+from workbench.tui.popups.jump import Jump, Place
+from workbench.tui.popups.naming import Naming
+from workbench.tui.popups.picker import Item, Picker, Popup
 from workbench.tui.sessions.flow import open_session
 
 _MOST_BYTES = 1 << 20

@@ -12,7 +12,7 @@ from workbench.domain.parameters import PARAMETERS
 from workbench.storage.library import Library
 from workbench.storage.presets import load_presets
 from workbench.tui.commands.keymap import CommandTable
-from workbench.tui.screens.popup import Item, Late, Picker
+from workbench.tui.popups.picker import Item, Late, Picker
 from workbench.workspace.services import Services
 
 _NOTE = "type to filter · Enter does it · Esc"

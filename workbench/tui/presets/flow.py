@@ -9,8 +9,8 @@ from workbench.domain.errors import StorageError
 from workbench.domain.preset import Preset
 from workbench.storage.presets import load_presets, save_preset
 from workbench.tui.flows import FlowContext
-from workbench.tui.screens.popup import Item, Picker
-from workbench.tui.screens.preset_picker import PresetPicker
+from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.presets.picker import PresetPicker
 
 
 async def choose_preset(flow: FlowContext) -> None:

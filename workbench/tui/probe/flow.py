@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.tui.flows import FlowContext
 from workbench.tui.notes import probe_notes
-from workbench.tui.screens.probe import ProbeScreen
+from workbench.tui.probe.screen import ProbeScreen
 
 
 async def probe(flow: FlowContext) -> None:

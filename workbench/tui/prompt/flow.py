@@ -11,9 +11,9 @@ from workbench.runner.curl import CurlDraft, draft_from_curl
 from workbench.storage.imports import is_curl
 from workbench.tui.external_editor import edit_text
 from workbench.tui.flows import FlowContext
-from workbench.tui.screens.curl import CurlPopup
-from workbench.tui.screens.popup import Item, Picker
-from workbench.tui.screens.variables import variables_form
+from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.prompt.curl import CurlPopup
+from workbench.tui.prompt.variables import variables_form
 
 _KINDS = {
     PromptKind.TEXT: "one text, exactly as typed",

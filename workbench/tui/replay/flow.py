@@ -6,7 +6,7 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.tui.compare.flow import refuse_running
 from workbench.tui.flows import FlowContext
-from workbench.tui.screens.replay import ReplayScreen
+from workbench.tui.replay.screen import ReplayScreen
 
 
 async def replay(flow: FlowContext) -> None:

@@ -13,7 +13,7 @@ from workbench.domain.splitting import parts_of
 from workbench.runner.branching import Branch
 from workbench.runner.splitting import offer_split
 from workbench.tui.flows import FlowContext
-from workbench.tui.screens.question import Question
+from workbench.tui.popups.question import Question
 from workbench.workspace.costs import cost_of
 
 

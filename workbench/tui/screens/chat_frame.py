@@ -14,9 +14,9 @@ from workbench.domain.turns import Turn
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.flows import FlowContext, asks
+from workbench.tui.popups.asked import AskedScreen
+from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.run_state import RunState, state_of_newest
-from workbench.tui.screens.asked import AskedScreen
-from workbench.tui.screens.popup import Item, Picker
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.exact_text_area import ExactTextArea
 from workbench.tui.widgets.inspector import Inspector

@@ -14,12 +14,12 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.variables import find_variables
 from workbench.runner.chatting import named_template
 from workbench.tui.flows import FlowContext, asks
+from workbench.tui.popups.form import Entry, Form
+from workbench.tui.popups.naming import Naming, typed_path
+from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.popups.writing import Writing
 from workbench.tui.prompt.flow import edit_variables
 from workbench.tui.screens.chat_turns import ChatTurnsScreen
-from workbench.tui.screens.form import Entry, Form
-from workbench.tui.screens.naming import Naming, typed_path
-from workbench.tui.screens.popup import Item, Picker
-from workbench.tui.screens.writing import Writing
 
 _OWN = "\0own"
 """Stands for the endpoint's own template among names, none of which can hold this character."""

@@ -15,10 +15,10 @@ from workbench.domain.turns import Turn
 from workbench.tui.alternative_rows import no_alternative
 from workbench.tui.compare.flow import compare_request, rerun
 from workbench.tui.flows import FlowContext, asks
+from workbench.tui.popups.naming import Naming
+from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.replay.screen import ReplayScreen
 from workbench.tui.screens.chat_prompt import ChatPromptScreen
-from workbench.tui.screens.naming import Naming
-from workbench.tui.screens.popup import Item, Picker
-from workbench.tui.screens.replay import ReplayScreen
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.turn_sections import TurnSections, key_of
 from workbench.tui.widgets.inspector import Inspector

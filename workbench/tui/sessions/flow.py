@@ -7,8 +7,8 @@ from pathlib import Path
 from workbench.storage.library import Library
 from workbench.tui.compare.flow import compare_session
 from workbench.tui.flows import FlowContext
-from workbench.tui.screens.naming import Naming
-from workbench.tui.screens.sessions import SessionsScreen
+from workbench.tui.popups.naming import Naming
+from workbench.tui.sessions.screen import SessionsScreen
 
 
 async def save(flow: FlowContext) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from workbench.tui.flows import FlowContext
-from workbench.tui.screens.wire import Spot, WireScreen
 from workbench.tui.wire.copying import copy_request
+from workbench.tui.wire.screen import Spot, WireScreen
 
 
 async def wire(flow: FlowContext) -> None:

@@ -22,7 +22,7 @@ from workbench.storage.probes import load_probe, save_probe
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.screens.asked import AskedScreen
+from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.widgets.key_row import KeyRow
 from workbench.workspace.services import Services
 

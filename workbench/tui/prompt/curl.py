@@ -16,7 +16,7 @@ from workbench.runner.curl import CurlDraft, draft_from_curl
 from workbench.storage.endpoints import EndpointList
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.screens.popup import Popup
+from workbench.tui.popups.picker import Popup
 from workbench.tui.widgets.exact_text_area import ExactTextArea
 
 

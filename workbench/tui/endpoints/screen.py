@@ -24,10 +24,10 @@ from workbench.storage.endpoints import delete_endpoint, endpoint_for, profile_t
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.endpoints.form import EndpointForm
 from workbench.tui.flows import FlowContext, asks
-from workbench.tui.screens.asked import AskedScreen
-from workbench.tui.screens.endpoint_form import EndpointForm
-from workbench.tui.screens.popup import Item, Picker
+from workbench.tui.popups.asked import AskedScreen
+from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.widgets.key_row import KeyRow
 from workbench.tui.widgets.row_list import RowList
 from workbench.workspace.services import Services

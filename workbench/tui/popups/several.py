@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from workbench.domain.display import one_line
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.screens.popup import Item, Popup
+from workbench.tui.popups.picker import Item, Popup
 from workbench.tui.widgets.row_list import RowList
 
 

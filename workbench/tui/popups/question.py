@@ -12,7 +12,7 @@ from textual.widgets import Label
 
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.screens.popup import Popup
+from workbench.tui.popups.picker import Popup
 
 
 class Question(Popup[bool]):

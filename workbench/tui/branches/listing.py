@@ -14,11 +14,11 @@ from textual.screen import ScreenResultType
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from workbench.tui.branches.passages import figure_heads
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.passages import figure_heads
-from workbench.tui.screens.asked import AskedScreen
+from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.widgets.key_row import KeyRow
 from workbench.tui.widgets.row_list import RowList
 

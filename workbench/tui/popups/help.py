@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.tui.commands.command import SHARED, Command, Where
 from workbench.tui.commands.keymap import CommandTable
 from workbench.tui.commands.table import commands_at
-from workbench.tui.screens.popup import Item, Picker
+from workbench.tui.popups.picker import Item, Picker
 
 
 def help_screen(where: Where, commands: CommandTable) -> Picker:

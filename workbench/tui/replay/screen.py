@@ -22,8 +22,8 @@ from workbench.tui.blocks import sections_of
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.run_state import figures_of
-from workbench.tui.screens.asked import AskedScreen
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.transcript import Section
 from workbench.tui.widgets.inspector import Inspector

@@ -14,7 +14,7 @@ from textual.widgets import Input, Label
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import WorkbenchError
-from workbench.tui.screens.popup import Popup
+from workbench.tui.popups.picker import Popup
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from textual.content import Content
 
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.screens.popup import Popup
+from workbench.tui.popups.picker import Popup
 from workbench.tui.widgets.exact_text_area import ExactTextArea
 
 

@@ -8,8 +8,8 @@ from textual.binding import BindingType
 
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.rerunning import Rerun
-from workbench.tui.screens.compare import CompareScreen
+from workbench.tui.compare.rerun import Rerun
+from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.token_styles import TokenStyles
 
 

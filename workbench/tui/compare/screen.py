@@ -25,11 +25,11 @@ from workbench.tui.alternative_rows import no_alternative
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.comparison import Comparison
-from workbench.tui.screens.asked import AskedScreen
-from workbench.tui.scrolling import Followers
+from workbench.tui.compare.column import CompareColumn
+from workbench.tui.compare.comparison import Comparison
+from workbench.tui.compare.scrolling import Followers
+from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.token_styles import TokenStyles
-from workbench.tui.widgets.compare_column import CompareColumn
 from workbench.tui.widgets.key_row import KeyRow
 from workbench.tui.widgets.token_view import TokenView
 from workbench.tui.widgets.transcript_view import TranscriptView

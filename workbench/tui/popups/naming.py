@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input
 
-from workbench.tui.screens.popup import Popup
+from workbench.tui.popups.picker import Popup
 
 
 def typed_path(text: str) -> Path:

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.geometry import Offset
 from textual.widgets import Label
 
-from workbench.tui.screens.popup import Popup
+from workbench.tui.popups.picker import Popup
 
 LETTERS = "asdfghjklqwertyuiopzxcvbnmASDFGHJKLQWERTYUIOPZXCVBNM"
 

@@ -15,11 +15,11 @@ from workbench.domain.reading import Scale
 from workbench.domain.run import Run
 from workbench.domain.summary import summarise
 from workbench.runner.comparison import Column
+from workbench.tui.compare.distribution import Distribution
+from workbench.tui.compare.figures import FigureGrid, figures_of_summary, figures_while_running
 from workbench.tui.run_state import RunState
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.transcript import Section
-from workbench.tui.widgets.distribution import Distribution
-from workbench.tui.widgets.figure_grid import FigureGrid, figures_of_summary, figures_while_running
 from workbench.tui.widgets.token_view import TokenView
 
 _SHOWN_PROMPT = 200

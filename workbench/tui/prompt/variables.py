@@ -9,7 +9,7 @@ from pathlib import Path
 from workbench.domain.display import escaped, unescaped
 from workbench.domain.errors import BadValueError
 from workbench.storage.variable_files import load_variables
-from workbench.tui.screens.form import Entry, Form
+from workbench.tui.popups.form import Entry, Form
 
 
 def variables_form(names: Iterable[str], values: Mapping[str, str]) -> Form[Mapping[str, str]]:

@@ -18,7 +18,7 @@ from workbench.domain.errors import BadValueError, StorageError
 from workbench.storage.endpoint_fields import ENDPOINT_FIELDS, field_of, looks_like_key, texts_of, with_texts
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.screens.popup import Popup
+from workbench.tui.popups.picker import Popup
 from workbench.tui.widgets.key_row import KeyRow
 
 _HEADINGS = {

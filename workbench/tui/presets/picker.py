@@ -20,9 +20,9 @@ from workbench.storage.presets import (
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
-from workbench.tui.screens.naming import Naming, typed_path
-from workbench.tui.screens.popup import Item, Picker
-from workbench.tui.screens.presets import changes_of
+from workbench.tui.popups.naming import Naming, typed_path
+from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.presets.changes import changes_of
 
 
 class PresetPicker(Picker):

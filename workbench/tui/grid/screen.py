@@ -22,11 +22,11 @@ from workbench.tui.bars import bar_chart
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.comparison import MOST_COLUMNS, Comparison
+from workbench.tui.compare.comparison import MOST_COLUMNS, Comparison
+from workbench.tui.compare.screen import Adopted, CompareScreen
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.grid.state import Grid
-from workbench.tui.screens.asked import AskedScreen
-from workbench.tui.screens.compare import Adopted, CompareScreen
+from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.token_styles import TokenStyles
 from workbench.tui.widgets.key_row import KeyRow
 from workbench.workspace.services import Services

@@ -26,9 +26,9 @@ from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
-from workbench.tui.screens.asked import AskedScreen
-from workbench.tui.screens.naming import Naming
-from workbench.tui.session_search import Entry, ranked
+from workbench.tui.popups.asked import AskedScreen
+from workbench.tui.popups.naming import Naming
+from workbench.tui.sessions.search import Entry, ranked
 from workbench.tui.widgets.key_row import KeyRow
 from workbench.tui.widgets.row_list import RowList
 

@@ -9,9 +9,9 @@ from textual.widgets import OptionList
 from workbench.domain.answers import answers_of
 from workbench.domain.choice import Choice
 from workbench.domain.run import Run
-from workbench.tui.choice_rows import BEST, FORK, choice_line, choice_passage
+from workbench.tui.branches.choice_rows import BEST, FORK, choice_line, choice_passage
+from workbench.tui.branches.listing import ListingScreen
 from workbench.tui.commands.command import Where
-from workbench.tui.screens.listing import ListingScreen
 
 
 class ChoicesScreen(ListingScreen[Choice]):

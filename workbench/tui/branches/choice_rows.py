@@ -10,7 +10,7 @@ from textual.content import Content
 from workbench.domain.answers import Answer
 from workbench.domain.display import one_line, visible
 from workbench.domain.run import Run
-from workbench.tui.passages import end_of, figure_columns, on_one_line
+from workbench.tui.branches.passages import end_of, figure_columns, on_one_line
 from workbench.tui.run_state import figures_of
 
 BEST, FORK = "★", "┆"
