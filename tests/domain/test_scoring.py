@@ -65,7 +65,7 @@ def test_an_answer_is_aligned_with_the_end_of_a_longer_text() -> None:
     answer = Passage.answer_of(choice_of([Piece(" up", -1.0), Piece("on", -1.0)]))
     longer = choice_of([Piece("Once"), Piece(" upon", -3.0), Piece(" a", -9.0)])
     longer.echoed = 2
-    spans = list(align_scorings(answer, Passage(longer, range(1, 2))))
+    spans = list(align_scorings(answer, Passage.prompt_of(longer, origin=4)))
     assert [(span.start, span.end, span.difference) for span in spans] == [(0, 5, 1.0)]
 
 

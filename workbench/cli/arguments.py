@@ -41,7 +41,8 @@ def add_prompt_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _endpoint_name(text: str) -> str:
+def endpoint_name(text: str) -> str:
+    """The `type` of an option that names an endpoint. Raises ArgumentTypeError where it is empty."""
     if not text.strip():
         raise argparse.ArgumentTypeError("no endpoint is named (a variable may not be set)")
     return unicode_text(text)
@@ -52,7 +53,7 @@ def add_endpoint_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("endpoint")
     group.add_argument(
         "--endpoint",
-        type=_endpoint_name,
+        type=endpoint_name,
         metavar="NAME|URL",
         help="an endpoint's name or base URL (default: local)",
     )

@@ -18,6 +18,9 @@ COMMANDS: Mapping[str, CliCommand] = {
     "run": CliCommand("workbench.cli.run", "Complete a prompt; standard output is only the result."),
     "compare": CliCommand("workbench.cli.compare", "Compare presets on one or many prompts."),
     "sweep": CliCommand("workbench.cli.sweep", "Vary one or two parameters over lists or ranges."),
+    "score": CliCommand(
+        "workbench.cli.score", "Score texts: how likely a model finds each token; two models side by side."
+    ),
     "replay": CliCommand("workbench.cli.replay", "Show a recorded run again, or send it again and compare."),
     "branch": CliCommand("workbench.cli.branch", "Go on from a token of a recorded run, or from its end."),
     "tree": CliCommand("workbench.cli.tree", "Show a session's runs as a tree; name and prune them."),

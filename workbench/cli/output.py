@@ -87,7 +87,7 @@ def run_to_json(run: Run) -> dict[str, JsonValue]:
                 "index": choice.index,
                 "text": choice.text,
                 "finish_reason": choice.finish_reason,
-                "tokens": [_token_to_json(token) for token in choice],
+                "tokens": [token_to_json(token) for token in choice],
             }
             for choice in run.ordered
         ],
@@ -122,7 +122,8 @@ def print_failure(failure: Failure) -> None:
             print(f"workbench: {visible(part)}", file=sys.stderr)
 
 
-def _token_to_json(token: Token) -> JsonValue:
+def token_to_json(token: Token) -> JsonValue:
+    """A token with its alternatives."""
     return {
         **_named(token.text, token.logprob, token.raw),
         "at": _rounded(token.at),

@@ -21,21 +21,31 @@ class Passage:
     choice: Choice
     tokens: range
     """Indexes into the choice."""
+    origin: int
+    """The character of the choice's text from which places in the passage count."""
 
     @staticmethod
-    def prompt_of(choice: Choice) -> Passage:
-        """The tokens that repeat the prompt."""
-        return Passage(choice, range(choice.echoed))
+    def prompt_of(choice: Choice, origin: int = 0) -> Passage:
+        """The tokens that repeat the prompt; places count from its character `origin`."""
+        return Passage(choice, range(choice.echoed), origin)
 
     @staticmethod
     def answer_of(choice: Choice) -> Passage:
         """The tokens that the model generated."""
-        return Passage(choice, range(choice.echoed, len(choice)))
+        tokens = range(choice.echoed, len(choice))
+        return Passage(choice, tokens, choice.start_of(choice.echoed) if tokens else choice.length)
+
+    @property
+    def end(self) -> int:
+        """Where its text ends, in characters from the origin."""
+        stop = self.tokens.stop
+        end = self.choice.start_of(stop) if stop < len(self.choice) else self.choice.length
+        return end - self.origin
 
     @property
     def text(self) -> str:
-        """The text of its tokens."""
-        return "".join(self.choice.texts(self.tokens.start, self.tokens.stop))
+        """The text from the origin to the end of its tokens."""
+        return self.choice.text[self.origin :][: max(self.end, 0)]
 
     def surprisal(self, tokens: range) -> float | None:
         """The surprisal of some of its tokens together; None where one of them has no logprob."""
@@ -43,28 +53,21 @@ class Passage:
         return None if isnan(total) else total
 
     def boundaries(self) -> dict[int, int]:
-        """Where its tokens begin, in characters of its text, with their indexes, in order.
+        """Where its tokens begin, in characters from the origin, with their indexes, in order.
 
         Only places where no character has begun: a token that begins within one has no place in the text.
         The last one is the end.
         """
         found: dict[int, int] = {}
-        begun, start = b"", self._start
+        begun = b""
         for index in self.tokens:
             if not begun:
-                found.setdefault(self.choice.start_of(index) - start, index)
+                found.setdefault(self.choice.start_of(index) - self.origin, index)
             raw = self.choice.raw_of(index)
             text = self.choice.text_of(index).encode("utf-8", "surrogatepass")
             begun = b"" if raw is None else (begun + raw).removeprefix(text)
-        if self.tokens:
-            last = self.tokens[-1]
-            end = self.choice.start_of(last) + len(self.choice.text_of(last)) - start
-            found.setdefault(end, self.tokens.stop)
+        found.setdefault(self.end, self.tokens.stop)
         return found
-
-    @property
-    def _start(self) -> int:
-        return self.choice.start_of(self.tokens.start) if self.tokens else 0
 
 
 class Span(NamedTuple):

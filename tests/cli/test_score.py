@@ -1,0 +1,119 @@
+"""`workbench score`: figures of a text by one model, and where two differ."""
+
+from __future__ import annotations
+
+import json
+import sys
+from math import log
+from pathlib import Path
+
+import pytest
+
+from tests.cli.in_process import serving_beside
+from tests.toy_model import ToyModel
+from workbench.cli import main
+from workbench.domain.display import visible
+from workbench.storage.session_file import read_runs
+
+TEXT = "Once upon a 猫 there was salt"
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["workbench", *arguments])
+    return int(main())
+
+
+def test_a_text_is_scored_with_its_figures_and_most_surprising_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.txt").write_text(TEXT, "utf-8")
+    with serving_beside(ToyModel().handler) as loopback:
+        status = run(
+            monkeypatch, "score", str(tmp_path / "a.txt"), "--endpoint", loopback.base_url, "--places", "2"
+        )
+        sent = loopback.requests[0].json
+    assert status == 0
+    shown = " ".join(capfd.readouterr().out.split())
+    assert "28 characters, 30 bytes" in shown
+    assert "bits per byte" in shown
+    # Of the words that the model does not list the longest surprise it most; two places were asked for.
+    assert "Once upon a 猫 ·there <0.1% 14.00" in shown
+    assert "·a " not in shown
+    fields = {
+        name: sent[name] for name in ("prompt", "echo", "temperature", "max_tokens", "logprobs", "stream")
+    }
+    assert fields == {
+        "prompt": TEXT,
+        "echo": True,
+        "temperature": 0.0,
+        "max_tokens": 1,
+        "logprobs": 5,
+        "stream": False,
+    }
+
+
+def test_json_has_every_token_and_the_spans_of_two_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    other = ToyModel(cut=r"\s|[^\s]{1,3}")
+    session = tmp_path / "kept.toml"
+    with serving_beside(ToyModel().handler) as one, serving_beside(other.handler) as two:
+        places = ("--endpoint", one.base_url, "--endpoint", two.base_url)
+        status = run(monkeypatch, "score", "--text", TEXT, *places, "--json", "--session", str(session))
+    assert status == 0
+    (told,) = json.loads(capfd.readouterr().out)
+    first, second = told["scorings"]
+    assert "".join(token["text"] for token in first["tokens"]) == TEXT
+    assert len(second["tokens"]) > len(first["tokens"])
+    known = [token["logprob"] for token in first["tokens"] if token["logprob"] is not None]
+    size = len(TEXT.encode()) - len("Once")
+    assert first["bits_per_byte"] == pytest.approx(-sum(known) / log(2) / size)
+    assert "".join(span["text"] for span in told["spans"]) == TEXT
+    assert told["spans"][0]["difference"] is None
+    assert all(
+        span["difference"] == pytest.approx(span["surprisals"][1] - span["surprisals"][0])
+        for span in told["spans"][1:]
+    )
+    assert [run.ordered[0].echoed for run in read_runs(session)] == [7, len(second["tokens"])]
+
+
+@pytest.mark.parametrize(
+    "toy", [ToyModel(refuses_echo=True), ToyModel(ignores_echo=True)], ids=["refused", "ignored"]
+)
+def test_an_endpoint_without_echo_is_named_with_what_is_needed(
+    toy: ToyModel, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with serving_beside(toy.handler) as loopback:
+        assert run(monkeypatch, "score", "--text", TEXT, "--endpoint", loopback.base_url) == 1
+    assert "Scoring needs an endpoint that answers echo: true" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "no text given"),
+        (("--text", ""), "text is empty"),
+        (("gone.txt",), "gone.txt"),
+        (("--text", "a", "--endpoint", "a", "--endpoint", "b", "--endpoint", "c"), "at most two"),
+    ],
+)
+def test_bad_arguments_are_named(
+    arguments: tuple[str, ...],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        run(monkeypatch, "score", *arguments)
+    assert left.value.code == 2
+    assert words in capfd.readouterr().err
+
+
+def test_a_hostile_text_reaches_a_terminal_with_its_controls_escaped(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with serving_beside(ToyModel().handler) as loopback:
+        assert run(monkeypatch, "score", "--text", "a \x1b[31mb [/red]", "--endpoint", loopback.base_url) == 0
+    shown = capfd.readouterr().out
+    assert visible(shown) == shown
+    assert "[/red]" in shown

@@ -1,0 +1,104 @@
+"""A toy model behind a loopback server: every next word has a distribution of its own, and it echoes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from math import exp, log
+from random import Random
+from typing import Any
+
+from tests.client.loopback import Handler, Received, answering
+
+WORDS = (" salt", " wind", " gulls", " rope", " tide", " sand", " foam", " 猫", " boat", " pier")
+
+
+@dataclass
+class ToyModel:
+    """Answers completions; what follows a text depends on nothing but the text and these settings."""
+
+    shift: float = 0.0
+    """How far its logits are from those of the model with none."""
+    noise: float = 0.0
+    """How far its logits vary from one request to the next."""
+    cut: str = r" ?[^\s]+|\s"
+    """What a token of a prompt is."""
+    refuses_echo: bool = False
+    ignores_echo: bool = False
+    fails: bool = False
+    served: Counter[str] = field(default_factory=Counter)
+    """How often each prompt came."""
+
+    def distribution(self, before: str, chance: Random) -> dict[str, float]:
+        """The logprobs of all words after a text."""
+        own, other = Random(before), Random(f"{before} shifted")
+        logits = [
+            own.gauss(0, 2) + self.shift * other.gauss(0, 1) + self.noise * chance.gauss(0, 1) for _ in WORDS
+        ]
+        total = log(sum(map(exp, logits)))
+        return {word: logit - total for word, logit in zip(WORDS, logits, strict=True)}
+
+    def answer(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The body of a whole answer."""
+        prompt, k = body["prompt"], body.get("logprobs")
+        chance = Random() if self.noise else Random(0)
+        tokens: list[tuple[str, float | None, dict[str, float] | None]] = []
+        text = ""
+        if body.get("echo") and not self.ignores_echo:
+            for token in re.findall(self.cut, prompt):
+                found = self.distribution(text, chance)
+                logprob = found.get(token, -8.0 - len(token))
+                tokens.append((token, logprob, {**self._top(found, k), token: logprob}))
+                text += token
+            tokens[:1] = [(tokens[0][0], None, None)]
+        text = prompt
+        for _ in range(body["max_tokens"]):
+            found = self.distribution(text, chance)
+            seeded = Random(f"{text} {body.get('seed')}")
+            is_greedy = body.get("temperature") == 0
+            token = max(
+                found, key=lambda one: found[one] if is_greedy else log(seeded.random()) / exp(found[one])
+            )
+            tokens.append((token, found[token], {**self._top(found, k), token: found[token]}))
+            text += token
+        names, logprobs, tops = ([one[place] for one in tokens] for place in range(3))
+        listed = {"tokens": names, "token_logprobs": logprobs, "top_logprobs": tops}
+        return {
+            "id": "toy",
+            "model": "toy",
+            "choices": [
+                {
+                    "index": 0,
+                    "text": "".join(map(str, names)),
+                    "finish_reason": "length",
+                    "logprobs": listed if k is not None else None,
+                }
+            ],
+        }
+
+    @staticmethod
+    def _top(found: dict[str, float], k: int | None) -> dict[str, float]:
+        return dict(sorted(found.items(), key=lambda one: -one[1])[: k or 0])
+
+    @property
+    def handler(self) -> Handler:
+        """Answers requests on loopback."""
+
+        async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
+            body: dict[str, Any] = dict(received.json)
+            self.served[str(body["prompt"])] += 1
+            status = 200
+            if self.fails or (self.refuses_echo and body.get("echo")):
+                words = "the engine is gone" if self.fails else "echo is not supported"
+                status, answer = (500 if self.fails else 400), json.dumps({"error": {"message": words}})
+            else:
+                answer = json.dumps(self.answer(body))
+            kind = "application/json"
+            if status == 200 and body.get("stream"):
+                kind, answer = "text/event-stream", f"data: {answer}\n\ndata: [DONE]\n\n"
+            await answering(answer.encode(), status, kind)(received, writer)
+
+        return handle

@@ -1,0 +1,263 @@
+"""`workbench score`: how likely a model finds texts, token by token, and where two models disagree."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from workbench.cli.arguments import endpoint_name, read_input
+from workbench.cli.asking import is_agreed
+from workbench.cli.batch import add_batch_options, execute_batch
+from workbench.cli.exit_status import ExitStatus
+from workbench.cli.output import print_failure, print_json, token_to_json
+from workbench.cli.parsing import file_name
+from workbench.cli.sessions import open_for_writing
+from workbench.cli.tables import number, print_table
+from workbench.domain.choice import Token
+from workbench.domain.display import one_line, percent, plural, token_text, visible
+from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.domain.errors import BadValueError, EndpointError, StorageError
+from workbench.domain.figures import bits_per_byte, mean_logprob, perplexity, probability
+from workbench.domain.json_values import JsonValue
+from workbench.domain.prompt import TextPrompt
+from workbench.domain.run import Failure, Run
+from workbench.domain.scoring import Passage, Span, align_scorings
+from workbench.runner.many import Job
+from workbench.runner.scoring import scored, scoring_run
+from workbench.storage.endpoints import endpoint_for, load_endpoints
+from workbench.storage.folders import Folders
+from workbench.workspace.costs import cost_of_jobs
+
+_CONTEXT = 24
+"""Characters of the text that are shown before a place."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoring:
+    """A text scored by one model."""
+
+    title: str
+    run: Run
+    passage: Passage
+
+    @property
+    def figures(self) -> dict[str, float | None]:
+        logprobs = self.passage.choice.logprobs[: self.passage.tokens.stop]
+        return {
+            "mean_logprob": mean_logprob(logprobs),
+            "perplexity": perplexity(logprobs),
+            "bits_per_byte": bits_per_byte(self.passage.choice, self.passage.tokens),
+        }
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument(
+        "files", type=file_name, nargs="*", metavar="FILE", help="a text to score; - is standard input"
+    )
+    parser.add_argument("--text", action="append", default=[], help="a text to score; repeatable")
+    parser.add_argument(
+        "--endpoint",
+        type=endpoint_name,
+        action="append",
+        default=[],
+        metavar="NAME|URL",
+        help="an endpoint that returns prompt logprobs (default: local); a second one is compared with it",
+    )
+    parser.add_argument(
+        "--model",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="the model to ask for; a second one goes to the second endpoint, or to the same",
+    )
+    parser.add_argument(
+        "--api-key-env",
+        metavar="NAME",
+        help="send the key that this environment variable holds (for a bare URL)",
+    )
+    parser.add_argument(
+        "--top", type=int, default=5, metavar="N", help="alternatives to list for each token (default: 5)"
+    )
+    parser.add_argument(
+        "--places",
+        type=int,
+        default=10,
+        metavar="N",
+        help="how many of the most surprising places, or largest differences, to print (default: 10)",
+    )
+    add_batch_options(parser)
+
+
+def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Score texts, and print tables or JSON; returns the exit status."""
+    if len(arguments.endpoint) > 2 or len(arguments.model) > 2:
+        parser.error("at most two endpoints or models are compared")
+    if arguments.top < 0 or arguments.places < 0:
+        parser.error("--top and --places must be at least 0")
+    try:
+        texts = [_Text("text", text) for text in arguments.text]
+        texts += [_Text(name, read_input(name)) for name in arguments.files]
+        places = _places(arguments)
+    except (BadValueError, StorageError) as problem:
+        parser.error(f"{problem.title}. {problem.message} {problem.hint}".strip())
+    if not texts:
+        parser.error("no text given. Name a FILE, - for standard input, or use --text.")
+    if empty := [one.name for one in texts if not one.text]:
+        parser.error(f"{visible(empty[0])} is empty")
+    jobs = [
+        Job(endpoint, scoring_run(TextPrompt(one.text), endpoint, model, top=arguments.top))
+        for one in texts
+        for endpoint, model in places
+    ]
+    if not is_agreed(cost_of_jobs(jobs), sure=arguments.yes):
+        return ExitStatus.BAD_ARGUMENTS
+    with open_for_writing(arguments.session) as keeper:
+        if execute_batch(jobs, dict(os.environ), arguments, keeper):
+            return ExitStatus.INTERRUPTED
+        runs = [job.run for job in jobs]
+        each = len(places)
+        groups = [runs[place * each : (place + 1) * each] for place in range(len(texts))]
+        return _report(list(zip(texts, groups, strict=True)), arguments)
+
+
+def _places(arguments: argparse.Namespace) -> list[tuple[Endpoint, str]]:
+    """The one or two endpoints and models. Raises BadValueError."""
+    endpoints = load_endpoints(Folders.default(os.environ))
+    names = arguments.endpoint or [LOCAL]
+    pairs = zip_longest(names, arguments.model, fillvalue="")
+    return [
+        (endpoint_for(name or names[0], arguments.api_key_env, endpoints), model) for name, model in pairs
+    ]
+
+
+def _report(groups: Sequence[tuple[_Text, Sequence[Run]]], arguments: argparse.Namespace) -> ExitStatus:
+    """Print what was scored, and on standard error what failed."""
+    status = ExitStatus.OK
+    told: list[JsonValue] = []
+    for text, runs in groups:
+        scorings = []
+        for one in runs:
+            model = one.model or one.request.model
+            try:
+                title = f"{model} @ {one.endpoint}" if model else one.endpoint
+                scorings.append(_Scoring(title, one, scored(one)))
+            except EndpointError as error:
+                print_failure(Failure.of(error))
+                status = ExitStatus.FAILED
+        spans = list(align_scorings(*(one.passage for one in scorings))) if len(scorings) == 2 else []
+        if arguments.json:
+            told.append(_to_json(text, scorings, spans))
+        elif scorings:
+            _print(text, scorings, spans, arguments.places)
+    if arguments.json:
+        print_json(told)
+    return status
+
+
+def _print(text: _Text, scorings: Sequence[_Scoring], spans: Sequence[Span], places: int) -> None:
+    rows = []
+    for one in scorings:
+        found = one.figures
+        rows.append(
+            [
+                one.title,
+                str(len(one.passage.tokens)),
+                number(found["mean_logprob"], ".4f"),
+                number(found["perplexity"], ".3f"),
+                number(found["bits_per_byte"], ".4f"),
+            ]
+        )
+    size = f"{plural(len(text.text), 'character')}, {plural(len(text.text.encode()), 'byte')}"
+    heads = ("model", "tokens", "mean logprob", "perplexity", "bits per byte")
+    print_table(f"{text.name}: {size}", heads, rows)
+    if spans:
+        _print_differences(text.text, scorings, spans, places)
+    elif places:
+        _print_surprises(text.text, scorings[0].passage, places)
+
+
+def _print_surprises(text: str, passage: Passage, places: int) -> None:
+    known = [token for token in map(passage.choice.token, passage.tokens) if token.logprob is not None]
+    known.sort(key=lambda token: token.logprob or 0.0)
+    rows = [
+        [
+            _before(text, token.start),
+            token_text(token.text, token.raw),
+            percent(probability(token.logprob) or 0.0),
+            f"{-(token.logprob or 0.0):.2f}",
+            _expected(token),
+        ]
+        for token in known[:places]
+    ]
+    print_table("most surprising", ("after", "token", "probability", "surprisal", "expected"), rows)
+
+
+def _print_differences(text: str, scorings: Sequence[_Scoring], spans: Sequence[Span], places: int) -> None:
+    known = [span for span in spans if span.difference is not None]
+    known.sort(key=lambda span: -abs(span.difference or 0.0))
+    rows = [
+        [
+            _before(text, span.start),
+            token_text(text[span.start : span.end]),
+            *(number(one, ".2f") for one in span.surprisals),
+            number(span.difference, "+.2f"),
+            *(
+                _expected(one.passage.choice.token(tokens.start))
+                for one, tokens in zip(scorings, (span.first, span.second), strict=True)
+            ),
+        ]
+        for span in known[:places]
+    ]
+    heads = ("after", "text", "surprisal 1", "surprisal 2", "difference", "1 expected", "2 expected")
+    print_table("largest differences in surprisal (nats)", heads, rows)
+
+
+def _before(text: str, place: int) -> str:
+    start = max(place - _CONTEXT, 0)
+    return ("…" if start else "") + one_line(text[start:place], _CONTEXT + 1)
+
+
+def _expected(token: Token) -> str:
+    """The likeliest token at a place, where it is not the token itself."""
+    known = [one for one in token.alternatives if one.logprob is not None]
+    best = max(known, key=lambda one: one.logprob or 0.0, default=None)
+    if best is None:
+        return "—"
+    return f"{token_text(best.text, best.raw)} {percent(probability(best.logprob) or 0.0)}"
+
+
+def _to_json(text: _Text, scorings: Sequence[_Scoring], spans: Sequence[Span]) -> JsonValue:
+    return {
+        "name": text.name,
+        "characters": len(text.text),
+        "bytes": len(text.text.encode()),
+        "scorings": [
+            {
+                "endpoint": one.run.endpoint,
+                "model": one.run.model or one.run.request.model or None,
+                **one.figures,
+                "tokens": [token_to_json(one.passage.choice.token(index)) for index in one.passage.tokens],
+            }
+            for one in scorings
+        ],
+        "spans": [
+            {
+                "start": span.start,
+                "end": span.end,
+                "text": text.text[span.start : span.end],
+                "surprisals": list(span.surprisals),
+                "difference": span.difference,
+            }
+            for span in spans
+        ],
+    }
