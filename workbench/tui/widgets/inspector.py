@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import events
 from textual.binding import BindingType
 from textual.content import Content
@@ -15,19 +16,21 @@ from textual.widgets import Static
 from workbench.domain.alternatives import Row, rows_of
 from workbench.domain.choice import Token
 from workbench.domain.display import show_bytes, token_text
-from workbench.domain.figures import probability
-from workbench.domain.whatif import LLAMA_ORDER, Sampling, reshape
+from workbench.domain.figures import coverage, probability
+from workbench.domain.whatif import LLAMA_ORDER, Reshaped, Sampling, reshape
 from workbench.tui.alternative_rows import OTHER, no_alternative
 from workbench.tui.cells import fit, percent
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
-_LABEL = 12
+_LABEL = 10
+_PRECISE = 40
+"""Cells of width from which reshaped probabilities have a decimal."""
 _RAW = {
-    True: "the model's own (raw)",
+    True: "raw model probabilities",
     False: "probabilities after sampling",
-    None: "raw or sampled: not known",
+    None: "unknown whether raw or post-sampling",
 }
 
 
@@ -58,6 +61,9 @@ class Inspector(Static, can_focus=True):
         self._order: Sequence[str] = LLAMA_ORDER
         self._is_order_known = False
         self._echoed = 0
+        self._most_rows = 0
+        """Rows of the tallest token so far: the pane does not shrink and grow with every step."""
+        self._told_rows = 0
         self.border_title = Content("Token")
 
     def show(self, token: Token | None, count: int | None = None, echoed: int = 0) -> None:
@@ -76,8 +82,12 @@ class Inspector(Static, can_focus=True):
         """Show what these parameters would make of the distribution, applied in an endpoint's order."""
         self._sampling, self._order = sampling, order or LLAMA_ORDER
         self._is_order_known = bool(order)
-        self.set_class(not sampling.is_neutral, "-what-if")
+        self._most_rows = 0
         self._draw()
+
+    def on_mount(self) -> None:
+        """Show which row the keys are on as long as they are here."""
+        self.watch(self, "has_focus", self._draw, init=False)
 
     # --- keys and mouse ----------------------------------------------------------------------------------
 
@@ -142,46 +152,95 @@ class Inspector(Static, can_focus=True):
 
     def _draw(self) -> None:
         if self._token is None:
-            self.update(Content.styled("no token under the cursor", "$text-muted"))
+            self._most_rows = 0
+            self._tell(Content.styled("Press ← or → to select a token", "$text-muted"))
             return
         lines = self._facts(self._token)
         self._first_row = len(lines)
-        lines += [self._line(place, row) for place, row in enumerate(self._rows)]
-        notes = [f"{row.label}: {row.note}" for row in self._rows if row.note]
-        if not self._rows:
-            notes.append("no logprobs: set logprobs to see them")
-        lines += [Content.styled(f"! {note}", "$text-warning") for note in notes]
-        if self._rows:
-            lines.append(Content.styled(_RAW[self._raw], "$text-muted"))
-            lines += self._what_if(self._token)
-        self.update(Content("\n").join(lines))
+        lines += self._alternatives(self._token)
+        lines += [Content.styled(f"! {note}", "$text-warning") for note in self._notes(self._token)]
+        self._tell(Content("\n").join(lines))
+
+    def _tell(self, content: Content) -> None:
+        """Show a text; the screen is laid out again only where it takes more or fewer rows than before."""
+        rows = content.get_height({}, max(self.content_size.width, 1))
+        self._most_rows = max(self._most_rows, rows)
+        content += Content("\n" * (self._most_rows - rows))
+        self.update(content, layout=self._most_rows != self._told_rows)
+        self._told_rows = self._most_rows
 
     def _facts(self, token: Token) -> list[Content]:
         of = f"/{self._count}" if self._count else ""
-        head = f"{'prompt ' * (token.position < self._echoed)}token {token.position + 1}{of}"
-        if token.id is not None:
-            head += f"  id {token.id}"
         raw = token.raw if token.raw is not None else token.text.encode("utf-8", "surrogatepass")
-        size = f"{len(raw)} byte{'s' * (len(raw) != 1)}"
-        hexed = show_bytes(raw[:6]) + "…" * (len(raw) > 6)
-        lines = [
-            Content.assemble((fit(token_text(token.text, token.raw), 14).rstrip(), "bold"), f"  {head}"),
-            Content.styled(f"{size} {hexed}" if token.raw is not None else size, "$text-muted"),
+        hexed = f" {show_bytes(raw[:6])}{'…' * (len(raw) > 6)}" if token.raw is not None else ""
+        text = fit(token_text(token.text, token.raw), 14).rstrip()
+        about = [
+            text,
+            f"{'prompt ' * (token.position < self._echoed)}token {token.position + 1}{of}",
+            *([f"id {token.id}"] if token.id is not None else []),
+            f"{len(raw)} byte{'s' * (len(raw) != 1)}{hexed}",
         ]
+        lines = self._in_lines(about)
+        lines[0] = lines[0].stylize("bold", 0, len(text))
         share = probability(token.logprob)
         if share is not None and token.logprob is not None:
-            rank = "" if token.rank is None else f"  rank {token.rank}"
-            lines.append(Content(f"p {percent(share).strip()}  lp {token.logprob:.3f}"))
-            lines.append(Content(f"surprisal {max(-token.logprob, 0):.2f} nats{rank}"))
+            lines += self._in_lines(
+                [
+                    f"p {percent(share).strip()}",
+                    f"logprob {token.logprob:.3f}",
+                    f"surprisal {max(-token.logprob, 0):.2f} nats",
+                    *([f"rank {token.rank}"] if token.rank is not None else []),
+                ]
+            )
         if token.raw is not None and token.text and token.raw.decode("utf-8", "replace") != token.text:
             lines.append(Content.styled("! text is not the token's bytes", "$text-warning"))
         return lines
 
-    def _line(self, place: int, row: Row) -> Content:
+    def _in_lines(self, facts: Sequence[str], style: str = "") -> list[Content]:
+        """Facts in as few lines as they fit in, none of them broken."""
+        lines: list[str] = []
+        for fact in facts:
+            if lines and cell_len(lines[-1]) + 2 + cell_len(fact) <= self.content_size.width:
+                lines[-1] += f"  {fact}"
+            else:
+                lines.append(fact)
+        return [Content.styled(line, style) for line in lines]
+
+    def _alternatives(self, token: Token) -> list[Content]:
+        if not self._rows:
+            return [Content.styled("! no logprobs: set logprobs to see them", "$text-warning")]
+        shaped = None
+        if not self._sampling.is_neutral and self._raw is True:
+            shaped = self._reshaped(token)
+        lines = [self._line(place, row, shaped) for place, row in enumerate(self._rows)]
+        facts = []
+        logprobs = [one.logprob for one in token.alternatives if one.logprob is not None]
+        if (covered := coverage(logprobs)) is not None:
+            facts.append(f"{len(token.alternatives)} listed cover {percent(covered).strip()}")
+        lines += self._in_lines([*facts, _RAW[self._raw]], "$text-muted")
+        if shaped is not None:
+            assumed = "" if self._is_order_known else ", in llama.cpp's order"
+            lines.append(Content.styled(f"→ what if  {_describe(self._sampling, self._order)}", "bold"))
+            lines.append(
+                Content.styled(f"{shaped.survivors} of {len(shaped.shares)} kept{assumed}", "$text-muted")
+            )
+        elif not self._sampling.is_neutral:
+            lines.append(Content.styled("what if: needs raw logprobs", "$text-muted"))
+        return lines
+
+    def _notes(self, token: Token) -> list[str]:
+        """What a person should know of rows; a rank that is only a bound is among the facts already."""
+        is_told = token.rank is not None and not token.rank.is_exact
+        return [
+            f"{row.label}: {row.note}" for row in self._rows if row.note and not (is_told and row.is_chosen)
+        ]
+
+    def _line(self, place: int, row: Row, shaped: Reshaped | None) -> Content:
         number = f"{row.position + 1}" if row.position is not None and row.position < 9 else " "
         mark = "▸" if place == self._row and self.has_focus else "•" if row.is_chosen else " "
         share = row.share
-        room = max(self.content_size.width - _LABEL - 11, 1)
+        after = "" if shaped is None else self._after(place, shaped)
+        room = max(self.content_size.width - _LABEL - 11 - cell_len(after), 0)
         bar = "" if share is None else _bar(share, room)
         style = "bold" if row.is_chosen else "$text-muted" if row.position is None else ""
         flag = "!" if row.note else " "
@@ -192,51 +251,40 @@ class Inspector(Static, can_focus=True):
             (fit(row.label, _LABEL), f"{style}{cursor}"),
             flag,
             (fit(bar, room), "$accent" if row.is_chosen else "$text-muted"),
-            (f" {'—'.rjust(6) if share is None else percent(share)}", f"{style}{cursor}"),
+            (f" {'—'.rjust(6) if share is None else percent(share)}{after}", f"{style}{cursor}"),
         )
 
-    def _what_if(self, token: Token) -> list[Content]:
-        if self._sampling.is_neutral:
-            return []
-        if self._raw is not True:
-            return [Content.styled("what if: raw ones are needed", "$text-muted")]
-        listed = [(row.label, row.share) for row in self._rows if row.label and row is not self._rest_row()]
-        logprobs = [one.logprob for one in token.alternatives]
-        if len(listed) > len(logprobs):
+    # --- what if -----------------------------------------------------------------------------------------
+
+    def _reshaped(self, token: Token) -> Reshaped:
+        logprobs = [alternative.logprob for alternative in token.alternatives]
+        if len(self._rows) - (self._rest_row() is not None) > len(logprobs):
             logprobs.append(token.logprob)
         rank = token.rank
         top = 0 if rank is None else len(logprobs) if rank.is_exact else rank.value - 1
-        shaped = reshape(logprobs, self._sampling, self._order, top)
-        lines = [Content.styled(f"what if  {_describe(self._sampling, self._order)}", "bold")]
-        assumed = "" if self._is_order_known else ", in llama.cpp's order"
-        lines.append(Content.styled(f"{shaped.survivors} of {len(listed)} survive{assumed}", "$text-muted"))
-        room = max(self.content_size.width - _LABEL - 11, 1)
-        for (label, _), share in zip(listed, shaped.shares, strict=True):
-            value = "  —" if share is None else "   cut" if share == 0 else percent(share)
-            bar = fit(_bar(share or 0, room), room)
-            style = "$text-muted" if not share else ""
-            lines.append(Content.assemble((f"   {fit(label, _LABEL)} {bar} {value}", style)))
-        if shaped.rest:
-            about = "" if shaped.rest_is_exact else "≈"
-            bar = fit(_bar(shaped.rest, room), room)
-            lines.append(
-                Content.styled(
-                    f"   {fit('(unknown)', _LABEL)}{about or ' '}{bar} {percent(shaped.rest)}", "$text-muted"
-                )
-            )
-        return lines
+        return reshape(logprobs, self._sampling, self._order, top)
+
+    def _after(self, place: int, shaped: Reshaped) -> str:
+        """What the parameters make of a row's probability, in a column of its own."""
+        if place >= len(shaped.shares):
+            arrow = " →" if shaped.rest_is_exact else " ≈"
+            share: float | None = shaped.rest
+        else:
+            arrow, share = " →", shaped.shares[place]
+        is_precise = self.content_size.width >= _PRECISE
+        if share is None:
+            shown = "—"
+        elif share == 0:
+            shown = "filtered" if is_precise else "out"
+        elif is_precise:
+            shown = percent(share)
+        else:
+            shown = "<1%" if share < 0.005 else ">99%" if 0.995 <= share < 1 else f"{share * 100:.0f}%"
+        return f"{arrow}{shown.rjust(8 if is_precise else 4)}"
 
     def _rest_row(self) -> Row | None:
         last = self._rows[-1] if self._rows else None
         return last if last is not None and last.position is None and not last.is_chosen else None
-
-    def on_focus(self) -> None:
-        """Show which row the keys are on."""
-        self._draw()
-
-    def on_blur(self) -> None:
-        """No row takes keys any more."""
-        self._draw()
 
 
 def _bar(share: float, room: int) -> str:

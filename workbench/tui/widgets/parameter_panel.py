@@ -40,6 +40,8 @@ from workbench.tui.widgets.field_editor import FieldEditor
 MODEL, EXTRA = "model", "extra"
 ROWS: tuple[str, ...] = (MODEL, *(field.name for field in PARAMETERS), EXTRA)
 """The names of the rows, top to bottom."""
+_LINES = {"logit_bias": 'ID=BIAS or "text"=BIAS per line.', EXTRA: "KEY=JSON per line."}
+"""How the fields are written that have a form of their own."""
 _TOGETHER = frozenset({"temperature", "top_p"})
 
 
@@ -48,11 +50,12 @@ class ParameterPanel(Vertical, can_focus=True):
 
     DEFAULT_CSS = """
     ParameterPanel { padding: 0 1; }
-    ParameterPanel > #rows { height: 1fr; scrollbar-size-vertical: 1; }
+    ParameterPanel > #rows { height: 1fr; min-height: 1; scrollbar-size-vertical: 1; }
     ParameterPanel #lines { height: auto; width: 1fr; }
     ParameterPanel > #problem { height: auto; max-height: 3; color: $text-error; display: none; }
     ParameterPanel > #problem.-shown { display: block; }
-    ParameterPanel > #help { height: auto; max-height: 7; color: $text-muted; }
+    ParameterPanel > #help { height: auto; color: $text-muted; display: none; }
+    ParameterPanel > #help.-shown { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.PARAMETERS)
 
@@ -98,8 +101,9 @@ class ParameterPanel(Vertical, can_focus=True):
         yield Static(id="help", markup=False)
 
     def on_mount(self) -> None:
-        """Show what was set before there was a screen."""
+        """Show what was set before there was a screen, and from now on where the keys are."""
         self._draw()
+        self.watch(self, "has_focus", self._draw, init=False)
 
     # --- what others set and ask -------------------------------------------------------------------------
 
@@ -254,6 +258,11 @@ class ParameterPanel(Vertical, can_focus=True):
         if again:
             self.action_edit()
 
+    @on(FieldEditor.Changed)
+    def _keep_row_in_view(self) -> None:
+        # The editor takes rows from the list as it grows.
+        self.call_after_refresh(self._show_row)
+
     # --- editing -----------------------------------------------------------------------------------------
 
     @on(FieldEditor.Finished)
@@ -342,6 +351,7 @@ class ParameterPanel(Vertical, can_focus=True):
             problem.update(Content(told[0]))
             problem.set_class(bool(self._problem), "-shown")
             help.update(Content(told[1]))
+            help.set_class(bool(told[1]), "-shown")
         changed = self._preset is not None and self._parameters != self._preset
         name = one_line(self._preset_name, 20)
         self.border_subtitle = Content(f"preset: {name}{'*' * changed}" if name else "")
@@ -373,8 +383,12 @@ class ParameterPanel(Vertical, can_focus=True):
             (value, "bold" if is_set else style),
             (note, "$text-warning"),
         )
-        has_keys = self.has_focus or self._editing is not None
-        return line.stylize("reverse") if place == self._row and has_keys else line
+        # In the colours of the row's parts it would be reversed in as many patches.
+        return Content.styled(line.plain, "reverse") if place == self._row and self._has_keys else line
+
+    @property
+    def _has_keys(self) -> bool:
+        return self.has_focus or self._editing is not None
 
     def _shown(self, name: str) -> tuple[str, bool]:
         """What a row says, and whether the user set it."""
@@ -413,16 +427,21 @@ class ParameterPanel(Vertical, can_focus=True):
         return {problem.field: problem.title for problem in self._parameters.problems(self._limits)}
 
     def _help(self) -> Iterator[str]:
+        """What the request may cost; while the keys are here, what the row is for, the most needed first."""
         name = self.field
         if cost := self._cost():
             yield cost
+        if not self._has_keys:
+            return
         if name in self._notes:
             yield f"! {one_line(self._notes[name])}"
         if (why := self._wrong().get(name)) and not self._problem:
             yield f"✗ {one_line(why)}"
         if self._editing is not None:
             several = self._editing == EXTRA or has_lines(FIELDS[self._editing])
-            yield "Tab keeps, Esc drops; one entry a line" if several else "Enter keeps, Esc drops"
+            yield f"{'Tab' if several else 'Enter'} saves, Esc cancels"
+            if several:
+                yield _LINES.get(name, "One entry per line.")
         if name in _TOGETHER and self._parameters.values.keys() >= _TOGETHER:
             yield "temperature or top_p, not both"
         yield from _help_of(name, self._limits)
@@ -436,14 +455,6 @@ class ParameterPanel(Vertical, can_focus=True):
         factors = [f"{self._prompts} prompts"] * (self._prompts > 1)
         factors += [f"{'best_of' if best_of > n else 'n'} {each}"] * (each > 1)
         return f"up to {self._prompts * each * most:,} tokens: {' × '.join([*factors, f'{most:,}'])}"
-
-    def on_focus(self) -> None:
-        """Show which row the keys are on."""
-        self._draw()
-
-    def on_blur(self) -> None:
-        """No row takes keys any more."""
-        self._draw()
 
 
 class _Lines(Widget):
@@ -468,11 +479,9 @@ class _Lines(Widget):
 
 def _help_of(name: str, limits: Mapping[str, Range]) -> Iterator[str]:
     if name == EXTRA:
-        yield "Further JSON for the body, merged last: KEY=JSON, a line a key."
+        yield "More JSON for the request body, merged last."
         return
     field: Field = FIELDS[name]
     allowed = limits.get(name, field.range)
-    yield " · ".join([str(allowed)] * (allowed is not None) + [f"unset: {field.unset}"])
+    yield " · ".join([str(allowed)] * (allowed is not None) + [f"default: {field.unset}"])
     yield field.help
-    if name == "logit_bias":
-        yield 'ID=BIAS or "token text"=BIAS, a line a token.'

@@ -25,6 +25,10 @@ class TokenStrip(Static):
         super().__init__(id=id, classes=classes, markup=False)
         self._token: Token | None = None
 
+    def on_mount(self) -> None:
+        """Say how a token is selected."""
+        self._draw()
+
     def show(self, token: Token | None) -> None:
         """Show a token, or none."""
         self._token = token
@@ -37,12 +41,13 @@ class TokenStrip(Static):
     def _draw(self) -> None:
         token = self._token
         if token is None:
-            self.update(Content())
+            self.update(Content.styled("Press ← or → to select a token", "$text-muted"), layout=False)
             return
         rows = rows_of(token)
         chosen = next((row for row in rows if row.is_chosen), None)
         head = _short(token_text(token.text, token.raw))
-        figure = f" {_percent(chosen)}" if chosen is not None else ""
+        rank = "" if token.rank is None else f"  rank {token.rank}"
+        figure = f" {_percent(chosen)}{rank}" if chosen is not None else ""
         parts = [(head, "bold"), (figure, ""), (" │", "$text-muted")]
         room = self.content_size.width - cell_len(f"{head}{figure} │")
         for row in rows:
@@ -53,7 +58,7 @@ class TokenStrip(Static):
             if (room := room - cell_len(words) - 2) < 0:
                 break
             parts.append((f" {words} ", "$text-muted" if row.position is None else ""))
-        self.update(Content.assemble(*parts))
+        self.update(Content.assemble(*parts), layout=False)
 
 
 def _short(text: str) -> str:

@@ -1,0 +1,80 @@
+"""The panes share the screen by what is in them."""
+
+from __future__ import annotations
+
+import pytest
+from textual import events
+
+from tests.client.loopback import DONE, answering
+from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.widgets.field_editor import FieldEditor
+
+ANSWER = b"".join(
+    logprob_event(text, logprob) for text, logprob in ((" a", -0.1), (" b", -3.0), (" c", -0.2))
+)
+
+
+def drawn(app: WorkbenchApp) -> list[str]:
+    """The rows of the screen as they are drawn."""
+    return [strip.text for strip in app.screen._compositor.render_strips(app.screen.size)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_prompt_is_as_tall_as_its_text_up_to_half_the_work_area(size: tuple[int, int]) -> None:
+    async with workbench(answering(answer(" in")), size) as (app, pilot, _):
+        prompt, work = app.main.prompt, app.main.query_one("#work")
+        frame = 2
+        assert prompt.outer_size.height == 3 + frame
+        app.post_message(events.Paste("one\ntwo\nthree\nfour\n"))
+        await until(pilot, lambda: prompt.outer_size.height == 5 + frame)
+        app.post_message(events.Paste("more\n" * 200))
+        await until(pilot, lambda: prompt.outer_size.height == work.size.height // 2)
+        assert app.main.output.outer_size.height >= work.size.height // 2
+        prompt.clear()
+        await until(pilot, lambda: prompt.outer_size.height == 3 + frame)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (200, 50)])
+async def test_all_fields_are_in_view_beside_the_inspector(size: tuple[int, int]) -> None:
+    async with workbench(answering(ANSWER + DONE), size) as (app, pilot, _):
+        assert len(app.main.parameters.rows_in_view) == 18
+        assert any("Press ← or → to select a token" in row for row in drawn(app))
+        if size[0] < 160:
+            assert app.main.inspector.content_size.height == 1
+        await pilot.press("f3", "0", "full_stop", "5", "enter", "ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        await pilot.press("f4", "right")
+        await until(pilot, lambda: any("logprob -" in row for row in drawn(app)))
+        # What the parameters would change stands beside the alternatives, not below them.
+        assert len(app.main.parameters.rows_in_view) == 18
+        assert any("what if: needs raw logprobs" in row for row in drawn(app))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+@pytest.mark.parametrize(
+    ("field", "format"),
+    [
+        ("logit_bias", '"text"=BIAS per line.'),
+        ("stop", "One entry per line."),
+        ("extra", "KEY=JSON per line."),
+    ],
+)
+async def test_the_field_that_is_edited_is_seen_whole_with_its_format(
+    size: tuple[int, int], field: str, format: str
+) -> None:
+    async with workbench(answering(ANSWER + DONE), size) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        await pilot.press("f4", "right", "f3")
+        await until(pilot, lambda: app.main.parameters.go_to(field))
+        await pilot.press("enter", "x", "enter", "y", "enter", "z")
+        editor = app.main.query_one(FieldEditor)
+        await until(pilot, lambda: editor.has_focus and editor.size.height == 3)
+        await until(pilot, lambda: field in [name for name, _ in app.main.parameters.rows_in_view])
+        panel = app.main.parameters
+        rows = app.screen._compositor.render_strips(app.screen.size)[panel.region.y : panel.region.bottom]
+        inside = (row.crop(panel.region.x + 1, panel.region.right - 1).text for row in rows)
+        words = " ".join(" ".join(inside).split())
+        assert all(f" {part} " in words for part in (field, "x y z", format))
+        assert all(panel.content_region.contains_region(one.region) for one in panel.children if one.display)
