@@ -43,7 +43,7 @@ async def test_all_fields_are_in_view_beside_the_inspector(size: tuple[int, int]
         if size[0] < 160:
             assert app.main.inspector.content_size.height == 1
         await pilot.press("f3", "0", "full_stop", "5", "enter", "ctrl+j")
-        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
         await pilot.press("f4", "right")
         await until(pilot, lambda: any("logprob -" in row for row in drawn(app)))
         # What the parameters would change stands beside the alternatives, not below them.
@@ -65,7 +65,7 @@ async def test_the_field_that_is_edited_is_seen_whole_with_its_format(
 ) -> None:
     async with workbench(answering(ANSWER + DONE), size) as (app, pilot, _):
         await pilot.press("ctrl+j")
-        await until(pilot, lambda: bool(app.main.output.runs) and not app.main.is_streaming)
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
         await pilot.press("f4", "right", "f3")
         await until(pilot, lambda: app.main.parameters.go_to(field))
         await pilot.press("enter", "x", "enter", "y", "enter", "z")

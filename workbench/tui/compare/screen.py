@@ -37,6 +37,8 @@ from workbench.tui.widgets.transcript_view import TranscriptView
 _FRAMES_A_SECOND = 30
 _LEAST_WIDTH, _LEAST_HEIGHT = 24, 9
 """Cells of a column that stands beside or below others."""
+_FEW = 3
+"""Columns that stand beside each other from 100 cells of width on."""
 _A_FRAME = 3
 """Columns that are drawn in one frame: neighbours, as everything between what changed is drawn with it."""
 _WORDS_EVERY = 6
@@ -54,8 +56,8 @@ class Adopted:
 class CompareScreen(AskedScreen[Adopted | None]):
     """Answers with the column that a person adopts or branches from, or None where they only leave.
 
-    The columns stand beside each other where it is wide, below each other where it is not, and one at a
-    time where it is narrow.
+    The columns stand beside each other where each is wide enough to read, below each other where there are
+    too many for that, and one at a time where it is narrow.
     """
 
     DEFAULT_CSS = """
@@ -64,16 +66,17 @@ class CompareScreen(AskedScreen[Adopted | None]):
     CompareScreen #tabs { height: 1; padding: 0 1; display: none; }
     CompareScreen #columns { height: 1fr; layout: horizontal; overflow-x: auto; overflow-y: hidden; }
     CompareScreen #remarks { height: auto; max-height: 3; padding: 0 1; color: $text-warning; }
-    CompareScreen.-medium #columns { layout: vertical; overflow-x: hidden; overflow-y: auto; }
     CompareScreen.-narrow #tabs { display: block; }
-    CompareScreen.-wide CompareColumn { width: 1fr; height: 1fr; }
-    CompareScreen.-wide.-many CompareColumn { width: 24; }
-    CompareScreen.-medium CompareColumn { layout: horizontal; width: 1fr; height: 1fr; }
-    CompareScreen.-medium.-many CompareColumn { height: 9; }
-    CompareScreen.-medium TokenView { width: 1fr; height: 1fr; }
-    CompareScreen.-medium Distribution { height: 1fr; width: 32; margin-left: 2; }
-    CompareScreen.-medium FigureGrid { width: 21; margin-left: 2; }
-    CompareScreen.-medium .-priced FigureGrid { width: 40; }
+    CompareScreen.-beside CompareColumn { width: 1fr; height: 1fr; }
+    CompareScreen.-beside.-many CompareColumn { width: 24; }
+    CompareScreen.-beside.-low Distribution { height: 6; }
+    CompareScreen.-stacked #columns { layout: vertical; overflow-x: hidden; overflow-y: auto; }
+    CompareScreen.-stacked CompareColumn { layout: horizontal; width: 1fr; height: 1fr; }
+    CompareScreen.-stacked.-many CompareColumn { height: 9; }
+    CompareScreen.-stacked TokenView { width: 1fr; height: 1fr; }
+    CompareScreen.-stacked Distribution { height: 1fr; width: 32; margin-left: 2; }
+    CompareScreen.-stacked FigureGrid { width: 21; margin-left: 2; }
+    CompareScreen.-stacked .-priced FigureGrid { width: 40; }
     CompareScreen.-narrow CompareColumn { width: 1fr; height: 1fr; display: none; }
     CompareScreen.-narrow CompareColumn.-current { display: block; }
     """
@@ -82,6 +85,7 @@ class CompareScreen(AskedScreen[Adopted | None]):
         (100, "-medium"),
         (160, "-wide"),
     ]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (40, "-tall")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.COMPARE)
 
     heading = "Compare"
@@ -111,6 +115,7 @@ class CompareScreen(AskedScreen[Adopted | None]):
         pairs = zip(self._comparison.columns, self._comparison.runs, strict=True)
         scale = widest(fitted(run.request.parameters) for run in self._comparison.runs)
         self._columns = [CompareColumn(column, run, self._styles, scale) for column, run in pairs]
+        self._fit(self.app.size)
         with Container(id="columns"):
             yield from self._columns
         yield Static(id="remarks")
@@ -132,7 +137,10 @@ class CompareScreen(AskedScreen[Adopted | None]):
 
     def _fit(self, size: Size) -> None:
         """Let the columns share the room, or scroll where each would have too little."""
-        room = size.width // _LEAST_WIDTH if self.has_class("-wide") else (size.height - 2) // _LEAST_HEIGHT
+        is_beside = self.has_class("-wide") or (self.has_class("-medium") and len(self._columns) <= _FEW)
+        self.set_class(is_beside, "-beside")
+        self.set_class(not is_beside and self.has_class("-medium"), "-stacked")
+        room = size.width // _LEAST_WIDTH if is_beside else (size.height - 2) // _LEAST_HEIGHT
         self.set_class(len(self._columns) > room, "-many")
 
     # --- frames ------------------------------------------------------------------------------------------
@@ -145,6 +153,7 @@ class CompareScreen(AskedScreen[Adopted | None]):
             self._show()
             if self._timer is not None:
                 self._timer.pause()
+            self.call_after_refresh(self._reveal_divergence)
             return
         turn, group = divmod(self._frames, -(-len(self._columns) // _A_FRAME))
         places = range(len(self._columns))[group * _A_FRAME : (group + 1) * _A_FRAME]
@@ -154,6 +163,16 @@ class CompareScreen(AskedScreen[Adopted | None]):
         if self._frames % _WORDS_EVERY == 0:
             self._show_words()
         self._frames += 1
+
+    def _reveal_divergence(self) -> None:
+        """Bring into view where the answers diverge, unless someone reads elsewhere."""
+        divergence = self._comparison.agreement()[1]
+        views = [column.view for column in self._columns]
+        if divergence is None or any(view.cursor or not view.is_following for view in views):
+            return
+        for column in self._columns:
+            if column.choice is not None and divergence.position < len(column.choice):
+                column.view.reveal(column.run.id, divergence.position)
 
     def _show(self) -> None:
         """Show everything that is not the text itself."""
@@ -333,7 +352,7 @@ class CompareScreen(AskedScreen[Adopted | None]):
         """Put the cursor where the answers part, in every column that goes so far."""
         divergence = self._comparison.agreement()[1]
         if divergence is None:
-            self.notify("No difference so far.", markup=False, timeout=2)
+            self.notify("The answers are identical so far.", markup=False, timeout=2)
             return
         for column in self._columns:
             if column.choice is not None and divergence.position < len(column.choice):

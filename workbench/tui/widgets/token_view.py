@@ -61,6 +61,20 @@ class TokenView(TranscriptView):
             raise KeyError(key)
         self._move(Cursor(index, position))
 
+    def reveal(self, key: str, position: int) -> None:
+        """Scroll to a token that is out of view; the cursor stays. Raises KeyError for what is not there."""
+        index = self._transcript.index_of(key)
+        if index is None or not 0 <= position < self._transcript.body(index).seen:
+            raise KeyError(key)
+        self._bring(token_cursor.y_of(self._transcript, Cursor(index, position)))
+
+    def _bring(self, y: int) -> None:
+        """Scroll to a row that is out of view, with a third of the view above it."""
+        top, height = self.scroll_offset.y, max(self.scrollable_content_region.height, 1)
+        if y < top or y >= top + height:
+            self._scroll_y_to(max(y - height // 3, 0))
+            self._follow(self.scroll_offset.y >= self.max_scroll_y)
+
     def _move(self, cursor: Cursor | None, column: int | None = None, follow: bool = False) -> bool:
         """Put the cursor on a token; nowhere means that there is nowhere to go."""
         if cursor is None:
@@ -71,10 +85,7 @@ class TokenView(TranscriptView):
         if old is not None and old.section < len(self._transcript):
             self._forget_token(old)
         self._forget_token(cursor)
-        y = token_cursor.y_of(self._transcript, cursor)
-        top, height = self.scroll_offset.y, max(self.scrollable_content_region.height, 1)
-        if y < top or y >= top + height:
-            self._scroll_y_to(max(y - height // 3, 0))
+        self._bring(token_cursor.y_of(self._transcript, cursor))
         self._follow(follow)
         key = self._transcript.section(cursor.section).key
         self.post_message(self.CursorMoved(self, key, cursor.position))
