@@ -13,7 +13,7 @@ from workbench.cli.asking import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.following import follow, report, tell_status
 from workbench.cli.parsing import file_name
-from workbench.cli.sessions import choose_runs, open_for_writing
+from workbench.cli.sessions import choose_choice, choose_runs, choose_token, open_for_writing
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
@@ -85,16 +85,12 @@ def _joined(recorded: Parameters, given: Parameters) -> Parameters:
 
 
 def _origin(left: Run, arguments: argparse.Namespace) -> Origin:
-    choice = left.choices.get(arguments.choice - 1)
-    if choice is None:
-        raise BadValueError(f"The run has no choice {arguments.choice}", hint=f"It has {len(left.choices)}.")
+    choice = choose_choice(left, arguments.choice)
     if arguments.token is None:
         if arguments.text is not None or arguments.rank is not None:
             raise BadValueError("--with and --rank need a --token", hint="Tokens count from 1.")
         return end_of(left, choice)
-    position = arguments.token - 1
-    if not 0 <= position < len(choice):
-        raise BadValueError(f"The choice has no token {arguments.token}", hint=f"It has {len(choice)}.")
+    position = choose_token(choice, arguments.token)
     return origin_of(left, choice, position, _alternative(choice, position, arguments))
 
 

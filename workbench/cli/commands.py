@@ -23,6 +23,9 @@ COMMANDS: Mapping[str, CliCommand] = {
     ),
     "replay": CliCommand("workbench.cli.replay", "Show a recorded run again, or send it again and compare."),
     "branch": CliCommand("workbench.cli.branch", "Go on from a token of a recorded run, or from its end."),
+    "inspect": CliCommand(
+        "workbench.cli.inspect", "Print the tokens of a run with their probabilities and alternatives."
+    ),
     "tree": CliCommand("workbench.cli.tree", "Show a session's runs as a tree; name and prune them."),
     "sessions": CliCommand("workbench.cli.sessions_list", "List and search the sessions."),
     "export": CliCommand(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp
 
 from workbench.cli.batch import tell
-from workbench.cli.tables import SUMMARY_HEADS, print_table, summary_cells
+from workbench.cli.tables import SUMMARY_HEADS, percent_of, print_table, summary_cells
 from workbench.domain.choice import Token
 from workbench.domain.comparison import Divergence, common_prefix, distinguishing, first_divergence
-from workbench.domain.display import one_line, percent, plural, visible
+from workbench.domain.display import one_line, plural, visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Run
 from workbench.domain.summary import summarise
@@ -49,12 +48,8 @@ def _print_divergence(shared: int, divergence: Divergence, titles: Sequence[str]
 
 
 def _distribution(token: Token) -> str:
-    shown = "  ".join(f"{one.text!r} {_percent(one.logprob)}" for one in token.alternatives)
-    return f"{token.text!r} {_percent(token.logprob)}" + f"  of: {shown}" * bool(shown)
-
-
-def _percent(logprob: float | None) -> str:
-    return "—" if logprob is None else percent(exp(min(logprob, 0.0)))
+    shown = "  ".join(f"{one.text!r} {percent_of(one.logprob)}" for one in token.alternatives)
+    return f"{token.text!r} {percent_of(token.logprob)}" + f"  of: {shown}" * bool(shown)
 
 
 def _title(column: Column, differs: Sequence[str]) -> str:

@@ -104,6 +104,15 @@ def run_to_json(run: Run) -> dict[str, JsonValue]:
     }
 
 
+def token_to_json(token: Token) -> dict[str, JsonValue]:
+    """A token with its alternatives as `--json` prints it."""
+    return {
+        **_named(token.text, token.logprob, token.raw),
+        "at": _rounded(token.at),
+        "alternatives": [_named(one.text, one.logprob, one.raw) for one in token.alternatives],
+    }
+
+
 def print_json(value: JsonValue) -> None:
     """Print one JSON value; a terminal gets nothing but ASCII, and so does what is not Unicode."""
     text = json.dumps(value, ensure_ascii=sys.stdout.isatty())
@@ -120,15 +129,6 @@ def print_failure(failure: Failure) -> None:
     for part in (failure.title, failure.message, failure.hint):
         if part:
             print(f"workbench: {visible(part)}", file=sys.stderr)
-
-
-def token_to_json(token: Token) -> JsonValue:
-    """A token with its alternatives."""
-    return {
-        **_named(token.text, token.logprob, token.raw),
-        "at": _rounded(token.at),
-        "alternatives": [_named(one.text, one.logprob, one.raw) for one in token.alternatives],
-    }
 
 
 def _named(text: str, logprob: float | None, raw: bytes | None) -> dict[str, JsonValue]:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from workbench.domain.choice import Choice
 from workbench.domain.display import visible
-from workbench.domain.errors import StorageError
+from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Session
 from workbench.storage.session_store import SessionStore
@@ -76,6 +77,21 @@ def choose_runs(session: Session, wanted: str | None) -> list[Run]:
         many = "several runs fit" if found else "there is no run"
         raise StorageError(f"{many} {wanted!r}", hint=f"The newest runs: {known}.")
     return found
+
+
+def choose_choice(run: Run, number: int) -> Choice:
+    """A run's choice by its number from 1. Raises BadValueError where there is none."""
+    choice = run.choices.get(number - 1)
+    if choice is None:
+        raise BadValueError(f"The run has no choice {number}", hint=f"It has {len(run.choices)}.")
+    return choice
+
+
+def choose_token(choice: Choice, number: int) -> int:
+    """The index of a token by its number from 1. Raises BadValueError where there is none."""
+    if not 0 < number <= len(choice):
+        raise BadValueError(f"The choice has no token {number}", hint=f"It has {len(choice)}.")
+    return number - 1
 
 
 def _tell(notes: Iterable[str]) -> None:

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from workbench.domain.display import one_line, visible
+from workbench.domain.display import one_line, percent, visible
+from workbench.domain.figures import probability
 from workbench.domain.summary import Summary
 
 SUMMARY_HEADS = ("tokens", "ppl", "logprob", "distinct-2", "first", "tok/s", "finish", "cost")
@@ -55,3 +56,9 @@ def summary_cells(summary: Summary) -> list[str]:
 def number(value: float | None, form: str, unit: str = "") -> str:
     """A figure in a format, or a dash."""
     return "—" if value is None else f"{value:{form}}{unit}"
+
+
+def percent_of(logprob: float | None) -> str:
+    """The probability of a logprob in nats, as `29.3%`, or a dash."""
+    mass = probability(logprob)
+    return "—" if mass is None else percent(mass)
