@@ -12,7 +12,7 @@ from textual.events import Key, Paste
 
 from tests.bench.figure import Figure, median
 from tests.bench.view import perform
-from workbench.tui.widgets.prompt_editor import PromptEditor
+from workbench.tui.main.prompt_editor import PromptEditor
 from workbench.workspace.services import Services
 from workbench.workspace.workspace import Workspace
 

@@ -23,8 +23,8 @@ from textual.widgets import RichLog, TextArea
 
 from tests.bench.figure import Figure, median, percentile
 from workbench.domain.choice import Alternative, Choice, Piece
-from workbench.tui.transcript import Section
-from workbench.tui.widgets.token_view import TokenView
+from workbench.tui.tokens.token_view import TokenView
+from workbench.tui.tokens.transcript import Section
 
 BATCH = 33
 """Tokens of one frame: 2,000 a second at 60 Hz."""

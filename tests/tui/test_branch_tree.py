@@ -18,11 +18,11 @@ from workbench.domain.prompt import TokensPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Parent, Run
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.blocks import shown_prompt
+from workbench.tui.branches.branch_rows import branch_line, rows_of_tree
 from workbench.tui.branches.choices import ChoicesScreen
-from workbench.tui.branches.rows import branch_line, rows_of_tree
 from workbench.tui.branches.tree import TreeScreen
 from workbench.tui.popups.naming import Naming
+from workbench.tui.tokens.blocks import shown_prompt
 
 
 def _run(name: str, parent: str = "", token: int = 1, **choice: float) -> Run:

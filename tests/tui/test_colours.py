@@ -12,16 +12,16 @@ from textual.color import Color, Lab
 from textual.theme import BUILTIN_THEMES
 
 from tests.tui.colour_distance import VISIONS, ciede2000, difference, seen
-from workbench.tui.colours import (
+from workbench.tui.theme.colours import (
     ColourDepth,
     detect_depth,
     level_colours,
     theme_for,
     token_styles,
 )
-from workbench.tui.contrast import READABLE, contrast
-from workbench.tui.themes import WorkbenchTheme, adopt, load_themes
-from workbench.tui.token_styles import TokenStyles
+from workbench.tui.theme.contrast import READABLE, contrast
+from workbench.tui.theme.themes import WorkbenchTheme, adopt, load_themes
+from workbench.tui.theme.token_styles import TokenStyles
 
 THEMES = load_themes(Path("/nowhere"))
 COLOURED = [one for one in THEMES.themes.values() if not one.is_ansi]

@@ -12,11 +12,11 @@ from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_wiring import configure, toasts
 from workbench.tui.commands.keymap import OWN_KEYS, with_keys
 from workbench.tui.commands.table import COMMANDS
+from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.naming import Naming
 from workbench.tui.popups.picker import Picker
 from workbench.tui.screens.chat import ChatScreen
 from workbench.tui.sessions.screen import SessionsScreen
-from workbench.tui.widgets.key_row import KeyRow
 
 
 def test_without_wishes_the_keys_are_the_program_s() -> None:

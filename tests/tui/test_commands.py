@@ -20,9 +20,9 @@ from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands.command import Command, Where, key_name
 from workbench.tui.commands.table import COMMANDS, commands_markdown
 from workbench.tui.flows import load_flow
+from workbench.tui.main.output_pane import OutputPane
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens.chat import ChatScreen
-from workbench.tui.widgets.output_pane import OutputPane
 
 
 def test_ids_and_keys_of_a_pane_are_used_once() -> None:

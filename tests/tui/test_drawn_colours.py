@@ -16,7 +16,7 @@ from textual.widgets import OptionList
 from tests.client.loopback import DONE, answering
 from tests.tui.scripted import logprob_event, until, workbench
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.contrast import READABLE, contrast
+from workbench.tui.theme.contrast import READABLE, contrast
 
 MOST_ROWS = 18
 """Rows of the panel, and enough of a list whose rows are alike."""

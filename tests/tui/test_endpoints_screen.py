@@ -18,7 +18,7 @@ from workbench.domain.endpoint import Endpoint, EnvironmentKey
 from workbench.storage.endpoints import endpoints_folder, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.endpoints.form import EndpointForm
+from workbench.tui.endpoints.endpoint_form import EndpointForm
 from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.popups.picker import Picker
 from workbench.tui.popups.question import Question

@@ -11,7 +11,7 @@ import pytest
 from textual.app import App
 
 from workbench.domain.errors import WorkbenchError
-from workbench.tui.external_editor import edit_text
+from workbench.tui.editor.external_editor import edit_text
 
 NASTY = "a\u2028b\rc\x0cd\x85e\x0bf\tg  \r\nh\x1b[31m\x00\u202e\u2029\x1c \n"
 

@@ -8,7 +8,7 @@ from textual import events
 from tests.client.loopback import DONE, answering
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.widgets.field_editor import FieldEditor
+from workbench.tui.editor.field_editor import FieldEditor
 
 ANSWER = b"".join(
     logprob_event(text, logprob) for text, logprob in ((" a", -0.1), (" b", -3.0), (" c", -0.2))

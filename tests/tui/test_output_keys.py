@@ -20,8 +20,8 @@ from workbench.domain.request import Parameters
 from workbench.storage.demo import load_demo
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.main.probability import read_share
+from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.naming import Naming
-from workbench.tui.widgets.key_row import KeyRow
 from workbench.workspace.services import Services
 
 

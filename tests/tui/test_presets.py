@@ -20,7 +20,7 @@ from workbench.tui.popups.naming import Naming
 from workbench.tui.popups.picker import Picker
 from workbench.tui.popups.question import Question
 from workbench.tui.presets.changes import changes_of
-from workbench.tui.presets.picker import PresetPicker
+from workbench.tui.presets.preset_picker import PresetPicker
 
 
 def test_the_line_of_a_preset_tells_what_it_would_change() -> None:

@@ -4,7 +4,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from workbench.tui.token_rows import (
+from workbench.tui.tokens.token_rows import (
     CONTROL,
     NEWLINE,
     TAB,
@@ -16,7 +16,7 @@ from workbench.tui.token_rows import (
     row_cells,
     row_starts,
 )
-from workbench.tui.transcript import Fixed
+from workbench.tui.tokens.transcript import Fixed
 
 PIECES = st.sampled_from(
     [

@@ -28,19 +28,19 @@ from workbench.storage.config import (
     save_state,
 )
 from workbench.tui.clipboard import MOST, copied, copy_through_tmux
-from workbench.tui.colours import detect_depth, theme_for, token_styles
 from workbench.tui.commands.keymap import with_keys
 from workbench.tui.commands.table import BY_ID
 from workbench.tui.flows import FlowContext, Flows
 from workbench.tui.key_queue import KeyQueue
+from workbench.tui.main.output_pane import OutputPane
+from workbench.tui.main.prompt_editor import PromptEditor
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.painting import paint_directly
 from workbench.tui.terminal import is_suspendable, let_go_of_terminal, safe_driver
-from workbench.tui.themes import Themes, load_themes, theme_stamp
-from workbench.tui.token_styles import TokenStyles
-from workbench.tui.widgets.output_pane import OutputPane
-from workbench.tui.widgets.prompt_editor import PromptEditor
-from workbench.tui.widgets.transcript_view import TranscriptView
+from workbench.tui.theme.colours import detect_depth, theme_for, token_styles
+from workbench.tui.theme.themes import Themes, load_themes, theme_stamp
+from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.transcript_view import TranscriptView
 from workbench.workspace.services import Services
 from workbench.workspace.workspace import Workspace
 
@@ -54,7 +54,7 @@ class WorkbenchApp(App[int]):
     TITLE = "Completion Workbench"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
-    CSS_PATH = Path(__file__).parent / "screens" / "layout.tcss"
+    CSS_PATH = Path(__file__).parent / "main" / "layout.tcss"
 
     def __init__(self, services: Services, session: Path | None = None, demo: Run | None = None) -> None:
         """`session` is the file to open; None reopens the last one. `demo` is a run to play first."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
     from workbench.tui.commands.keymap import CommandTable
     from workbench.tui.main.screen import MainScreen
-    from workbench.tui.token_styles import TokenStyles
+    from workbench.tui.theme.token_styles import TokenStyles
     from workbench.workspace.costs import Cost
     from workbench.workspace.runs import UnderWay
     from workbench.workspace.services import Services

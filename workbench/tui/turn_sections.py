@@ -11,7 +11,7 @@ from workbench.domain.run import Outcome, Run
 from workbench.domain.turns import Turn
 from workbench.runner.chatting import answer_text
 from workbench.tui.run_state import figures_of
-from workbench.tui.transcript import Section
+from workbench.tui.tokens.transcript import Section
 from workbench.workspace.chat_session import ChatSession
 
 _FOLDED = 48

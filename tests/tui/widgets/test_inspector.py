@@ -15,8 +15,8 @@ from workbench.domain.choice import Alternative, Rank, Token
 from workbench.domain.display import is_control, token_text
 from workbench.domain.whatif import Sampling
 from workbench.tui.cells import fit, percent
-from workbench.tui.widgets.inspector import Inspector
-from workbench.tui.widgets.token_strip import TokenStrip
+from workbench.tui.main.inspector import Inspector
+from workbench.tui.main.token_strip import TokenStrip
 
 CAME = Token(
     1,

@@ -12,8 +12,14 @@ from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.parameters import FIELDS, ParameterValue, Range
 from workbench.domain.request import Parameters
-from workbench.tui.field_text import extra_from_text, extra_to_text, field_from_text, field_to_text, with_ids
-from workbench.tui.widgets.parameter_panel import ROWS, ParameterPanel
+from workbench.tui.editor.field_text import (
+    extra_from_text,
+    extra_to_text,
+    field_from_text,
+    field_to_text,
+    with_ids,
+)
+from workbench.tui.main.parameter_panel import ROWS, ParameterPanel
 
 
 class Alone(App[None]):

@@ -22,9 +22,9 @@ from workbench.domain.prompt import (
     TokensPrompt,
     prompt_to_json,
 )
-from workbench.tui.exact_document import ExactDocument, shown
-from workbench.tui.widgets.prompt_editor import PromptEditor
-from workbench.tui.wrapping import tab_widths, wrap_offsets
+from workbench.tui.editor.exact_document import ExactDocument, shown
+from workbench.tui.main.prompt_editor import PromptEditor
+from workbench.tui.tokens.wrapping import tab_widths, wrap_offsets
 from workbench.workspace.changes import Happened, SettingsChanged, TextReplaced
 from workbench.workspace.services import Services
 from workbench.workspace.workspace import Workspace

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
 from workbench.domain.choice import Choice, Piece
-from workbench.tui.widgets.sparkline import Peaks, Sparkline, edges_of
-from workbench.tui.widgets.transcript_view import PLAIN_STYLES
+from workbench.tui.main.sparkline import Peaks, Sparkline, edges_of
+from workbench.tui.tokens.transcript_view import PLAIN_STYLES
 
 
 def choice_of(*logprobs: float | None) -> Choice:

@@ -17,10 +17,10 @@ from textual.selection import SELECT_ALL, Selection
 from workbench.domain.choice import Alternative, Choice, Piece
 from workbench.domain.display import visible
 from workbench.domain.reading import Mode
-from workbench.tui.row_painter import Look, paint
-from workbench.tui.transcript import Section, Transcript
-from workbench.tui.widgets.token_view import TokenView
-from workbench.tui.widgets.transcript_view import PLAIN_STYLES
+from workbench.tui.tokens.row_painter import Look, paint
+from workbench.tui.tokens.token_view import TokenView
+from workbench.tui.tokens.transcript import Section, Transcript
+from workbench.tui.tokens.transcript_view import PLAIN_STYLES
 
 STYLES = replace(
     PLAIN_STYLES,

@@ -19,8 +19,8 @@ from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.popups.asked import AskedScreen
-from workbench.tui.widgets.key_row import KeyRow
-from workbench.tui.widgets.row_list import RowList
+from workbench.tui.popups.key_row import KeyRow
+from workbench.tui.popups.row_list import RowList
 
 _MARK, _NO_MARK = "▸", " "
 """At the beginning of the row under the cursor, which colours alone may not show, and of all others."""

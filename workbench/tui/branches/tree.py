@@ -14,8 +14,8 @@ from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.domain.session import subtree
+from workbench.tui.branches.branch_rows import BranchRow, branch_line, branch_passage, rows_of_tree
 from workbench.tui.branches.listing import ListingScreen
-from workbench.tui.branches.rows import BranchRow, branch_line, branch_passage, rows_of_tree
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks

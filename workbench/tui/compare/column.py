@@ -18,9 +18,9 @@ from workbench.runner.comparison import Column
 from workbench.tui.compare.distribution import Distribution
 from workbench.tui.compare.figures import FigureGrid, figures_of_summary, figures_while_running
 from workbench.tui.run_state import RunState
-from workbench.tui.token_styles import TokenStyles
-from workbench.tui.transcript import Section
-from workbench.tui.widgets.token_view import TokenView
+from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.token_view import TokenView
+from workbench.tui.tokens.transcript import Section
 
 _SHOWN_PROMPT = 200
 """Characters of the prompt's end that stand before each answer."""

@@ -10,7 +10,7 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.rerun import Rerun
 from workbench.tui.compare.screen import CompareScreen
-from workbench.tui.token_styles import TokenStyles
+from workbench.tui.theme.token_styles import TokenStyles
 
 
 class RerunScreen(CompareScreen, inherit_bindings=False):

@@ -27,12 +27,12 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.column import CompareColumn
 from workbench.tui.compare.comparison import Comparison
-from workbench.tui.compare.scrolling import Followers
 from workbench.tui.popups.asked import AskedScreen
-from workbench.tui.token_styles import TokenStyles
-from workbench.tui.widgets.key_row import KeyRow
-from workbench.tui.widgets.token_view import TokenView
-from workbench.tui.widgets.transcript_view import TranscriptView
+from workbench.tui.popups.key_row import KeyRow
+from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.scrolling import Followers
+from workbench.tui.tokens.token_view import TokenView
+from workbench.tui.tokens.transcript_view import TranscriptView
 
 _FRAMES_A_SECOND = 30
 _LEAST_WIDTH, _LEAST_HEIGHT = 24, 9

@@ -24,12 +24,12 @@ from workbench.storage.endpoints import delete_endpoint, endpoint_for, profile_t
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.endpoints.form import EndpointForm
+from workbench.tui.endpoints.endpoint_form import EndpointForm
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.popups.asked import AskedScreen
+from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Item, Picker
-from workbench.tui.widgets.key_row import KeyRow
-from workbench.tui.widgets.row_list import RowList
+from workbench.tui.popups.row_list import RowList
 from workbench.workspace.services import Services
 
 _PLAIN = "openai-compatible"
@@ -270,7 +270,7 @@ class EndpointsScreen(AskedScreen[Endpoint]):
 
     def action_open(self) -> None:
         """Edit the endpoint's file in the person's editor; a built-in one is copied by it."""
-        from workbench.tui.external_editor import edit_text, with_editor
+        from workbench.tui.editor.external_editor import edit_text, with_editor
 
         name, services = self.looked_at, self._services
         if name is None or "://" in name:

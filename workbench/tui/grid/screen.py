@@ -27,8 +27,8 @@ from workbench.tui.compare.screen import Adopted, CompareScreen
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.grid.state import Grid
 from workbench.tui.popups.asked import AskedScreen
-from workbench.tui.token_styles import TokenStyles
-from workbench.tui.widgets.key_row import KeyRow
+from workbench.tui.popups.key_row import KeyRow
+from workbench.tui.theme.token_styles import TokenStyles
 from workbench.workspace.services import Services
 
 _LOOKS_A_SECOND = 4

@@ -15,7 +15,7 @@ from workbench.storage.config import config_file, load_config
 from workbench.storage.presets import load_presets
 from workbench.storage.text_files import read_text
 from workbench.tui.commands.table import BY_ID
-from workbench.tui.external_editor import edit_text, with_editor
+from workbench.tui.editor.external_editor import edit_text, with_editor
 from workbench.tui.flows import FlowContext
 from workbench.tui.main.palette import Kind, about, palette
 from workbench.tui.main.probability import read_share

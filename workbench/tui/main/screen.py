@@ -32,19 +32,19 @@ from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
 from workbench.tui.commands.table import BY_ID, bindings_at
+from workbench.tui.main.error_block import ErrorBlock
+from workbench.tui.main.footer import Footer
+from workbench.tui.main.header import Header
+from workbench.tui.main.inspector import Inspector
+from workbench.tui.main.legend import Legend
+from workbench.tui.main.output_pane import OutputPane
+from workbench.tui.main.parameter_panel import ParameterPanel
+from workbench.tui.main.prompt_editor import PromptEditor
+from workbench.tui.main.token_strip import TokenStrip
 from workbench.tui.notes import offer, probe_notes
 from workbench.tui.run_state import state_of_newest, waiting_of
-from workbench.tui.token_styles import TokenStyles
+from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import PromptCounter, token_ids
-from workbench.tui.widgets.error_block import ErrorBlock
-from workbench.tui.widgets.footer import Footer
-from workbench.tui.widgets.header import Header
-from workbench.tui.widgets.inspector import Inspector
-from workbench.tui.widgets.legend import Legend
-from workbench.tui.widgets.output_pane import OutputPane
-from workbench.tui.widgets.parameter_panel import ParameterPanel
-from workbench.tui.widgets.prompt_editor import PromptEditor
-from workbench.tui.widgets.token_strip import TokenStrip
 from workbench.workspace.changes import (
     Happened,
     ParametersTyped,

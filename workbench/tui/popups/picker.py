@@ -20,7 +20,7 @@ from textual.widgets.option_list import Option
 from workbench.domain.display import one_line
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.widgets.row_list import RowList
+from workbench.tui.popups.row_list import RowList
 
 _AROUND = 10
 """Rows of a popup beside those of its list: margins, frame, filter, and what is said below."""

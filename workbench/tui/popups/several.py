@@ -18,7 +18,7 @@ from workbench.domain.display import one_line
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.popups.picker import Item, Popup
-from workbench.tui.widgets.row_list import RowList
+from workbench.tui.popups.row_list import RowList
 
 
 @dataclass(frozen=True, slots=True)

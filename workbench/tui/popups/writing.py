@@ -11,8 +11,8 @@ from textual.content import Content
 
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.editor.exact_text_area import ExactTextArea
 from workbench.tui.popups.picker import Popup
-from workbench.tui.widgets.exact_text_area import ExactTextArea
 
 
 class Writing(Popup[str]):

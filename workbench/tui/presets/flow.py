@@ -10,7 +10,7 @@ from workbench.domain.preset import Preset
 from workbench.storage.presets import load_presets, save_preset
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.picker import Item, Picker
-from workbench.tui.presets.picker import PresetPicker
+from workbench.tui.presets.preset_picker import PresetPicker
 
 
 async def choose_preset(flow: FlowContext) -> None:

@@ -23,7 +23,7 @@ from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.popups.asked import AskedScreen
-from workbench.tui.widgets.key_row import KeyRow
+from workbench.tui.popups.key_row import KeyRow
 from workbench.workspace.services import Services
 
 _STYLES = {Verdict.HONOURED: "", Verdict.NO_EFFECT: "dim", Verdict.REFUSED: "bold", Verdict.UNKNOWN: "italic"}

@@ -16,8 +16,8 @@ from workbench.runner.curl import CurlDraft, draft_from_curl
 from workbench.storage.endpoints import EndpointList
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.editor.exact_text_area import ExactTextArea
 from workbench.tui.popups.picker import Popup
-from workbench.tui.widgets.exact_text_area import ExactTextArea
 
 
 class CurlPopup(Popup[CurlDraft]):

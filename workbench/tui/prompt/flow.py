@@ -9,7 +9,7 @@ from workbench.domain.prompt import PromptKind
 from workbench.domain.variables import find_variables
 from workbench.runner.curl import CurlDraft, draft_from_curl
 from workbench.storage.imports import is_curl
-from workbench.tui.external_editor import edit_text
+from workbench.tui.editor.external_editor import edit_text
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.prompt.curl import CurlPopup

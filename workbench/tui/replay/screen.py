@@ -18,18 +18,18 @@ from workbench.domain.display import one_line
 from workbench.domain.reading import Mode
 from workbench.domain.run import Run
 from workbench.runner.replay import Replay
-from workbench.tui.blocks import sections_of
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.main.inspector import Inspector
+from workbench.tui.main.token_strip import TokenStrip
 from workbench.tui.popups.asked import AskedScreen
+from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.run_state import figures_of
-from workbench.tui.token_styles import TokenStyles
-from workbench.tui.transcript import Section
-from workbench.tui.widgets.inspector import Inspector
-from workbench.tui.widgets.key_row import KeyRow
-from workbench.tui.widgets.token_strip import TokenStrip
-from workbench.tui.widgets.token_view import TokenView
+from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.blocks import sections_of
+from workbench.tui.tokens.token_view import TokenView
+from workbench.tui.tokens.transcript import Section
 
 _FRAMES_A_SECOND = 30
 _SLOWEST, _FASTEST = 1 / 16, 64.0

@@ -18,7 +18,7 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.screens.chat_settings import ChatSettingsScreen
-from workbench.tui.token_styles import TokenStyles
+from workbench.tui.theme.token_styles import TokenStyles
 from workbench.workspace.chat_session import ChatSession, Proposal
 from workbench.workspace.costs import cost_of
 

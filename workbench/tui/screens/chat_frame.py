@@ -13,17 +13,17 @@ from workbench.domain.run import Run
 from workbench.domain.turns import Turn
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
+from workbench.tui.editor.exact_text_area import ExactTextArea
 from workbench.tui.flows import FlowContext, asks
+from workbench.tui.main.inspector import Inspector
+from workbench.tui.main.token_strip import TokenStrip
 from workbench.tui.popups.asked import AskedScreen
+from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.run_state import RunState, state_of_newest
-from workbench.tui.token_styles import TokenStyles
-from workbench.tui.widgets.exact_text_area import ExactTextArea
-from workbench.tui.widgets.inspector import Inspector
-from workbench.tui.widgets.key_row import KeyRow
-from workbench.tui.widgets.token_strip import TokenStrip
-from workbench.tui.widgets.token_view import TokenView
-from workbench.tui.widgets.transcript_view import TranscriptView
+from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.token_view import TokenView
+from workbench.tui.tokens.transcript_view import TranscriptView
 from workbench.tui.widgets.turn_view import TurnView
 from workbench.workspace.activity import Activity
 from workbench.workspace.chat_session import ChatSession

@@ -12,9 +12,9 @@ from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.turns import Turn
 from workbench.runner.chatting import ChatRequest
 from workbench.tui.screens.chat_frame import ChatFrame
-from workbench.tui.token_styles import TokenStyles
+from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import has_tokenizer
-from workbench.tui.transcript import Section
+from workbench.tui.tokens.transcript import Section
 from workbench.workspace.chat_session import ChatSession
 
 _PAUSE = 0.3

@@ -15,14 +15,14 @@ from workbench.domain.turns import Turn
 from workbench.tui.alternative_rows import no_alternative
 from workbench.tui.compare.flow import compare_request, rerun
 from workbench.tui.flows import FlowContext, asks
+from workbench.tui.main.inspector import Inspector
 from workbench.tui.popups.naming import Naming
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.replay.screen import ReplayScreen
 from workbench.tui.screens.chat_prompt import ChatPromptScreen
-from workbench.tui.token_styles import TokenStyles
+from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.turn_sections import TurnSections, key_of
-from workbench.tui.widgets.inspector import Inspector
-from workbench.tui.widgets.token_view import TokenView
 from workbench.tui.widgets.turn_view import TurnView
 from workbench.workspace.chat_session import ChatSession, Proposal
 

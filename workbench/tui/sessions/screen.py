@@ -27,10 +27,10 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.popups.asked import AskedScreen
+from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.naming import Naming
+from workbench.tui.popups.row_list import RowList
 from workbench.tui.sessions.search import Entry, ranked
-from workbench.tui.widgets.key_row import KeyRow
-from workbench.tui.widgets.row_list import RowList
 
 _TITLE_CELLS = 60
 Changed = TypeVar("Changed")

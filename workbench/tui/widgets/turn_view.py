@@ -11,8 +11,8 @@ from textual.message import Message
 
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.transcript import TITLE, Place
-from workbench.tui.widgets.token_view import TokenView
+from workbench.tui.tokens.token_view import TokenView
+from workbench.tui.tokens.transcript import TITLE, Place
 
 
 class TurnView(TokenView):

@@ -20,7 +20,7 @@ from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.popups.asked import AskedScreen
-from workbench.tui.widgets.key_row import KeyRow
+from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.wire.copying import copy_request
 from workbench.tui.wire.event_list import EventList, EventRow
 from workbench.workspace.activity import Exchange

@@ -14,13 +14,13 @@ from textual.message import Message
 from textual.selection import Selection
 
 from workbench.domain import reading
-from workbench.tui import token_cursor
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.token_cursor import Cursor, Finder
-from workbench.tui.token_styles import TokenStyles
-from workbench.tui.transcript import BODY, Place
-from workbench.tui.widgets.transcript_view import PLAIN_STYLES, TranscriptView
+from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens import token_cursor
+from workbench.tui.tokens.token_cursor import Cursor, Finder
+from workbench.tui.tokens.transcript import BODY, Place
+from workbench.tui.tokens.transcript_view import PLAIN_STYLES, TranscriptView
 
 
 class TokenView(TranscriptView):

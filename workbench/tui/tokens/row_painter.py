@@ -15,9 +15,9 @@ from textual.strip import Strip
 
 from workbench.domain.display import escape_character
 from workbench.domain.reading import Mode, Scale, level, shade
-from workbench.tui.token_rows import CONTROL, NEWLINE, SPACE, TAB, clusters, is_narrow, tab_cells
-from workbench.tui.token_styles import TokenStyles
-from workbench.tui.transcript import BODY, Body, Row, Transcript
+from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.token_rows import CONTROL, NEWLINE, SPACE, TAB, clusters, is_narrow, tab_cells
+from workbench.tui.tokens.transcript import BODY, Body, Row, Transcript
 
 _SPACE_GLYPH, _TAB_GLYPH, _NEWLINE_GLYPH = "·", "→", "↵"
 

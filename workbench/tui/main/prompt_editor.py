@@ -20,7 +20,7 @@ from workbench.domain.prompt import (
     prompt_from_editor,
     single_prompts,
 )
-from workbench.tui.widgets.exact_text_area import ExactTextArea
+from workbench.tui.editor.exact_text_area import ExactTextArea
 from workbench.workspace.history import ReplaceText, end_of
 from workbench.workspace.workspace import Workspace
 

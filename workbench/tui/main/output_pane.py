@@ -19,16 +19,16 @@ from workbench.domain.display import visible
 from workbench.domain.reading import Mode
 from workbench.domain.run import Failure, Outcome, Run
 from workbench.tui.alternative_rows import no_alternative
-from workbench.tui.blocks import key_of, sections_of
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.main.error_block import ErrorBlock
+from workbench.tui.main.sparkline import Sparkline
 from workbench.tui.run_state import figures_of
-from workbench.tui.token_styles import TokenStyles
-from workbench.tui.transcript import Section
-from workbench.tui.widgets.error_block import ErrorBlock
-from workbench.tui.widgets.sparkline import Sparkline
-from workbench.tui.widgets.token_view import TokenView
+from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.blocks import key_of, sections_of
+from workbench.tui.tokens.token_view import TokenView
+from workbench.tui.tokens.transcript import Section
 
 FIGURES_EVERY = 8
 """How many looks for new tokens go by from one showing of the figures to the next."""

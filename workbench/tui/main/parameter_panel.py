@@ -25,7 +25,8 @@ from workbench.domain.values import check_value, format_value, step_value
 from workbench.tui.cells import fit
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.field_text import (
+from workbench.tui.editor.field_editor import FieldEditor
+from workbench.tui.editor.field_text import (
     Tokenizer,
     bias_texts,
     extra_from_text,
@@ -35,7 +36,6 @@ from workbench.tui.field_text import (
     has_lines,
     with_ids,
 )
-from workbench.tui.widgets.field_editor import FieldEditor
 
 MODEL, EXTRA = "model", "extra"
 ROWS: tuple[str, ...] = (MODEL, *(field.name for field in PARAMETERS), EXTRA)

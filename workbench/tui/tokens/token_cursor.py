@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from workbench.domain.choice import Choice
-from workbench.tui.token_rows import offset_at, row_cells
-from workbench.tui.transcript import BODY, Place, Transcript
+from workbench.tui.tokens.token_rows import offset_at, row_cells
+from workbench.tui.tokens.transcript import BODY, Place, Transcript
 
 Finder = Callable[[Choice, int, int], int | None]
 """From a choice, a position and a step (1 or -1) to the next position wanted."""

@@ -18,10 +18,10 @@ from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.storage.theme_file import ThemeFile
 from workbench.storage.toml_files import Fault, read_toml, typed
-from workbench.tui.contrast import READABLE, contrast
+from workbench.tui.theme.contrast import READABLE, contrast
 
-_PACKAGED = Path(__file__).parent.parent / "themes"
-_CHECKOUT = Path(__file__).parent.parent.parent / "themes"
+_PACKAGED = Path(__file__).parents[2] / "themes"
+_CHECKOUT = Path(__file__).parents[3] / "themes"
 _ANSI_VARIABLES = {"ansi-background": "ansi_default", "ansi-foreground": "ansi_default"}
 """What Textual's own stylesheets ask of such a theme, and fail without."""
 _LEVELS = ("tokens", "levels")

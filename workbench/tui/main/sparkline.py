@@ -15,7 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.domain.choice import Choice
-from workbench.tui.token_styles import TokenStyles
+from workbench.tui.theme.token_styles import TokenStyles
 
 _BARS = "▁▂▃▄▅▆▇█"
 _FULL = -log(0.01)

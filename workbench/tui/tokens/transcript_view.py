@@ -18,10 +18,10 @@ from textual.strip import Strip
 from textual.timer import Timer
 
 from workbench.domain.reading import Mode
-from workbench.tui.row_painter import Look, paint, snapped
-from workbench.tui.token_cursor import Cursor
-from workbench.tui.token_styles import TokenStyles
-from workbench.tui.transcript import BODY, TITLE, Place, Row, Section, Transcript
+from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.row_painter import Look, paint, snapped
+from workbench.tui.tokens.token_cursor import Cursor
+from workbench.tui.tokens.transcript import BODY, TITLE, Place, Row, Section, Transcript
 
 _BUDGET = 0.012
 """Seconds that laying out may take at once before the rest is left for later."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textual import events
 from textual.message import Message
 
-from workbench.tui.widgets.exact_text_area import ExactTextArea
+from workbench.tui.editor.exact_text_area import ExactTextArea
 
 
 class FieldEditor(ExactTextArea):

@@ -18,8 +18,8 @@ from workbench.domain.errors import BadValueError, StorageError
 from workbench.storage.endpoint_fields import ENDPOINT_FIELDS, field_of, looks_like_key, texts_of, with_texts
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Popup
-from workbench.tui.widgets.key_row import KeyRow
 
 _HEADINGS = {
     "name": "Where",

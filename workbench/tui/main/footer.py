@@ -10,7 +10,7 @@ from textual.reactive import reactive
 from workbench.tui.commands.command import Command, Where
 from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
 from workbench.tui.commands.table import commands_at
-from workbench.tui.widgets.key_row import KeyRow, by_rank
+from workbench.tui.popups.key_row import KeyRow, by_rank
 
 
 class Footer(KeyRow):

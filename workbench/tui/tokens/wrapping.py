@@ -15,7 +15,7 @@ from textual.document._wrapped_document import WrappedDocument
 from textual.expand_tabs import get_tab_widths
 from textual.geometry import Offset
 
-from workbench.tui.exact_document import ShownLines, shown
+from workbench.tui.editor.exact_document import ShownLines, shown
 
 _ONE_CELL_EACH = re.compile(
     "[ -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0377\u0391-\u0482\u048a-\u052f\u2010-\u2027\u2400-\u2426]*"

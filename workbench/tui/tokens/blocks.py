@@ -12,7 +12,7 @@ from workbench.domain.reading import fitted
 from workbench.domain.run import Outcome, Run
 from workbench.runner.branching import prompt_of_choice
 from workbench.tui.run_state import figures_of
-from workbench.tui.transcript import Section
+from workbench.tui.tokens.transcript import Section
 
 _KNOWN = 40
 """Characters that are shown of a prompt that stands above already."""

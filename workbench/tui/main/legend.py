@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from workbench.domain.display import one_line
 from workbench.domain.reading import FIXED, Mode, Scale, legend
-from workbench.tui.token_styles import TokenStyles
+from workbench.tui.theme.token_styles import TokenStyles
 
 
 class Legend(Widget):

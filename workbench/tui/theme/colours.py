@@ -18,9 +18,9 @@ from textual.color import Color, Lab, lab_to_rgb, rgb_to_lab
 from textual.theme import BUILTIN_THEMES
 
 from workbench.storage.theme_file import LEVELS
-from workbench.tui.contrast import READABLE, contrast
-from workbench.tui.themes import Themes, WorkbenchTheme, adopt
-from workbench.tui.token_styles import TokenStyles
+from workbench.tui.theme.contrast import READABLE, contrast
+from workbench.tui.theme.themes import Themes, WorkbenchTheme, adopt
+from workbench.tui.theme.token_styles import TokenStyles
 
 SIXTEEN_THEME = "sixteen"
 """The theme for terminals with 16 colours or none; it uses the terminal's own."""

@@ -1,0 +1,1 @@
+"""The exact text area, and the editors made of it."""

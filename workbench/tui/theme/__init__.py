@@ -1,0 +1,1 @@
+"""Theme files, colours and their contrast, and the styles of tokens."""

@@ -1,0 +1,1 @@
+"""Tokens as they are shown: transcript, rows, cursor, painter and view."""
