@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -12,10 +13,10 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from tests.client.loopback import answering
-from tests.tui.scripted import answer, until, use_parameters, workbench
+from tests.client.loopback import Received, answering, head
+from tests.tui.scripted import answer, logprob_event, until, use_parameters, workbench
 from workbench.domain.choice import Choice
-from workbench.domain.reading import Mode
+from workbench.domain.reading import Mode, legend
 from workbench.domain.request import Parameters
 from workbench.storage.demo import load_demo
 from workbench.tui.app import WorkbenchApp
@@ -60,6 +61,69 @@ async def test_the_legend_says_which_scale_the_colours_have() -> None:
         assert words().startswith(" continuous, fitted to temperature 0.7 ")
         await pilot.press("c")
         assert words().startswith(" probability, fixed scale ") and "≥90%" in words()
+
+
+async def test_the_legend_shows_every_sample_at_80_columns() -> None:
+    async with workbench(answering(answer(" a", " b")), (80, 24)) as (app, pilot, _):
+        use_parameters(app, Parameters({"temperature": 0.75, "top_p": 0.95, "top_k": 40, "min_p": 0.05}))
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
+        for mode in Mode:
+            app.main.legend.mode = mode
+            shown = app.main.legend.render_line(0)
+            assert shown.cell_length == 80
+            words = [word for word in legend(mode, app.main.legend.scale) if word]
+            assert " ".join(shown.text.split()).endswith(" ".join(words))
+
+
+async def test_j_and_k_go_from_run_to_run() -> None:
+    async with answered(" a", " b") as (app, pilot):
+        for number in (2, 3):
+            await pilot.press("ctrl+j")
+            await until(pilot, lambda number=number: len(app.main.output.runs) == number)  # type: ignore[misc]
+            await until(pilot, lambda: not app.workspace.runs.is_streaming)
+        keys = [run.id for run in app.main.output.runs]
+        gone = []
+        for key in ("k", "k", "k", "k", "j", "right", "j", "j"):
+            await pilot.press(key)
+            gone.append(app.main.output.view.cursor)
+        places = [(2, 0), (1, 0), (0, 0), (0, 0), (1, 0), (1, 1), (2, 0), (2, 0)]
+        assert gone == [(f"{keys[run]}:0", token) for run, token in places]
+
+
+async def test_a_new_run_comes_into_view_wherever_the_cursor_was() -> None:
+    async with answered(" a", " b") as (app, pilot):
+        # All of it is in view, and the cursor keeps it from following.
+        await pilot.press("right")
+        assert not app.main.output.view.is_following
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: len(app.main.output.runs) == 2)
+        assert app.main.output.view.is_following
+
+
+async def test_frame_bars_and_cursor_are_of_the_same_run() -> None:
+    sent = 0
+
+    async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        sent += 1
+        writer.write(head() + (answer(" a", " b") if sent == 1 else logprob_event(" c") * 20))
+        await writer.drain()
+        if sent > 1:
+            await received.gone.wait()
+
+    async with workbench(handle) as (app, pilot, _):
+        output = app.main.output
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(output.runs) and not app.workspace.runs.is_streaming)
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: len(output.runs) == 2 and output.runs[1].tokens == 20)
+        await until(pilot, lambda: "20 tok" in str(output.border_subtitle))
+        await pilot.press("f4", "k", "k")
+        await until(pilot, lambda: str(output.border_subtitle) == "")
+        assert output.answer is not None and output.answer[0] is output.runs[0]
+        await pilot.press("j")
+        await until(pilot, lambda: "20 tok" in str(output.border_subtitle))
 
 
 async def test_w_shows_blanks() -> None:

@@ -552,6 +552,15 @@ COMMANDS: tuple[Command, ...] = (
         flow="branches.flow:continue_answer",
     ),
     Command(
+        "next_run",
+        ("k", "j"),
+        "Run",
+        "Go to the previous or next run.",
+        Where.OUTPUT,
+        shown="k j",
+        actions=("run(-1)", "run(1)"),
+    ),
+    Command(
         "cycle_colour",
         ("c",),
         "Colour",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.reactive import reactive
@@ -12,6 +13,7 @@ from textual.widget import Widget
 
 from workbench.domain.display import one_line
 from workbench.domain.reading import FIXED, Mode, Scale, legend
+from workbench.tui.cells import fit
 from workbench.tui.theme.token_styles import TokenStyles
 
 
@@ -45,13 +47,17 @@ class Legend(Widget):
             last = len(styles.shades) - 1
             reached = (0.0, *(edge / self.scale.edges[-1] for edge in self.scale.edges))
             samples = [styles.shades[round(part * last)] for part in reached]
-        segments = [Segment(f" {self._heading}  ", muted)]
+        segments = []
         for word, style in zip(legend(self.mode, self.scale), samples, strict=True):
             if word:
                 segments += [Segment(f" {word} ", base + style), Segment(" ", base)]
+        width = self.size.width
+        room = width - sum(segment.cell_length for segment in segments) - 3
+        # Every sample is to be seen; what they are fitted to stands in the panel as well.
+        heading = fit(self._heading, min(cell_len(self._heading), room))
+        segments.insert(0, Segment(f" {heading}  ", muted))
         if self.note:
             segments.append(Segment(f" {one_line(self.note)}", muted + Style(italic=True)))
-        width = self.size.width
         return Strip(segments).adjust_cell_length(width, base)
 
     @property
@@ -62,8 +68,8 @@ class Legend(Widget):
             case Mode.PROBABILITY:
                 return "probability, fixed scale"
             case Mode.FITTED | Mode.CONTINUOUS:
-                fit = self.scale.words or "the fixed scale"
-                return f"{'continuous, ' * (self.mode is Mode.CONTINUOUS)}fitted to {fit}"
+                scale = f"fitted to {self.scale.words}" if self.scale.words else "fixed scale"
+                return f"continuous, {scale}" if self.mode is Mode.CONTINUOUS else scale
             case Mode.ENTROPY:
                 return "entropy, at least"
         return self.mode.value

@@ -112,11 +112,11 @@ class OutputPane(Vertical):
 
         return Content.assemble(
             key("run"),
-            " sends the prompt; every token comes in the colour of its probability.\n",
+            " sends the prompt; each token is coloured by its probability.\n",
             key("focus_output"),
-            ", then ← →, shows what else was likely; 1–9 runs on with that.\n",
+            ", then ← →, shows what else was likely; 1–9 branches there.\n",
             key("help"),
-            " has the keys of where you are, ",
+            " lists the keys for this pane, ",
             key("palette"),
             " every command by name.",
         )
@@ -153,7 +153,7 @@ class OutputPane(Vertical):
         for section in sections_of(self._runs, len(self._runs) - 1):
             self.view.add_section(section)
         # Who asks for an answer wants to see it come, wherever the cursor is.
-        self.view.scroll_to(y=self.view.max_scroll_y, animate=False, force=True)
+        self.view.follow_end()
         self._show_figures()
 
     def add(self, runs: Sequence[Run]) -> None:
@@ -221,9 +221,9 @@ class OutputPane(Vertical):
 
     def _show_figures(self) -> None:
         self._is_stale = False
-        # Those of a run that is over stand in its title.
-        streams = self._runs and self._runs[-1].is_running
-        self.border_subtitle = Content(figures_of(self._runs[-1])) if streams else ""
+        # Those of a run that is over stand in its title. They are of the run that the bars show too.
+        run = self.answer[0] if self.answer else self._runs[-1] if self._runs else None
+        self.border_subtitle = Content(figures_of(run)) if run is not None and run.is_running else ""
         self._show_bars()
 
     def _show_bars(self) -> None:
@@ -273,7 +273,7 @@ class OutputPane(Vertical):
         event.stop()
         if (found := self._find(event.key, event.position)) is not None:
             run, choice, position = found
-            self._show_bars()
+            self._show_figures()
             self.post_message(self.TokenFocused(run, choice, choice.token(position)))
 
     @on(Sparkline.Jumped)
@@ -311,6 +311,16 @@ class OutputPane(Vertical):
             return found[0], found[1]
         newest = next((run for run in reversed(self._runs) if run.choices), None)
         return None if newest is None else (newest, newest.ordered[0])
+
+    def action_run(self, step: int) -> None:
+        """Go to the first token of the next or previous run; to the newest one from nowhere."""
+        answered = [run for run in self._runs if run.tokens]
+        if not answered:
+            self.notify("There is no run to go to yet.", markup=False, timeout=3)
+            return
+        found = self.token
+        index = len(answered) - 1 if found is None else answered.index(found[0]) + step
+        self.go_to(answered[max(min(index, len(answered) - 1), 0)])
 
     def action_inspect(self) -> None:
         """Go to the inspector."""

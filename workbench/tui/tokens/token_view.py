@@ -141,8 +141,7 @@ class TokenView(TranscriptView):
     def action_follow(self) -> None:
         """Go to the last token of all, and follow the end from now on."""
         self._move(token_cursor.last(self._transcript), follow=True)
-        self._follow(True)
-        self._fit(None)
+        self.follow_end()
 
     def action_surprising(self, step: int) -> None:
         """Go to the next or previous surprising token."""

@@ -316,6 +316,11 @@ class TranscriptView(ScrollView, can_focus=True):
         super().watch_scroll_y(old_value, new_value)
         self._follow(round(new_value) >= self.max_scroll_y)
 
+    def follow_end(self) -> None:
+        """Scroll to the end and follow it, also where all that there is so far is in view."""
+        self._follow(True)
+        self._fit(None)
+
     def _move_thumb(self) -> None:
         """Show height and place in the scrollbar where that moves its thumb by half a cell.
 
