@@ -70,3 +70,8 @@ def test_a_run_that_streams_has_no_figures_in_its_title_yet() -> None:
     run = run_of(PROMPT)
     run.outcome = None
     assert titles(run) == ["── 1"]
+
+
+def test_another_seed_is_named_without_the_one_before() -> None:
+    assert "── 2 · seed 7 · done" in titles(run_of(PROMPT), run_of(PROMPT, seed=7))[1]
+    assert "── 2 · seed 5 → unset · done" in titles(run_of(PROMPT, seed=5), run_of(PROMPT))[1]

@@ -127,9 +127,10 @@ def _title(runs: Sequence[Run], place: int) -> str:
         parts.append(f"{parent.kind}{of}{where}{taken}")
     parts += [one_line(word, 40) for word in (run.name, run.preset) if word]
     changed = compared.request.parameters.changes_to(run.request.parameters) if compared else ()
-    parts += [one_line(str(change), 60) for change in changed]
+    # What a seed was before says nothing: the one that was used is named, and whether it is gone.
     seed = run.request.parameters.get("seed")
-    if seed is not None and all(change.name != "seed" for change in changed):
+    parts += [one_line(str(change), 60) for change in changed if seed is None or change.name != "seed"]
+    if seed is not None:
         parts.append(f"seed {seed}")
     if compared is not None and compared.endpoint != run.endpoint:
         parts.append(f"@ {one_line(run.endpoint, 40)}")
