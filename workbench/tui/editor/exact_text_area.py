@@ -10,7 +10,7 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 
 from workbench.tui.editor.exact_document import ExactDocument, ShownLines, shown
-from workbench.tui.tokens.wrapping import FastWrappedDocument
+from workbench.tui.editor.wrapping import FastWrappedDocument
 
 _GIANT = 2000
 """Characters from which a line is drawn row by row; Textual's own way divides the whole line for each row."""
