@@ -250,9 +250,16 @@ def test_a_grammar_that_costs_too_much_is_refused_and_holds_up_nobody(server: Se
     assert "grammar" in json.loads(content)["error"]["message"]
 
 
-def test_grammars_pass_through_and_broken_ones_are_refused(server: Server) -> None:
-    assert server.complete(grammar='root ::= " yes" | " no"')["choices"][0]["text"] in (" yes", " no")
-    status, content = server.send("/v1/completions", {"model": MODEL, "prompt": "x", "grammar": "root ::= ("})
+def test_a_grammar_rules_every_choice_and_brackets_in_its_texts_are_texts(server: Server) -> None:
+    texts = [choice["text"] for choice in server.complete(grammar='root ::= " yes" | " no"', n=6)["choices"]]
+    assert set(texts) <= {" yes", " no"}
+    brackets = "(" * 100
+    assert server.complete(grammar=f'root ::= "{brackets}"', max_tokens=99)["choices"][0]["text"] == brackets
+
+
+@pytest.mark.parametrize("grammar", ["root ::= (", "root ::= root", "x ::= y", "\0", "(" * 60_000])
+def test_a_grammar_that_cannot_be_read_is_refused(server: Server, grammar: str) -> None:
+    status, content = server.send("/v1/completions", {"model": MODEL, "prompt": "x", "grammar": grammar})
     assert status == 400
     assert json.loads(content)["error"]["param"] == "grammar"
 

@@ -85,7 +85,7 @@ def refuse(**fields: JsonValue) -> Refusal:
         ("include_usage", True),
         ("unknown", None),
         ("grammar", 1),
-        ("grammar", "(" * 1000),
+        ("grammar", "x" * 100_000),
         ("dry_multiplier", "1"),
         ("dry_multiplier", 1e9),
         ("mirostat", 1.0),

@@ -143,7 +143,7 @@ async def test_the_model_is_named_before_anything_is_started(tmp_path: Path) -> 
     path.write_bytes(b"GGUF")
     assert await Connections(dict(os.environ), model=str(path)).models(ENDPOINT) == ["my-model"]
     assert children() == []
-    with pytest.raises(EngineError, match="no GGUF model file"):
+    with pytest.raises(EngineError, match="not a GGUF model file"):
         await Connections(dict(os.environ), model="/nowhere/model.gguf").models(ENDPOINT)
 
 

@@ -33,7 +33,6 @@ _LEAST_PENALTY = 1e-22
 _EXACT = 2**53
 """Up to here every integer is a float of its own."""
 _MOST_GRAMMAR = 65_536
-_DEEPEST_GRAMMAR = 64
 _BODY_FIELDS = frozenset({one.name for one in PARAMETERS} - {"include_usage"})
 
 
@@ -326,7 +325,8 @@ def _passed(name: str, value: JsonValue) -> JsonValue:
             return value
         case Kind.TEXT, str():
             check_text(name, value)
-            _check_grammar(name, value)
+            if len(value) > _MOST_GRAMMAR:
+                raise bad_request(name, f"{name} must have at most {_MOST_GRAMMAR} characters")
             return value
         case (Kind.INTEGER, int(number)) | (Kind.NUMBER, (int() | float()) as number) if not isinstance(
             number, bool
@@ -335,17 +335,6 @@ def _passed(name: str, value: JsonValue) -> JsonValue:
                 return _nearest(name, value) if isinstance(value, float) else value
             raise bad_request(name, f"{name} must be from {field.low:g} to {field.high:g}")
     raise bad_request(name, f"{name} must be {_TYPE_NAMES[field.kind]}")
-
-
-def _check_grammar(name: str, text: str) -> None:
-    if len(text) > _MOST_GRAMMAR:
-        raise bad_request(name, f"{name} must have at most {_MOST_GRAMMAR} characters")
-    depth = 0
-    for character in text:
-        # The engine's grammar parser recurses into each bracket on its C stack.
-        depth += (character == "(") - (character == ")")
-        if depth > _DEEPEST_GRAMMAR:
-            raise bad_request(name, f"{name} must not nest deeper than {_DEEPEST_GRAMMAR}")
 
 
 def check_fits(prompt_tokens: int, max_tokens: int, context: int) -> None:
