@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench import columns
 from tests.bench.figure import Figure, median
 
 REQUESTS = 200
@@ -127,7 +126,6 @@ def figures() -> list[Figure]:
     share = ideal / median(took)
     name = f"compare: {REQUESTS} requests, {CONCURRENCY} at once"
     return [
-        *columns.figures(),
         Figure(f"{name}, share of the ideal rate", share, "", f"≥ {GOAL:g}", share >= GOAL),
         Figure(f"{name}, memory", memory, "MiB", f"≤ {_MOST_MEMORY}", memory <= _MOST_MEMORY),
     ]

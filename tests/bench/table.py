@@ -10,6 +10,7 @@ from tests.bench.figure import Figure
 BENCHES = (
     "client",
     "compare",
+    "columns",
     "view",
     "editor",
     "chat",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import sys
 from collections.abc import Sequence
 
+from workbench.cli import garbage
 from workbench.cli.commands import COMMANDS
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.parsing import Parser, use_utf8
@@ -50,11 +50,7 @@ tokens are shown stays what the main screen makes it.
 
 def _open_screen(arguments: Sequence[str]) -> int:
     os.environ.setdefault(*SCREEN_RATE)
-    # Imports make what stays, so that looking for garbage meanwhile costs a tenth of the start for nothing.
-    gc.disable()
-    try:
+    with garbage.held():
         # The screen's imports are only paid for by those who open it.
         opened: int = importlib.import_module("workbench.cli.screen").run(arguments)
-    finally:
-        gc.enable()
     return opened

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from workbench.cli import garbage
 from workbench.cli.arguments import add_endpoint_options
 from workbench.cli.commands import COMMANDS
 from workbench.cli.parsing import Parser, file_name
@@ -25,19 +25,22 @@ def run(arguments: Sequence[str]) -> int:
         services = Services.open(dict(os.environ), options.endpoint or "", options.api_key_env, options.model)
     except BadValueError as problem:
         parser.error(f"{problem.title}. {problem.hint}".strip())
-    app = _Started(services, _session(options.session, parser), _demo() if options.demo else None)
+    app = Started(services, _session(options.session, parser), _demo() if options.demo else None)
     app.run()
     return app.return_code or 0
 
 
-class _Started(WorkbenchApp):
+class Started(WorkbenchApp):
     """The workbench as the whole of a process, whose garbage it collects from the first paint on."""
 
     def on_ready(self) -> None:
         """Begin to collect what is dropped."""
-        # What there is now stays for good: a full collection in the middle of a stream need not look at it.
-        gc.freeze()
-        gc.enable()
+        garbage.begin()
+        self.set_interval(garbage.SECONDS, self._collect)
+
+    def _collect(self) -> None:
+        if not self.workspace.runs.is_streaming:
+            garbage.collect_what_is_due()
 
 
 def _session(name: str | None, parser: argparse.ArgumentParser) -> Path | None:

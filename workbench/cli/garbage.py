@@ -1,0 +1,39 @@
+"""When a process with a screen looks for garbage: never before the first paint, all of it only in pauses."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+SECONDS = 2.0
+"""Between two looks at whether a full collection is due."""
+_DUE = 10
+"""Collections of the middle generation after which a full one is due, as Python has it by itself."""
+_OVERDUE = 1_000
+"""The same while something streams, so that hours of it hold no garbage for good."""
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Collect nothing until `begin`: imports make what stays, and looking at it is a tenth of the start."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def begin() -> None:
+    """Collect from now on, without looking at what there is already."""
+    # What there is now stays for good: a full collection in the middle of a stream need not look at it.
+    gc.freeze()
+    young, middle, _ = gc.get_threshold()
+    gc.set_threshold(young, middle, _OVERDUE)
+    gc.enable()
+
+
+def collect_what_is_due() -> None:
+    """Do the full collection that is due; call it in a pause, as it holds everything up."""
+    if gc.get_count()[2] >= _DUE:
+        gc.collect()
