@@ -75,3 +75,11 @@ def test_a_run_that_streams_has_no_figures_in_its_title_yet() -> None:
 def test_another_seed_is_named_without_the_one_before() -> None:
     assert "── 2 · seed 7 · done" in titles(run_of(PROMPT), run_of(PROMPT, seed=7))[1]
     assert "── 2 · seed 5 → unset · done" in titles(run_of(PROMPT, seed=5), run_of(PROMPT))[1]
+
+
+def test_a_run_under_another_preset_than_the_one_before_is_named_by_it() -> None:
+    first, second = run_of(PROMPT, temperature=1.2, min_p=0.05), run_of(PROMPT, temperature=0.2)
+    first.preset, second.preset = "creative", "precise"
+    assert titles(first, second)[1].startswith("── 2 · precise · done")
+    second.preset = "creative"
+    assert titles(first, second)[1].startswith("── 2 · creative · temperature 1.2 → 0.2 · min_p 0.05 → unset")

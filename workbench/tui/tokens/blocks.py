@@ -9,6 +9,7 @@ from workbench.domain.choice import Choice
 from workbench.domain.display import one_line, visible
 from workbench.domain.prompt import TextPrompt, TokensPrompt, prompt_to_editor
 from workbench.domain.reading import fitted
+from workbench.domain.request import Change
 from workbench.domain.run import Outcome, Run
 from workbench.runner.branching import prompt_of_choice
 from workbench.tui.run_state import figures_of
@@ -118,6 +119,7 @@ def _title(runs: Sequence[Run], place: int) -> str:
     parts = [f"── {place + 1}"]
     known = {one.id: number for number, one in enumerate(runs)}
     compared = runs[place - 1] if place else None
+    origin: int | None = None
     if (parent := run.parent) is not None:
         origin = known.get(parent.run)
         compared = runs[origin] if origin is not None else compared
@@ -126,7 +128,10 @@ def _title(runs: Sequence[Run], place: int) -> str:
         taken = f" with {one_line(repr(parent.alternative), 30)}" if parent.alternative else ""
         parts.append(f"{parent.kind}{of}{where}{taken}")
     parts += [one_line(word, 40) for word in (run.name, run.preset) if word]
-    changed = compared.request.parameters.changes_to(run.request.parameters) if compared else ()
+    changed: tuple[Change, ...] = ()
+    # Beside another preset its name says more than all the fields in which the two differ.
+    if compared is not None and (origin is not None or run.preset == compared.preset):
+        changed = compared.request.parameters.changes_to(run.request.parameters)
     # What a seed was before says nothing: the one that was used is named, and whether it is gone.
     seed = run.request.parameters.get("seed")
     parts += [one_line(str(change), 60) for change in changed if seed is None or change.name != "seed"]
