@@ -22,8 +22,10 @@ class ToyModel:
 
     shift: float = 0.0
     """How far its logits are from those of the model with none."""
-    noise: float = 0.0
-    """How far its logits vary from one request to the next."""
+    flickers: bool = False
+    """Whether they are that far only at every second request with one prompt."""
+    salt: str = ""
+    """What else decides how it samples."""
     cut: str = r" ?[^\s]+|\s"
     """What a token of a prompt is."""
     refuses_echo: bool = False
@@ -32,32 +34,30 @@ class ToyModel:
     served: Counter[str] = field(default_factory=Counter)
     """How often each prompt came."""
 
-    def distribution(self, before: str, chance: Random) -> dict[str, float]:
+    def distribution(self, before: str, shift: float) -> dict[str, float]:
         """The logprobs of all words after a text."""
         own, other = Random(before), Random(f"{before} shifted")
-        logits = [
-            own.gauss(0, 2) + self.shift * other.gauss(0, 1) + self.noise * chance.gauss(0, 1) for _ in WORDS
-        ]
+        logits = [own.gauss(0, 2) + shift * other.gauss(0, 1) for _ in WORDS]
         total = log(sum(map(exp, logits)))
         return {word: logit - total for word, logit in zip(WORDS, logits, strict=True)}
 
     def answer(self, body: dict[str, Any]) -> dict[str, Any]:
         """The body of a whole answer."""
         prompt, k = body["prompt"], body.get("logprobs")
-        chance = Random() if self.noise else Random(0)
+        shift = 0.0 if self.flickers and self.served[str(prompt)] % 2 else self.shift
         tokens: list[tuple[str, float | None, dict[str, float] | None]] = []
         text = ""
         if body.get("echo") and not self.ignores_echo:
             for token in re.findall(self.cut, prompt):
-                found = self.distribution(text, chance)
+                found = self.distribution(text, shift)
                 logprob = found.get(token, -8.0 - len(token))
                 tokens.append((token, logprob, {**self._top(found, k), token: logprob}))
                 text += token
             tokens[:1] = [(tokens[0][0], None, None)]
         text = prompt
         for _ in range(body["max_tokens"]):
-            found = self.distribution(text, chance)
-            seeded = Random(f"{text} {body.get('seed')}")
+            found = self.distribution(text, shift)
+            seeded = Random(f"{text} {body.get('seed')}{self.salt}")
             is_greedy = body.get("temperature") == 0
             token = max(
                 found, key=lambda one: found[one] if is_greedy else log(seeded.random()) / exp(found[one])

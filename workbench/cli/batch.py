@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from workbench.cli.asking import add_yes_option
 from workbench.cli.exit_status import ExitStatus
-from workbench.cli.parsing import file_name
+from workbench.cli.parsing import file_name, positive
 from workbench.domain.display import visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.request import Parameters
@@ -29,9 +29,9 @@ from workbench.workspace.keeper import Keeper
 def add_batch_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how many requests go at once and where results are kept."""
     group = parser.add_argument_group("requests")
-    group.add_argument("--concurrency", type=_positive, metavar="N", help="maximum concurrent requests")
+    group.add_argument("--concurrency", type=positive, metavar="N", help="maximum concurrent requests")
     group.add_argument(
-        "--requests-per-minute", type=_positive, metavar="N", help="maximum requests per minute"
+        "--requests-per-minute", type=positive, metavar="N", help="maximum requests per minute"
     )
     group.add_argument(
         "--session", type=file_name, metavar="FILE", help="keep every run in this session file"
@@ -144,9 +144,3 @@ def _within(endpoint: Endpoint, arguments: argparse.Namespace) -> Endpoint:
     if arguments.requests_per_minute is not None:
         endpoint = replace(endpoint, requests_per_minute=arguments.requests_per_minute)
     return endpoint
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)

@@ -21,6 +21,9 @@ COMMANDS: Mapping[str, CliCommand] = {
     "score": CliCommand(
         "workbench.cli.score", "Score texts: how likely a model finds each token; two models side by side."
     ),
+    "check": CliCommand(
+        "workbench.cli.check", "Check that an endpoint still answers as recorded; for continuous integration."
+    ),
     "replay": CliCommand("workbench.cli.replay", "Show a recorded run again, or send it again and compare."),
     "branch": CliCommand("workbench.cli.branch", "Go on from a token of a recorded run, or from its end."),
     "inspect": CliCommand(

@@ -14,5 +14,7 @@ class ExitStatus(IntEnum):
     """An error, a truncated answer, or a check that found a difference."""
     BAD_ARGUMENTS = 2
     """Bad arguments, each named on standard error."""
+    ENDPOINT_FAILED = 3
+    """Of `check` only: the endpoint failed, and nothing that it answered differs."""
     INTERRUPTED = 130
     """Stopped by Ctrl+C; what came is kept."""

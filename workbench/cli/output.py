@@ -115,13 +115,17 @@ def token_to_json(token: Token) -> dict[str, JsonValue]:
 
 def print_json(value: JsonValue) -> None:
     """Print one JSON value; a terminal gets nothing but ASCII, and so does what is not Unicode."""
-    text = json.dumps(value, ensure_ascii=sys.stdout.isatty())
+    sys.stdout.buffer.write(json_line(value, ensure_ascii=sys.stdout.isatty()))
+    sys.stdout.buffer.flush()
+
+
+def json_line(value: JsonValue, *, ensure_ascii: bool = False) -> bytes:
+    """One JSON value as a line; what is not Unicode is escaped."""
     try:
-        raw = text.encode()
+        raw = json.dumps(value, ensure_ascii=ensure_ascii).encode()
     except UnicodeEncodeError:
         raw = json.dumps(value).encode()
-    sys.stdout.buffer.write(raw + b"\n")
-    sys.stdout.buffer.flush()
+    return raw + b"\n"
 
 
 def print_failure(failure: Failure) -> None:

@@ -34,6 +34,13 @@ def unicode_text(text: str) -> str:
     return text
 
 
+def positive(text: str) -> int:
+    """The `type` of an option that counts something. Raises ArgumentTypeError."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
 def use_utf8() -> None:
     """Start this process again in Python's UTF-8 mode where the locale would read its arguments otherwise."""
     if sys.getfilesystemencoding() != "utf-8":

@@ -17,7 +17,7 @@ from workbench.cli.parsing import file_name
 from workbench.cli.sessions import open_for_writing
 from workbench.cli.tables import number, print_table
 from workbench.domain.choice import Token
-from workbench.domain.display import one_line, percent, plural, token_text, visible
+from workbench.domain.display import one_line, percent, plural, sentences, token_text, visible
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError, EndpointError, StorageError
 from workbench.domain.figures import bits_per_byte, mean_logprob, perplexity, probability
@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         texts += [_Text(name, read_input(name)) for name in arguments.files]
         places = _places(arguments)
     except (BadValueError, StorageError) as problem:
-        parser.error(f"{problem.title}. {problem.message} {problem.hint}".strip())
+        parser.error(sentences(problem.title, problem.message, problem.hint))
     if not texts:
         parser.error("no text given. Name a FILE, - for standard input, or use --text.")
     if empty := [one.name for one in texts if not one.text]:

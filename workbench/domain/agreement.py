@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from math import exp, fsum, log
+from math import exp, fsum, isfinite, log
 from operator import add
 from typing import NamedTuple
 
@@ -19,13 +19,13 @@ _LEAST = 1e-6
 
 
 def listed(token: Token) -> dict[bytes, float]:
-    """The logprobs known at a token's position, its own included, by the tokens' bytes."""
+    """The finite logprobs known at a token's position, its own included, by the tokens' bytes."""
     found: dict[bytes, float] = {}
     for text, logprob, raw in (
         *((one.text, one.logprob, one.raw) for one in token.alternatives),
         (token.text, token.logprob, token.raw),
     ):
-        if logprob is not None:
+        if logprob is not None and isfinite(logprob):
             name = token_bytes(text, raw)
             found[name] = max(logprob, found.get(name, logprob))
     return found

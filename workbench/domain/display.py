@@ -66,6 +66,11 @@ def one_line(text: str, limit: int = 300) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
+def sentences(*parts: str) -> str:
+    """Parts of a message, those that are not empty, as sentences of one paragraph."""
+    return " ".join(part if part.endswith((".", "!", "?")) else f"{part}." for part in parts if part)
+
+
 def plural(count: int, noun: str) -> str:
     """A number of things: `1 token`, `2 tokens`, `3 branches`."""
     ending = "es" if noun.endswith(("s", "x", "ch", "sh")) else "s"

@@ -22,6 +22,9 @@ from workbench.storage.session_format import runs_from_tables, session_from_tabl
 _RUN_MARK = b"\n[[runs]]\n"
 """How every run begins that this program writes."""
 
+_MOST_PARTS = 64
+"""How many parts of a file are tried as one run before the file is read as a whole."""
+
 _AT_LINE = re.compile(r"\(at line (\d+)")
 
 
@@ -158,12 +161,58 @@ def not_written(path: Path, error: OSError) -> StorageError:
     )
 
 
+def iterate_runs(path: Path) -> Iterator[Run]:
+    """The runs in a session's file one by one, so that a long file takes no more memory than its longest run.
+
+    What is appended meanwhile is not read. Raises StorageError, also midway.
+    """
+    count = 0
+    parts: list[bytes] = []
+    for part in _parts(path):
+        parts.append(part)
+        try:
+            runs = parse_runs(b"".join(parts), path)
+        except StorageError:
+            # A prompt may hold the mark too: what precedes it goes on with the next part then.
+            if len(parts) == _MOST_PARTS:
+                break
+            continue
+        yield from runs
+        count += len(runs)
+        parts = []
+    if parts:
+        # Where it is broken, and in which line, is found in the whole file.
+        yield from parse_session(_read(path), path).session.runs[count:]
+
+
+def _parts(path: Path) -> Iterator[bytes]:
+    """A file divided before each line that begins a run. Raises StorageError."""
+    try:
+        with path.open("rb") as file:
+            left = os.fstat(file.fileno()).st_size
+            lines: list[bytes] = []
+            while left > 0 and (line := file.readline(left)):
+                left -= len(line)
+                if line.rstrip() == _RUN_MARK.strip() and lines:
+                    yield b"".join(lines)
+                    lines = []
+                lines.append(line)
+            yield b"".join(lines)
+    except OSError as error:
+        raise _not_read(path, error) from None
+
+
 def read_runs(path: Path) -> list[Run]:
     """The runs in a session's file as it is, without taking hold of it. Raises StorageError."""
+    return parse_session(_read(path), path).session.runs
+
+
+def _read(path: Path) -> bytes:
     try:
-        raw = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
-        raise StorageError(
-            f"{path.name} cannot be read", error.strerror or str(error), path=str(path)
-        ) from None
-    return parse_session(raw, path).session.runs
+        raise _not_read(path, error) from None
+
+
+def _not_read(path: Path, error: OSError) -> StorageError:
+    return StorageError(f"{path.name} cannot be read", error.strerror or str(error), path=str(path))

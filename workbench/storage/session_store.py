@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +24,7 @@ from workbench.storage.known_file import Known, identity, read_from
 from workbench.storage.recovery import recover
 from workbench.storage.run_bytes import with_name, with_run, without_run
 from workbench.storage.run_format import run_to_toml
-from workbench.storage.session_file import append, error_in, not_written, parse_runs, parse_session
+from workbench.storage.session_file import append, error_in, line_end, not_written, parse_runs, parse_session
 from workbench.storage.session_format import FORMAT, head_to_toml
 from workbench.storage.sidecars import Sidecars, write_draft
 
@@ -235,12 +235,7 @@ class SessionStore:
         try:
             yield
         except Timeout:
-            raise BusyError(
-                f"{one_line(self.path.name, 80)} is being written by another program",
-                "It did not finish in time.",
-                "Close it, or wait until it has written.",
-                path=str(self.path),
-            ) from None
+            raise _busy(self.path) from None
         except OSError as error:
             raise not_written(self.path, error) from None
 
@@ -550,6 +545,35 @@ class SessionStore:
                 self.save()
         finally:
             self._sidecars.leave()
+
+
+def append_runs(path: Path, runs: Iterable[Run]) -> None:
+    """Append runs to a session's file without reading it; windows that have it open find them there.
+
+    Raises StorageError.
+    """
+    path = followed(path)
+    sidecars = Sidecars(path, uuid.uuid4().hex[:12])
+    try:
+        with path.open("rb") as file:
+            end = line_end(file.readline())
+        with sidecars.lock:
+            data = "".join(map(run_to_toml, runs)).encode().replace(b"\n", end)
+            append(path, data, path.stat().st_size)
+            sidecars.leave()
+    except Timeout:
+        raise _busy(path) from None
+    except OSError as error:
+        raise not_written(path, error) from None
+
+
+def _busy(path: Path) -> BusyError:
+    return BusyError(
+        f"{one_line(path.name, 80)} is being written by another program",
+        "It did not finish in time.",
+        "Close it, or wait until it has written.",
+        path=str(path),
+    )
 
 
 def take_over(mine: Session, theirs: Session, *, keeps_head: bool) -> None:

@@ -1,0 +1,187 @@
+"""Whether an endpoint still answers as it did: the values of a regression check.
+
+A case is a recorded run. It is *same* where no repeat differs, *differs* where all do, and *noisy* where
+only some do, which tells a change from an endpoint that does not repeat itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from math import inf, isfinite, isnan
+
+from workbench.domain.agreement import Agreement, Position, Tolerances, compare_position
+from workbench.domain.choice import Choice, Token
+from workbench.domain.display import show_bytes
+from workbench.domain.run import Run
+from workbench.domain.scoring import Passage, common_length, common_positions
+
+
+class Verdict(StrEnum):
+    """What came of a case."""
+
+    SAME = "same"
+    NOISY = "noisy"
+    """Some repeats differ."""
+    DIFFERS = "differs"
+    """All repeats differ."""
+    FAILED = "failed"
+    """The endpoint did not answer."""
+    SKIPPED = "skipped"
+    """There is nothing to compare."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A token and the alternatives listed for it, as a report shows them."""
+
+    token: str
+    """Bytes that are not text are written `\\x..`; empty where the answer has ended."""
+    logprob: float | None = None
+    alternatives: tuple[tuple[str, float | None], ...] = ()
+    """Texts and logprobs in nats, in the endpoint's order."""
+
+    @staticmethod
+    def of(token: Token | None) -> Distribution:
+        """The distribution at a token; None is the end of the answer."""
+        if token is None:
+            return Distribution("")
+        listed = tuple((_shown(one.text, one.raw), _finite(one.logprob)) for one in token.alternatives)
+        return Distribution(_shown(token.text, token.raw), _finite(token.logprob), listed)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where two answers differ most: where their texts diverge, else where their distributions do."""
+
+    choice: int
+    token: int
+    """Index of the recorded token among those that were generated."""
+    recorded: Distribution
+    now: Distribution
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A recorded answer held against another one."""
+
+    agreement: Agreement = field(default_factory=Agreement)
+    why: tuple[str, ...] = ()
+    """What differs beyond the tolerances, each as one phrase; empty where nothing does."""
+    difference: Difference | None = None
+    error: str = ""
+    """Why there is no answer to compare; empty where there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """What came of a case."""
+
+    number: int
+    """Its place among all cases, from 0."""
+    file: str
+    run: str
+    """Id of the recorded run; of one whose answer was blessed, the first run's."""
+    name: str
+    verdict: Verdict
+    repeats: int = 0
+    differing: int = 0
+    """How many of the repeats differ."""
+    agreement: Agreement = field(default_factory=Agreement)
+    why: tuple[str, ...] = ()
+    difference: Difference | None = None
+
+
+def is_deterministic(run: Run) -> bool:
+    """Whether the same request should give the same text: greedy, or seeded."""
+    return (
+        run.request.parameters.number("temperature", 1) == 0 or run.request.parameters.get("seed") is not None
+    )
+
+
+def is_scored(run: Run) -> bool:
+    """Whether any token of its answers has a logprob."""
+    return any(not isnan(one) for choice in run.choices.values() for one in choice.logprobs[choice.echoed :])
+
+
+def compare_runs(recorded: Run, now: Run, tolerances: Tolerances) -> Comparison:
+    """Compare the answers to one request up to and including where each first diverges.
+
+    The texts must be equal where the request is deterministic.
+    """
+    pairs = [
+        (Passage.answer_of(choice), Passage.answer_of(now.choices.get(choice.index, Choice(choice.index))))
+        for choice in recorded.ordered
+    ]
+    compared = compare_passages(pairs, tolerances)
+    if not is_deterministic(recorded):
+        return compared
+    texts = tuple(
+        (f"choice {one.choice.index}: " if len(pairs) > 1 else "")
+        + f"the text diverges at token {_diverges_at(one, other) + 1}"
+        for one, other in pairs
+        if one.text != other.text
+    )
+    return replace(compared, why=texts + compared.why)
+
+
+def compare_passages(pairs: Sequence[tuple[Passage, Passage]], tolerances: Tolerances) -> Comparison:
+    """Compare recorded passages with those of now, at every position that follows the same text."""
+    positions: list[Position] = []
+    largest: tuple[float, Passage, int, Token | None, Token | None] | None = None
+    for recorded, now in pairs:
+        for index, other in common_positions(recorded, now):
+            first, second = recorded.choice.token(index), now.choice.token(other)
+            if first.logprob is None or second.logprob is None:
+                continue
+            position = compare_position(first, second)
+            positions.append(position)
+            size = position.divergence or position.logprob_difference or 0.0
+            if largest is None or size > largest[0]:
+                largest = size, recorded, index, first, second
+    for recorded, now in pairs:
+        place = common_length(recorded.text, now.text)
+        if recorded.text != now.text:
+            index = recorded.choice.echoed + _diverges_at(recorded, now)
+            largest = inf, recorded, index, _token_from(recorded, place), _token_from(now, place)
+            break
+    agreement = Agreement.of(positions)
+    difference = None
+    if largest is not None:
+        _, recorded, index, *tokens = largest
+        token = index - recorded.choice.echoed
+        difference = Difference(recorded.choice.index, token, *map(Distribution.of, tokens))
+    return Comparison(agreement, tolerances.exceeded(agreement), difference)
+
+
+def judge(comparisons: Sequence[Comparison]) -> tuple[Verdict, int]:
+    """The verdict on a case by its repeats, and how many of them differ."""
+    if any(one.error for one in comparisons):
+        return Verdict.FAILED, 0
+    differing = sum(bool(one.why) for one in comparisons)
+    if not differing:
+        return Verdict.SAME, 0
+    return Verdict.DIFFERS if differing == len(comparisons) else Verdict.NOISY, differing
+
+
+def _diverges_at(recorded: Passage, now: Passage) -> int:
+    """Index, among the generated tokens, of the recorded one in which the texts diverge."""
+    place = common_length(recorded.text, now.text)
+    token = _token_from(recorded, place)
+    return len(recorded.tokens) if token is None else token.position - recorded.choice.echoed
+
+
+def _token_from(passage: Passage, place: int) -> Token | None:
+    """The token of a passage that has the character at a place; None beyond its end."""
+    if place >= passage.end:
+        return None
+    return passage.choice.token(passage.choice.token_at(passage.origin + place))
+
+
+def _shown(text: str, raw: bytes | None) -> str:
+    return text if raw is None else show_bytes(raw)
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and isfinite(number) else None

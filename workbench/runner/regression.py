@@ -1,0 +1,251 @@
+"""Regression checks: recorded runs held against what an endpoint answers now.
+
+Cases are read as they are needed, and only as many are under way as the endpoint allows at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from workbench.domain.agreement import Agreement, Tolerances
+from workbench.domain.choice import Choice
+from workbench.domain.display import sentences
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError, EndpointError, StorageError
+from workbench.domain.prompt import TextPrompt, TokensPrompt
+from workbench.domain.regression import (
+    CaseResult,
+    Comparison,
+    Verdict,
+    compare_passages,
+    compare_runs,
+    is_deterministic,
+    is_scored,
+    judge,
+)
+from workbench.domain.run import Outcome, Parent, Run
+from workbench.domain.scoring import Passage
+from workbench.runner.branching import branch_from, end_of
+from workbench.runner.connections import Connections
+from workbench.runner.scoring import scored, scoring_run
+from workbench.storage.session_file import iterate_runs
+
+BLESSED = "blessed"
+"""The kind of a run whose answer replaces that of its parent in later checks."""
+_ANSWERED = (Outcome.COMPLETE, Outcome.UNFINISHED)
+_MOST_FAILURES = 100
+"""Cases in a row that fail before the endpoint is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A recorded run whose answer is checked."""
+
+    number: int
+    """Its place among all cases, from 0."""
+    path: Path
+    recorded: Run
+    """The run, or the newest one whose answer was blessed in its place."""
+    root: str
+    """Id of the run that was recorded first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What is known of the cases before any is sent."""
+
+    paths: tuple[Path, ...]
+    """Session files, in order."""
+    newest: frozenset[str]
+    """Ids of the newest blessed run of each case."""
+    replaced: frozenset[str]
+    """Ids of the runs that have one."""
+    count: int = 0
+
+    def cases(self) -> Iterator[Case]:
+        """The cases, one by one. Raises StorageError for a file that is broken."""
+        number = 0
+        for path in self.paths:
+            for run in iterate_runs(path):
+                is_blessed = run.parent is not None and run.parent.kind == BLESSED
+                is_outdated = run.id in self.replaced or (is_blessed and run.id not in self.newest)
+                if run.outcome in _ANSWERED and run.choices and not is_outdated:
+                    root = run.parent.run if is_blessed and run.parent is not None else run.id
+                    yield Case(number, path, run, root)
+                    number += 1
+
+
+def survey(names: Sequence[Path], on_case: Callable[[Run], None] = lambda run: None) -> Survey:
+    """Find the cases in session files and in folders of them; `on_case` receives each recorded run.
+
+    Raises StorageError for what is not there or cannot be read.
+    """
+    newest: dict[str, str] = {}
+    paths = tuple(path for name in names for path in _session_files(name))
+    for path in paths:
+        for run in iterate_runs(path):
+            if run.parent is not None and run.parent.kind == BLESSED and run.outcome in _ANSWERED:
+                newest[run.parent.run] = run.id
+    found = Survey(paths, frozenset(newest.values()), frozenset(newest))
+    count = 0
+    for case in found.cases():
+        on_case(case.recorded)
+        count += 1
+    return replace(found, count=count)
+
+
+def _session_files(name: Path) -> list[Path]:
+    if not name.is_dir():
+        return [name]
+    found = sorted(one for one in name.rglob("*.toml") if not one.name.startswith("."))
+    if not found:
+        raise StorageError(f"{name} has no session files", hint="Name a session file or a folder of them.")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionCheck:
+    """How cases are checked."""
+
+    connections: Connections
+    endpoint: Endpoint
+    tolerances: Tolerances
+    model: str = ""
+    """The model to ask for in place of the recorded one; empty keeps that."""
+    is_forced: bool = False
+    """Whether the recorded tokens are scored, in place of sending the request again."""
+    times: int = 1
+    batch: str = ""
+
+    async def run(
+        self,
+        cases: Iterator[Case],
+        done: Collection[tuple[str, str]],
+        on_result: Callable[[CaseResult, Case, Run | None], None],
+    ) -> bool:
+        """Check all cases but those `done` (by file and run); False where the endpoint was given up.
+
+        `on_result` receives each result as its case ends, and the last answer where there is one. Raises
+        StorageError for a file that is broken.
+        """
+        check = replace(self, batch=uuid.uuid4().hex)
+        waiting = (case for case in cases if (str(case.path), case.root) not in done)
+        failures = 0
+
+        async def work() -> None:
+            nonlocal failures
+            for case in waiting:
+                result, answer = await check._check(case)
+                failures = failures + 1 if result.verdict is Verdict.FAILED else 0
+                on_result(result, case, answer)
+                if failures >= _MOST_FAILURES:
+                    return
+
+        workers = [asyncio.create_task(work()) for _ in range(max(self.endpoint.concurrency, 1))]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+        return failures < _MOST_FAILURES
+
+    async def _check(self, case: Case) -> tuple[CaseResult, Run | None]:
+        """Check one case; errors of the endpoint are in the result."""
+        result = CaseResult(case.number, str(case.path), case.root, case.recorded.name, Verdict.SKIPPED)
+        if why := self._nothing_to_compare(case.recorded):
+            return replace(result, why=(why,)), None
+        comparisons = []
+        answer = None
+        for _ in range(self.times):
+            if self.is_forced:
+                compared = await self._score(case.recorded)
+            else:
+                answer, compared = await self._ask_again(case)
+            comparisons.append(compared)
+            if compared.error:
+                return replace(result, verdict=Verdict.FAILED, why=(compared.error,)), None
+        verdict, differing = judge(comparisons)
+        agreement = sum((one.agreement for one in comparisons), Agreement())
+        if verdict is Verdict.SAME and not agreement.positions and not self._compares_texts(case.recorded):
+            return replace(
+                result, why=("no position could be compared: the endpoint sent no logprobs",)
+            ), None
+        first = next((one for one in comparisons if one.why), Comparison())
+        return (
+            replace(
+                result,
+                verdict=verdict,
+                repeats=len(comparisons),
+                differing=differing,
+                agreement=agreement,
+                why=first.why,
+                difference=first.difference,
+            ),
+            answer,
+        )
+
+    def _compares_texts(self, recorded: Run) -> bool:
+        return not self.is_forced and is_deterministic(recorded)
+
+    def _nothing_to_compare(self, recorded: Run) -> str:
+        """Why nothing of a case can be compared; empty where something can."""
+        if is_scored(recorded) or self._compares_texts(recorded):
+            return ""
+        return "recorded without logprobs" + ("" if self.is_forced else ", and sampled without a seed")
+
+    async def _ask_again(self, case: Case) -> tuple[Run, Comparison]:
+        recorded = case.recorded
+        request = replace(recorded.request, model=self.model or recorded.request.model)
+        now = Run(request, self.endpoint.name, parent=Parent(case.root, kind=BLESSED), split=recorded.split)
+        await self.connections.send(self.endpoint, now, batch=self.batch)
+        if now.error is not None or now.outcome not in _ANSWERED:
+            return now, Comparison(error=_why_failed(now))
+        return now, compare_runs(recorded, now, self.tolerances)
+
+    async def _score(self, recorded: Run) -> Comparison:
+        try:
+            pairs = [await self._score_choice(recorded, choice) for choice in recorded.ordered]
+        except (EndpointError, BadValueError) as error:
+            return Comparison(error=sentences(error.title, error.message, error.hint))
+        return compare_passages(pairs, self.tolerances)
+
+    async def _score_choice(self, recorded: Run, choice: Choice) -> tuple[Passage, Passage]:
+        """A recorded answer, and its tokens as the endpoint scores them.
+
+        The answer follows its prompt as token ids where all are known, else as text. Raises EndpointError or
+        BadValueError.
+        """
+        prompt, origin = scoring_prompt(recorded, choice)
+        top = max(choice.listed_top, 1)
+        model = self.model or recorded.request.model
+        now = scoring_run(prompt, self.endpoint, model, top=top)
+        await self.connections.send(self.endpoint, now, batch=self.batch)
+        scoring = scored(now, origin)
+        if isinstance(prompt, TokensPrompt):
+            # Its prompt has ids alone: the answer begins after as many tokens.
+            first = len(prompt.ids) - (len(choice) - choice.echoed)
+            scoring = replace(scoring, origin=scoring.choice.start_of(first))
+        return Passage.answer_of(choice), scoring
+
+
+def scoring_prompt(run: Run, choice: Choice) -> tuple[TextPrompt | TokensPrompt, int]:
+    """A prompt that holds an answer after its own prompt, and the character at which the answer begins.
+
+    Of token ids the character is not known: it is 0. Raises BadValueError where an answer to token ids has
+    tokens whose ids are unknown.
+    """
+    origin = end_of(run, choice)
+    prompt = branch_from(origin).prompt
+    before = origin.prompt.text if isinstance(origin.prompt, TextPrompt) else ""
+    return prompt, len(before)
+
+
+def _why_failed(run: Run) -> str:
+    if (error := run.error) is not None:
+        return sentences(error.title, error.message, error.hint)
+    return f"the answer is {run.outcome}" if run.outcome else "no answer came"

@@ -1,0 +1,79 @@
+"""The progress of a check as JSON Lines: its settings, then each case as it ends, also for a killed check."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from workbench.domain.display import one_line
+from workbench.domain.errors import StorageError
+from workbench.domain.json_values import JsonValue
+from workbench.domain.regression import CaseResult
+
+
+class CheckProgress:
+    """Appends results to a file; `done` holds what an earlier check left there."""
+
+    def __init__(self, path: Path, settings: Mapping[str, JsonValue]) -> None:
+        """`settings` are what the results depend on.
+
+        Raises StorageError where the file cannot be written, or belongs to a check with other settings.
+        """
+        self._path = path
+        self.done: list[CaseResult] = []
+        try:
+            self._file = path.open("a+b", buffering=0)
+        except OSError as error:
+            raise self._failed(error) from None
+        try:
+            self._begin(msgspec.json.encode(settings) + b"\n")
+        except (OSError, msgspec.MsgspecError) as error:
+            self.close()
+            raise self._failed(error) from None
+        except StorageError:
+            self.close()
+            raise
+
+    def _begin(self, head: bytes) -> None:
+        """Read what is there, and leave the file at the end of its last whole line."""
+        self._file.seek(0)
+        first = self._file.readline()
+        if not first.endswith(b"\n"):
+            self._file.truncate(0)
+            self._file.write(head)
+            return
+        if first != head:
+            raise StorageError(
+                f"{one_line(self._path.name, 80)} belongs to another check",
+                f"Its settings are {one_line(first.decode(errors='replace'))}",
+                "Name another file, or remove it to begin again.",
+                path=str(self._path),
+            )
+        whole = len(first)
+        for line in self._file:
+            # A check that was killed may have left half a line.
+            if not line.endswith(b"\n"):
+                break
+            self.done.append(msgspec.json.decode(line, type=CaseResult))
+            whole += len(line)
+        self._file.truncate(whole)
+
+    def add(self, result: CaseResult) -> None:
+        """Append a result. Raises StorageError."""
+        try:
+            self._file.write(msgspec.json.encode(result) + b"\n")
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def _failed(self, error: OSError | msgspec.MsgspecError) -> StorageError:
+        why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        return StorageError(
+            f"{one_line(self._path.name, 80)} cannot hold the progress", why, path=str(self._path)
+        )
