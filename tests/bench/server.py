@@ -22,6 +22,9 @@ from workbench.local.options import ServeOptions
 ROUNDS = 5
 TOKENS = 64
 GOAL = 1.0
+SCORED_TOKENS = 4000
+SCORING_ROUNDS = 3
+SCORING_GOAL = 1.5
 
 _ROOT = Path(__file__).parents[2]
 _KEY = "a-key-for-the-benchmark"
@@ -67,11 +70,11 @@ def _address(process: subprocess.Popen[str]) -> str:
     raise RuntimeError("the server did not start")
 
 
-def _ask(url: str, logprobs: int | None) -> int:
+def _ask(url: str, logprobs: int | None, **fields: object) -> int:
     """Stream one completion to its end; answers with the number of its tokens."""
     address = urlsplit(url)
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=300)
-    body = {
+    body: dict[str, object] = {
         "model": model_name(find_model()),
         "prompt": "Once upon a time, in a village by the sea, there lived",
         "max_tokens": TOKENS,
@@ -79,6 +82,7 @@ def _ask(url: str, logprobs: int | None) -> int:
         "ignore_eos": True,
         "stream": True,
         "stream_options": {"include_usage": True},
+        **fields,
     }
     # Ours evaluates every prompt anew, by design; llama.cpp's own would take it from the request before.
     body["cache_prompt"] = False
@@ -104,6 +108,22 @@ def _rate(url: str, streams: int, logprobs: int | None) -> float:
         began = time.perf_counter()
         made = sum(threads.map(partial(_ask, logprobs=logprobs), [url] * streams))
         return made / (time.perf_counter() - began)
+
+
+def _scoring(url: str) -> Figure:
+    """What a prompt costs with the logprobs of its tokens, by what it costs without."""
+    prompt = [1000 + place % 10_000 for place in range(SCORED_TOKENS)]
+    ratios = []
+    for _ in range(SCORING_ROUNDS):
+        seconds = []
+        for fields in ({"logprobs": None}, {"logprobs": 5, "echo": True}):
+            began = time.perf_counter()
+            _ask(url, **fields, prompt=prompt, max_tokens=1)
+            seconds.append(time.perf_counter() - began)
+        ratios.append(seconds[1] / seconds[0])
+    ratio = median(ratios)
+    name = f"local server: {SCORED_TOKENS:,} prompt tokens scored ÷ evaluated"
+    return Figure(name, ratio, "×", f"≤ {SCORING_GOAL:g}×", ratio <= SCORING_GOAL)
 
 
 def figures() -> list[Figure]:
@@ -133,4 +153,5 @@ def figures() -> list[Figure]:
             goal = f"≥ {GOAL:g}× llama.cpp's own server"
             peers = {"llama.cpp's own server": theirs, PAIRED: ratio}
             rows.append(Figure(f"local server: {name}", mine, "tokens/s", goal, ratio >= GOAL, peers))
+        rows.append(_scoring(urls[0]))
     return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -151,6 +152,8 @@ class Request:
     def __init__(self, scheduler: Scheduler, prompts: Sequence[Sequence[int]], **fields: Any) -> None:
         self.chunks: dict[int, list[Chunk]] = {}
         self.changed = threading.Condition()
+        self.ended_after = 0.0
+        """The time of its last chunk."""
         settings = {"logprobs": None, "echo": False, "max_tokens": 4, "sampling": Sampling(), **fields}
         seeds = settings.pop("seeds", [1])
         self.generation = Generation(prompts, seeds, **settings, on_chunk=self._take)
@@ -159,6 +162,7 @@ class Request:
     def _take(self, index: int, chunk: Chunk) -> None:
         with self.changed:
             self.chunks.setdefault(index, []).append(chunk)
+            self.ended_after = time.monotonic()
             self.changed.notify_all()
 
     def wait(self, condition: Callable[[], object]) -> None:
@@ -264,6 +268,19 @@ def test_a_request_of_many_choices_makes_room_for_another_after_one_batch() -> N
         model.may_go_on.release(10_000)
         # The choice that made room went on where it was.
         assert large.answers() == [answer_to([1], 40)] * 50 + [answer_to([2], 40)] * 50
+
+
+def test_long_answers_take_turns_where_others_wait() -> None:
+    model = RuleModel()
+    with running(model, slots=1) as scheduler:
+        model.hold()
+        requests = [Request(scheduler, [[number]], max_tokens=2000) for number in (1, 2)]
+        small = Request(scheduler, [[3]], max_tokens=4)
+        model.may_go_on.release(10_000)
+        for number, request in enumerate(requests, 1):
+            assert request.answers() == [answer_to([number], 2000)]
+        assert small.answers() == [answer_to([3], 4)]
+        assert small.ended_after < min(request.ended_after for request in requests)
 
 
 @pytest.mark.parametrize("length", [20 * BATCH, 1])

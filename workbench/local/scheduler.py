@@ -28,6 +28,8 @@ from workbench.local.sampling import Sampling
 
 _STOPPED = "the engine has stopped"
 _LOOK_SECONDS = 0.1
+_TURN_TOKENS = 256
+"""How many tokens of prompt and answer are evaluated in a turn where another request waits."""
 _STEPS_BETWEEN_PROMPTS = 8
 """How many tokens each answer grows by between two batches of prompts, which take many times as long."""
 
@@ -81,6 +83,8 @@ class _Choice:
     prompt: Sequence[int]
     evaluated: int = 0
     """How many tokens of prompt and answer have been evaluated."""
+    started_at: int = 0
+    """How many of them when it last got a sequence."""
     prompt_tokens: list[Token] = field(default_factory=list)
     """The prompt's tokens so far, where they were requested."""
     made: int = 0
@@ -216,11 +220,20 @@ class Scheduler:
         while waiting := [request for request in self._requests if request.waiting]:
             request = min(waiting, key=lambda one: (len(one.running), one.last_turn))
             if not self._free:
-                largest = max(self._requests, key=lambda one: len(one.running))
-                if request.running or len(largest.running) < 2:
+                paused = None if request.running else self._choice_to_pause()
+                if paused is None:
                     return
-                self._pause(largest.running[-1])
+                self._pause(paused)
             self._start(request.waiting.popleft())
+
+    def _choice_to_pause(self) -> _Choice | None:
+        """The choice that shall make room for a request that has none running; None as long as none shall."""
+        largest = max(self._requests, key=lambda one: len(one.running))
+        if len(largest.running) > 1:
+            return largest.running[-1]
+        running = [choice for request in self._requests for choice in request.running]
+        choice = max(running, key=lambda one: one.evaluated - one.started_at)
+        return choice if choice.evaluated - choice.started_at >= _TURN_TOKENS else None
 
     def _start(self, choice: _Choice) -> None:
         request, generation = choice.request, choice.request.generation
@@ -228,6 +241,7 @@ class Scheduler:
         request.last_turn = self._turn
         request.running.append(choice)
         # Adjacent sequences are evaluated together; a gap between them would split the batch.
+        choice.started_at = choice.evaluated
         choice.sequence = min(self._free)
         self._free.remove(choice.sequence)
         if choice.state is not None:
@@ -295,7 +309,8 @@ class Scheduler:
                     self._evaluate_answers(batch)
         except EngineError as error:
             for choice in running:
-                self._end(choice, Chunk(error=str(error)))
+                if choice.sequence is not None:
+                    self._end(choice, Chunk(error=str(error)))
 
     def _evaluate_prompt(self, choice: _Choice) -> None:
         assert choice.sequence is not None
@@ -333,7 +348,7 @@ class Scheduler:
                 index,
                 choice.prompt,
                 choice.evaluated,
-                choice.prompt_tokens,
+                prompt_tokens=choice.prompt_tokens,
                 state=state,
                 first_logits=logits,
             )
