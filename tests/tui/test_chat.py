@@ -11,7 +11,7 @@ from tests.client.loopback import JSON, Handler, Received, head
 from tests.tui.scripted import SIZES, answer, until, workbench
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.screens.chat import ChatScreen
+from workbench.tui.chat.screen import ChatScreen
 
 TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>"
 
@@ -34,7 +34,7 @@ def chatty(*answers: bytes) -> Handler:
 
 
 def answered(chat: ChatScreen) -> bool:
-    return bool(chat.chat.path) and not chat.is_streaming
+    return bool(chat.chat.path) and not chat.answering.is_running
 
 
 def screen_of(app: WorkbenchApp) -> ChatScreen:
@@ -52,7 +52,7 @@ async def test_a_second_turn_holds_the_first_and_its_answer(size: tuple[int, int
             chat.composer.text = said
             await pilot.press("f5")
             await until(pilot, lambda turn=turn: len(chat.chat.path) == 2 * turn)  # type: ignore[misc]
-            await until(pilot, lambda: not chat.is_streaming)
+            await until(pilot, lambda: not chat.answering.is_running)
         prompts = [one.json["prompt"] for one in loopback.requests if one.path.endswith("completions")]
         assert prompts == [
             "<user>Hi<assistant>",
@@ -71,7 +71,9 @@ async def test_the_exact_prompt_is_shown_live() -> None:
         chat = screen_of(app)
         await pilot.press("ctrl+e")
         chat.composer.text = "Tell"
-        await until(pilot, lambda: [one.prompt for one in chat.preview.sections] == ["<user>Tell<assistant>"])
+        await until(
+            pilot, lambda: [one.prompt for one in chat.turns.preview.sections] == ["<user>Tell<assistant>"]
+        )
 
 
 async def test_a_conversation_goes_on_where_the_session_was_left() -> None:
@@ -102,7 +104,7 @@ async def test_a_conversation_goes_on_where_the_session_was_left() -> None:
         await pilot.press("f5")
         await until(pilot, lambda: any(one.path.endswith("completions") for one in loopback.requests))
         assert loopback.requests[-1].json["prompt"] == "<user>Hi<assistant>Hello you<user>Go<assistant>"
-        await until(pilot, lambda: not screen_of(app).is_streaming)
+        await until(pilot, lambda: not screen_of(app).answering.is_running)
 
 
 async def test_a_turn_taken_back_stands_in_the_composer_again() -> None:

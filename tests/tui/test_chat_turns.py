@@ -13,8 +13,8 @@ from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_chat import chatty, screen_of
 from workbench.domain.conversation import WhenFull
 from workbench.domain.turns import Turn
+from workbench.tui.chat.screen import ChatScreen
 from workbench.tui.popups.several import SeveralPicker
-from workbench.tui.screens.chat import ChatScreen
 
 
 class Talk:
@@ -30,7 +30,7 @@ class Talk:
     async def press(self, *keys: str) -> None:
         """Press keys, and wait for the answer that they ask for."""
         await self.pilot.press(*keys)
-        await until(self.pilot, lambda: not self.chat.is_streaming and not self.chat.preparing)
+        await until(self.pilot, lambda: not self.chat.answering.is_running and not self.chat.is_preparing)
 
     @property
     def texts(self) -> list[str]:
@@ -42,7 +42,7 @@ class Talk:
         return [str(body["prompt"]) for body in bodies if isinstance(body, dict)]
 
     def section(self, place: int) -> str:
-        section = self.chat.view.sections[place]
+        section = self.chat.turns.view.sections[place]
         return f"{section.title}|{section.prompt}"
 
 
@@ -96,7 +96,7 @@ async def test_a_cut_answer_goes_on_and_a_token_branches() -> None:
         await talk.press("f4", "enter")
         assert talk.sent[-1] == "<user>Tell<assistant>Once upon"
         assert talk.texts == ["Tell", "Once upon a time"]
-        assert [section.title for section in talk.chat.view.sections][-1] == "   went on"
+        assert [section.title for section in talk.chat.turns.view.sections][-1] == "   went on"
         await talk.press("less_than_sign", "end", "2")
         assert talk.sent[-1] == "<user>Tell<assistant>Once other"
         assert talk.texts == ["Tell", "Once other then"]
@@ -118,7 +118,7 @@ async def test_the_answer_begins_as_written_and_what_does_not_fit_is_left_out_an
         assert talk.sent[-1] == "<user>two<assistant>So"
         assert talk.texts[-1] == "SoB"
         assert "left out of the next prompt" in talk.section(0)
-        assert "turns 1 to 2 left out to fit the context" in talk.chat.view.sections[-1].figures
+        assert "turns 1 to 2 left out to fit the context" in talk.chat.turns.view.sections[-1].figures
         assert talk.chat.chat.prefill == ""
 
 
@@ -143,13 +143,13 @@ async def test_turns_fold_and_another_windows_size_keeps_them() -> None:
         await talk.press("f4", "k", "k", "space")
         assert talk.section(0) == "▸─ 1 user  one two|"
         await talk.press("space", "slash", "A", "enter")
-        assert talk.chat.view.cursor is not None
-        await talk.pilot.click(talk.chat.view, offset=(3, 1))
-        await until(talk.pilot, lambda: talk.chat.current == 0)
+        assert talk.chat.turns.view.cursor is not None
+        await talk.pilot.click(talk.chat.turns.view, offset=(3, 1))
+        await until(talk.pilot, lambda: talk.chat.turns.current == 0)
         await talk.press("f")
-        assert all(not section.prompt for section in talk.chat.view.sections)
+        assert all(not section.prompt for section in talk.chat.turns.view.sections)
         await talk.press("ctrl+g", "enter", "i")
-        assert talk.chat.has_class("-inspecting")
+        assert talk.chat.turns.has_class("-inspecting")
 
 
 async def test_what_is_typed_and_what_a_crash_cut_off_are_there_again() -> None:

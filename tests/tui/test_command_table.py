@@ -10,12 +10,13 @@ from textual.widgets import OptionList
 from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_wiring import configure, toasts
+from workbench.tui.chat.screen import ChatScreen
+from workbench.tui.chat.turns import TurnsPane
 from workbench.tui.commands.keymap import OWN_KEYS, with_keys
 from workbench.tui.commands.table import COMMANDS
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.naming import Naming
 from workbench.tui.popups.picker import Picker
-from workbench.tui.screens.chat import ChatScreen
 from workbench.tui.sessions.screen import SessionsScreen
 
 
@@ -120,7 +121,7 @@ async def test_the_keys_of_other_screens_can_be_others_and_show_there() -> None:
         await until(pilot, lambda: isinstance(app.screen, ChatScreen))
         assert "^K Exact prompt" in app.screen.query_one(KeyRow).render().plain
         await pilot.press("ctrl+k")
-        assert app.screen.has_class("-previewing")
+        assert app.screen.query_one(TurnsPane).has_class("-previewing")
 
 
 @pytest.mark.parametrize(

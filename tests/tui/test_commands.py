@@ -12,17 +12,18 @@ from pathlib import Path
 
 import pytest
 from textual.actions import parse
-from textual.binding import Binding
+from textual.binding import Binding, BindingsMap
+from textual.containers import ScrollableContainer
 from textual.dom import DOMNode
 
 import workbench.tui
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.chat.screen import ChatScreen
 from workbench.tui.commands.command import Command, Where, key_name
 from workbench.tui.commands.table import COMMANDS, commands_markdown
 from workbench.tui.flows import load_flow
 from workbench.tui.main.output_pane import OutputPane
 from workbench.tui.main.screen import MainScreen
-from workbench.tui.screens.chat import ChatScreen
 
 
 def test_ids_and_keys_of_a_pane_are_used_once() -> None:
@@ -55,10 +56,12 @@ def _classes() -> Iterator[type[DOMNode]]:
 
 
 def _bindings() -> Iterator[tuple[type[DOMNode], Binding]]:
+    of_textual = BindingsMap(ScrollableContainer.BINDINGS).key_to_bindings
     for kind in set(_classes()):
         for binding in kind.__dict__.get("BINDINGS", ()):
             assert isinstance(binding, Binding)
-            yield kind, binding
+            if binding not in of_textual.get(binding.key, ()):
+                yield kind, binding
 
 
 def test_every_key_that_can_be_another_is_bound() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
 from workbench.domain.display import one_line
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 Subject = ParamSpec("Subject")
-Owner = TypeVar("Owner", bound=Screen[Any])
+Owner = TypeVar("Owner", bound=Widget)
 _GROUP = "flows"
 
 

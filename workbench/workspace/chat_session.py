@@ -270,6 +270,11 @@ class ChatSession:
         self.workspace.keeper.keep_chat(chat)
         self.turns_changed()
 
+    def begin_answer_with(self, text: str) -> None:
+        """Let the next answer begin with a text."""
+        self.prefill = text
+        self.on_change()
+
     def turns_changed(self) -> None:
         """Take note that the conversation is another."""
         self._path = None

@@ -121,6 +121,12 @@ class Workspace:
         self._chat.preset = self.drafting.preset_of(parameters)
         return self._chat
 
+    @property
+    def talk(self) -> ChatSession:
+        """The conversation that was begun in this session."""
+        assert self._chat is not None
+        return self._chat
+
     def undo(self) -> None:
         """Undo the newest change, and say which."""
         label = self.history.undo(self._make)
@@ -140,8 +146,7 @@ class Workspace:
                 return self.runs.make(step)
             case UseChat() | ExchangeTurns():
                 # Whoever recorded it is kept as long as the session.
-                assert self._chat is not None
-                return self._chat.make(step)
+                return self.talk.make(step)
             case UseVariables(values):
                 before = self.session.variables
                 self.keeper.keep_variables(values)

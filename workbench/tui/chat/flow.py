@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from workbench.domain.prompt import PromptKind
-from workbench.tui.compare.flow import refuse_while_streaming
+from workbench.domain.run import Run
+from workbench.domain.turns import Turn
+from workbench.tui.chat.screen import ChatScreen
+from workbench.tui.compare.flow import compare_request, refuse_while_streaming, rerun
 from workbench.tui.flows import FlowContext
-from workbench.tui.screens.chat import ChatScreen
+from workbench.tui.replay.screen import ReplayScreen
 
 
 async def chat(flow: FlowContext) -> None:
@@ -25,3 +29,50 @@ async def chat(flow: FlowContext) -> None:
         draft = replace(workspace.drafting.draft, kind=PromptKind.TEXT, prompt=raw)
         workspace.drafting.use(draft, "the conversation's exact prompt")
         main.set_focus(main.prompt)
+
+
+async def replay_answer(flow: FlowContext) -> None:
+    """Play the answer of a turn again, offline, at its recorded pace."""
+    screen = _open(flow)
+    if (run := _run_of_turn(screen)) is not None:
+        places = [place for place, turn in enumerate(screen.chat.path, 1) if turn is screen.turns.turn]
+        view = screen.turns.view
+        await flow.ask(ReplayScreen(run, flow.styles, number=places[0], mode=view.mode))
+
+
+async def rerun_answer(flow: FlowContext) -> None:
+    """Send the exact prompt of an answer again and compare."""
+    if (run := _run_of_turn(_open(flow))) is not None:
+        await rerun(flow, run)
+
+
+async def compare_answers(flow: FlowContext) -> None:
+    """Let several presets answer at a turn's place; each answer becomes a branch."""
+    screen = _open(flow)
+    turn = screen.turns.turn
+    if turn is None or not screen.may_change():
+        return
+    made = await screen.prepared(screen.chat.to_compare(turn))
+    if made is not None:
+        await compare_request(flow, made.request, partial(_take_answer, screen, turn))
+
+
+def _take_answer(screen: ChatScreen, turn: Turn, run: Run) -> None:
+    screen.chat.take_answer(turn, run)
+    screen.chat.workspace.runs.keep_compared(run)
+
+
+def _open(flow: FlowContext) -> ChatScreen:
+    screen = flow.app.screen
+    assert isinstance(screen, ChatScreen)
+    return screen
+
+
+def _run_of_turn(screen: ChatScreen) -> Run | None:
+    """The run of the turn that keys work on; says so where there is none that has ended."""
+    turn = screen.turns.turn
+    run = screen.chat.run_of(turn) if turn is not None else None
+    if run is None or run.is_running:
+        screen.tell("Go to an answer: only a run that has ended can be played or sent again.")
+        return None
+    return run

@@ -1561,6 +1561,7 @@ COMMANDS: tuple[Command, ...] = (
         footer=4,
         priority=True,
         needs_pane=True,
+        flow="chat.settings:template",
     ),
     Command(
         "system",
@@ -1571,6 +1572,7 @@ COMMANDS: tuple[Command, ...] = (
         footer=5,
         priority=True,
         needs_pane=True,
+        flow="chat.settings:system",
     ),
     Command(
         "prefill",
@@ -1581,6 +1583,7 @@ COMMANDS: tuple[Command, ...] = (
         footer=7,
         priority=True,
         needs_pane=True,
+        flow="chat.settings:prefill",
     ),
     Command(
         "when_full",
@@ -1591,6 +1594,7 @@ COMMANDS: tuple[Command, ...] = (
         footer=8,
         priority=True,
         needs_pane=True,
+        flow="chat.settings:when_full",
     ),
     Command(
         "chat_variables",
@@ -1599,9 +1603,9 @@ COMMANDS: tuple[Command, ...] = (
         "Set the values of {{name}}, typed or from a file.",
         Where.CHAT,
         footer=9,
-        action="variables",
         priority=True,
         needs_pane=True,
+        flow="chat.settings:variables",
     ),
     Command(
         "jump_to_turn",
@@ -1681,8 +1685,8 @@ COMMANDS: tuple[Command, ...] = (
         footer=1,
         shown="j k",
         actions=(
-            "screen.turn(1)",
-            "screen.turn(-1)",
+            "turn(1)",
+            "turn(-1)",
         ),
         needs_pane=True,
     ),
@@ -1771,7 +1775,7 @@ COMMANDS: tuple[Command, ...] = (
         Where.TURNS,
         footer=8,
         shown="Space",
-        action="screen.fold",
+        action="fold",
         needs_pane=True,
     ),
     Command(
@@ -1781,7 +1785,7 @@ COMMANDS: tuple[Command, ...] = (
         "Fold or unfold all turns.",
         Where.TURNS,
         footer=14,
-        action="screen.fold_all",
+        action="fold_all",
         needs_pane=True,
     ),
     Command(
@@ -1791,7 +1795,7 @@ COMMANDS: tuple[Command, ...] = (
         "Copy the turn's exact text.",
         Where.TURNS,
         footer=9,
-        action="screen.copy_turn",
+        action="copy_turn",
         needs_pane=True,
     ),
     Command(
@@ -1804,7 +1808,7 @@ COMMANDS: tuple[Command, ...] = (
         "Go to the inspector, to choose an alternative.",
         Where.TURNS,
         footer=10,
-        action="screen.inspect",
+        action="inspect",
         needs_pane=True,
     ),
     Command(
@@ -1825,7 +1829,7 @@ COMMANDS: tuple[Command, ...] = (
         "Replay the answer at its recorded pace.",
         Where.TURNS,
         footer=11,
-        action="screen.replay",
+        flow="chat.flow:replay_answer",
         needs_pane=True,
     ),
     Command(
@@ -1835,7 +1839,7 @@ COMMANDS: tuple[Command, ...] = (
         "Send the exact prompt again and compare the answers.",
         Where.TURNS,
         footer=15,
-        action="screen.rerun",
+        flow="chat.flow:rerun_answer",
         needs_pane=True,
     ),
     Command(
@@ -1845,7 +1849,7 @@ COMMANDS: tuple[Command, ...] = (
         "Let several presets answer here; each answer is a branch.",
         Where.TURNS,
         footer=12,
-        action="screen.compare_answers",
+        flow="chat.flow:compare_answers",
         needs_pane=True,
     ),
     Command(
@@ -1855,7 +1859,7 @@ COMMANDS: tuple[Command, ...] = (
         "Find a text in the answers; n and N go to the next and previous match.",
         Where.TURNS,
         footer=15,
-        action="screen.find",
+        action="find",
         needs_pane=True,
     ),
     Command(
@@ -1865,7 +1869,7 @@ COMMANDS: tuple[Command, ...] = (
         "Colour by the next figure, or not.",
         Where.TURNS,
         footer=16,
-        action="screen.cycle_colour",
+        action="cycle_colour",
         needs_pane=True,
     ),
     Command(
@@ -1875,7 +1879,7 @@ COMMANDS: tuple[Command, ...] = (
         "Show spaces and line ends.",
         Where.TURNS,
         footer=17,
-        action="screen.toggle_whitespace",
+        action="toggle_whitespace",
         needs_pane=True,
     ),
     Command(

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events, on
-from textual.binding import BindingType
+from textual.binding import BindingsMap, BindingType
+from textual.containers import ScrollableContainer
 from textual.message import Message
 
 from workbench.tui.commands.command import Where
@@ -14,11 +15,20 @@ from workbench.tui.commands.table import bindings_at
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import TITLE, Place
 
+_KEYS = {
+    **BindingsMap(ScrollableContainer.BINDINGS).key_to_bindings,
+    **BindingsMap(bindings_at(Where.TOKENS)).key_to_bindings,
+}
+"""What keys do where they mean tokens."""
+_TAKEN = BindingsMap(bindings_at(Where.TURNS)).key_to_bindings
 
-class TurnView(TokenView):
-    """What is done with a turn is the screen's."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.TURNS)
+class TurnView(TokenView, inherit_bindings=False):
+    """What is done with a turn is its pane's, which gets the keys that mean turns here, not tokens."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        one for key, bindings in _KEYS.items() if key not in _TAKEN for one in bindings
+    ]
 
     @dataclass
     class TurnClicked(Message):

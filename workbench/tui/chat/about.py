@@ -1,0 +1,44 @@
+"""The first row of the chat screen."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.widgets import Static
+
+from workbench.domain.display import one_line
+from workbench.tui.run_state import RunState
+from workbench.workspace.chat_session import ChatSession
+
+
+class About(Static):
+    """Says which template, model and endpoint are used, how full the context is, and what goes on."""
+
+    DEFAULT_CSS = """
+    About { height: 1; padding: 0 1; background: $panel; color: $foreground; }
+    """
+
+    def __init__(self, chat: ChatSession) -> None:
+        super().__init__(id="about", markup=False)
+        self._chat = chat
+        self._state: RunState | None = None
+        self.gauge = Content("")
+        """How full the context is."""
+
+    def show(self, state: RunState) -> None:
+        """Show what goes on."""
+        self._state = state
+        name = self._chat.chat.template.rpartition("/")[2] or "the endpoint's own"
+        model = one_line(self._chat.draft.model, 40) or "default model"
+        place = f"{model} @ {one_line(self._chat.endpoint.name, 30)}"
+        right = Content.assemble(self.gauge, "   ", (str(state), state.colour))
+        width = self.size.width - 2
+        left = Content.assemble(
+            ("Chat", "bold"), ("   template ", "$text-muted"), one_line(name, 40), f"   {place}"
+        ).truncate(max(width - right.cell_length - 1, 0), ellipsis=True)
+        gap = max(width - left.cell_length - right.cell_length, 1)
+        self.update(Content.assemble(left, " " * gap, right))
+
+    def on_resize(self) -> None:
+        """Spread over the new width."""
+        if self._state is not None:
+            self.show(self._state)

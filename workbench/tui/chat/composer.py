@@ -1,0 +1,71 @@
+"""Where a person writes what is said next, or another text for a turn."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from workbench.domain.display import one_line
+from workbench.domain.turns import Turn
+from workbench.tui.editor.exact_text_area import ExactTextArea
+from workbench.workspace.chat_session import ChatSession
+
+_PLACEHOLDER = "Say something: Ctrl+J or F5 sends it, Ctrl+E shows the exact prompt"
+
+
+class Composer(ExactTextArea):
+    """Says in its frame what becomes of its text."""
+
+    DEFAULT_CSS = """
+    Composer { height: 5; border: round $border-blurred; border-title-color: $text-muted;
+        border-subtitle-color: $text-muted; }
+    Composer:focus { border: round $accent; }
+    """
+
+    def __init__(self, chat: ChatSession, *, id: str | None = None) -> None:
+        super().__init__(id=id, soft_wrap=True, compact=False, placeholder=_PLACEHOLDER)
+        self._chat = chat
+        self._before = ""
+        self.editing: Turn | None = None
+        """The turn whose text it holds, to be changed."""
+
+    def on_mount(self) -> None:
+        """Go on with what was being written."""
+        self.set_text(self._chat.workspace.keeper.composed)
+        self.describe()
+
+    def set_text(self, text: str) -> None:
+        """Hold another text, with the cursor at its end."""
+        self.text = text
+        self.move_cursor(self.document.end)
+
+    def edit_turn(self, turn: Turn) -> None:
+        """Hold a turn's text; what was being written comes back afterwards."""
+        if self.editing is None:
+            self._before = self.text
+        self.editing = turn
+        self.set_text(turn.text)
+        self.describe()
+
+    def stop_editing(self) -> bool:
+        """Hold what was there before a turn was edited; False where none is."""
+        was_editing = self.editing is not None
+        if was_editing:
+            self.editing = None
+            self.text = self._before
+        self.describe()
+        return was_editing
+
+    def keep(self) -> None:
+        """Let the session keep what is being written."""
+        # A turn that is being edited is in the conversation as it was; what was typed before comes back.
+        if self.editing is None:
+            self._chat.workspace.keeper.composed = self.text
+
+    def describe(self) -> None:
+        """Say what the text will be, and how the answer begins."""
+        where = [turn.id for turn in self._chat.path]
+        editing = self.editing
+        number = where.index(editing.id) + 1 if editing is not None and editing.id in where else 0
+        self.border_title = Content(f"Edit turn {number} · Esc leaves it as it was" if number else "Say")
+        begin = one_line(repr(self._chat.prefill), 50)
+        self.border_subtitle = Content(f"the answer begins {begin}" if self._chat.prefill else "")

@@ -1,0 +1,75 @@
+"""The exact prompt that would be sent, with its special tokens marked, and what it takes of the context."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from textual.content import Content
+
+from workbench.domain.display import one_line, visible
+from workbench.domain.errors import WorkbenchError
+from workbench.runner.chatting import ChatRequest
+from workbench.tui.tokens.transcript import Section
+from workbench.tui.tokens.transcript_view import TranscriptView
+
+_NEARLY = 0.85
+"""The share of the context from which on it is called nearly full."""
+_UNCOUNTED = "tokens not counted: no tokenizer answers yet"
+
+
+class PromptPreview(TranscriptView):
+    """Shows one prompt."""
+
+    DEFAULT_CSS = """
+    PromptPreview { height: 1fr; display: none; border: round $border-blurred; padding: 0 1;
+        border-title-color: $text-muted; border-subtitle-color: $text-muted; background: $background; }
+    PromptPreview:focus { border: round $accent; }
+    """
+    BORDER_TITLE = "The exact prompt"
+
+    def show_making(self) -> None:
+        """Say that the prompt is being made."""
+        self.border_subtitle = Content("making it…")
+
+    def show_made(self, made: ChatRequest, unfilled: Sequence[str]) -> None:
+        """Show a prompt; `unfilled` are the variables in it without a value."""
+        rendered = made.rendered
+        self.set_sections([Section("prompt", "", rendered.prompt, specials=rendered.specials)])
+        self.border_subtitle = Content(" · ".join(_words(made, unfilled)))
+
+    def show_problem(self, problem: WorkbenchError) -> None:
+        """Show that there is no prompt."""
+        self.set_sections([])
+        self.border_subtitle = Content(one_line(problem.title, 70))
+
+
+def _words(made: ChatRequest, unfilled: Sequence[str]) -> Iterator[str]:
+    fitted, specials = made.left_out, made.rendered.specials
+    about = "" if fitted is None or fitted.is_exact else "about "
+    yield f"{about}{fitted.tokens:,} tokens" if fitted is not None else _UNCOUNTED
+    if injected := sum(span.injected for span in specials):
+        yield f"{injected} special token{'s' * (injected != 1)} in turns' own text"
+    if unfilled:
+        yield f"no value: {one_line(', '.join(unfilled), 40)}"
+    yield from map(visible, made.notes)
+
+
+FULL = Content.styled("✗ context full", "bold $text-error")
+"""What is said where a prompt does not fit the context."""
+
+
+def gauge_of(made: ChatRequest) -> Content | None:
+    """How full a prompt makes the context; None where that is not known."""
+    fitted, size = made.left_out, made.context
+    if fitted is None or size is None:
+        return None
+    used = fitted.tokens + int(made.request.parameters.number("max_tokens", 16))
+    mark, style = "", "$text-muted"
+    if fitted.dropped:
+        mark, style = f"▲ {len(fitted.dropped)} turns left out  ", "bold $text-warning"
+    elif used > size:
+        mark, style = "✗ ", "bold $text-error"
+    elif used > size * _NEARLY:
+        mark, style = "▲ nearly full  ", "bold $text-warning"
+    about = "" if fitted.is_exact else "≈"
+    return Content.styled(f"{mark}context {about}{fitted.tokens:,}/{size:,}", style)

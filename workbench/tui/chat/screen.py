@@ -1,0 +1,381 @@
+"""The chat screen: turns, their exact prompt and a composer; every answer is a run of the session."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import ClassVar, TypeVar
+
+from textual import events, getters, on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.timer import Timer
+from textual.widgets import Static, TextArea
+
+from workbench.domain.conversation import Role
+from workbench.domain.display import visible
+from workbench.domain.errors import BadValueError, WorkbenchError
+from workbench.domain.reading import Mode
+from workbench.domain.run import Run
+from workbench.runner.chatting import ChatRequest
+from workbench.tui.breakpoints import begin_at_size
+from workbench.tui.chat.about import About
+from workbench.tui.chat.composer import Composer
+from workbench.tui.chat.preview import FULL, gauge_of
+from workbench.tui.chat.turns import TurnsPane
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
+from workbench.tui.flows import FlowContext, asks
+from workbench.tui.main.inspector import Inspector
+from workbench.tui.popups.asked import AskedScreen
+from workbench.tui.popups.key_row import KeyRow
+from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.run_state import RunState, state_of_newest
+from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokenizing import has_tokenizer
+from workbench.workspace.activity import Activity
+from workbench.workspace.chat_session import ChatSession, Proposal
+from workbench.workspace.costs import cost_of
+
+T = TypeVar("T")
+
+_FRAMES_A_SECOND = 30
+_ABOUT_EVERY = 8
+"""Frames from one showing of the state to the next."""
+_PAUSE = 0.3
+"""Seconds without a key after which the prompt is made and counted anew."""
+_PREPARING = RunState("◌", "preparing", "$text-accent")
+
+
+class ChatScreen(AskedScreen[str]):
+    """A conversation; answers with the exact prompt to continue with as text, or None."""
+
+    DEFAULT_CSS = """
+    ChatScreen { layout: vertical; background: $background; }
+    ChatScreen #problem { height: auto; max-height: 4; display: none; padding: 0 1; color: $text-error; }
+    ChatScreen.-failed #problem { display: block; }
+    """
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-narrow"),
+        (100, "-medium"),
+    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.CHAT)
+    where = Where.CHAT
+
+    turns = getters.query_one(TurnsPane)
+    composer = getters.query_one(Composer)
+    about = getters.query_one(About)
+    keys = getters.query_one(KeyRow)
+
+    def __init__(self, chat: ChatSession, styles: TokenStyles, mode: Mode) -> None:
+        super().__init__()
+        self.chat = chat
+        self._token_styles = styles
+        self._mode = mode
+        self.answering = Activity(chat.workspace.services, self._ended)
+        """The answer that streams."""
+        self.is_preparing = False
+        """Whether a prompt is being made that is to be sent, for which the local model may have to start."""
+        self._frames: Timer | None = None
+        self._looked = 0
+        self._pausing: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        begin_at_size(self, self.app.size)
+        yield About(self.chat)
+        yield TurnsPane(self.chat, self._token_styles, self._mode)
+        yield Static(id="problem", markup=False)
+        yield Composer(self.chat, id="composer")
+        yield KeyRow(Where.CHAT)
+
+    def on_mount(self) -> None:
+        """Go to the composer."""
+        self.chat.on_change = self._show_change
+        self._frames = self.set_interval(1 / _FRAMES_A_SECOND, self._frame, pause=True)
+        self.set_focus(self.composer)
+        self.show_about()
+
+    async def on_unmount(self) -> None:
+        """Stop what streams, and end the process that renders."""
+        self.chat.on_change = lambda: None
+        await self.answering.aclose()
+        await self.chat.aclose()
+
+    # --- what is told ------------------------------------------------------------------------------------
+
+    def show_about(self) -> None:
+        """Say what goes on."""
+        if self.is_attached:
+            self.about.show(_PREPARING if self.is_preparing else state_of_newest(self.answering))
+
+    def tell(self, problem: str) -> None:
+        """Say what went wrong, or with an empty text nothing any more."""
+        self.set_class(bool(problem), "-failed")
+        self.query_one("#problem", Static).update(Content(visible(problem)))
+
+    @on(TurnsPane.Refused)
+    def _tell_refused(self, event: TurnsPane.Refused) -> None:
+        self.tell(event.why)
+
+    def _show_change(self) -> None:
+        if self.is_attached:
+            self.turns.show_turns()
+            self.show_about()
+            self.composer.describe()
+            self._make_prompt_soon()
+
+    def _frame(self) -> None:
+        self.turns.view.pull()
+        self._looked += 1
+        if self._looked % _ABOUT_EVERY == 0:
+            self.show_about()
+
+    # --- the exact prompt --------------------------------------------------------------------------------
+
+    @on(TextArea.Changed, "#composer")
+    def _take_typed(self) -> None:
+        self.composer.keep()
+        self._make_prompt_soon()
+
+    def _make_prompt_soon(self) -> None:
+        """Make the next prompt again, once nothing more is typed."""
+        if self._pausing is not None:
+            self._pausing.stop()
+        # The embedded model is not started for a count, only for a prompt that is looked at.
+        if self._is_previewing or has_tokenizer(self.chat.workspace.services, self.chat.endpoint):
+            self._pausing = self.set_timer(_PAUSE, self._make_prompt)
+
+    @property
+    def _is_previewing(self) -> bool:
+        return self.turns.has_class("-previewing")
+
+    @work(exclusive=True, group="prompt")
+    async def _make_prompt(self) -> None:
+        try:
+            made = await self.chat.preview(self.composer.text, self.composer.editing)
+        except WorkbenchError as problem:
+            if isinstance(problem, BadValueError) and problem.field == "prompt":
+                self.about.gauge = FULL
+                self.show_about()
+            if self._is_previewing:
+                self.tell(str(problem))
+                self.turns.preview.show_problem(problem)
+            return
+        self.tell("")
+        self._show_made(made)
+
+    def _show_made(self, made: ChatRequest) -> None:
+        """Show a prompt that was made, and what it takes of the context."""
+        if (gauge := gauge_of(made)) is not None:
+            self.about.gauge = gauge
+            self.show_about()
+        dropped = frozenset(made.left_out.dropped) if made.left_out is not None else frozenset[int]()
+        if dropped != self.turns.left_out:
+            self.turns.left_out = dropped
+            self.turns.show_turns()
+        if self._is_previewing:
+            self.turns.preview.show_made(made, self.chat.unfilled(self.composer.text))
+
+    def action_prompt_preview(self) -> None:
+        """Show the exact prompt that the composer's text would make, or hide it."""
+        self.turns.toggle_class("-previewing")
+        if self._is_previewing:
+            self.turns.preview.show_making()
+            self._make_prompt()
+        else:
+            self.tell("")
+
+    @work(exclusive=True, group="prompt")
+    async def action_to_raw(self) -> None:
+        """Continue with the exact prompt as plain text in the prompt's editor."""
+        try:
+            made = await self.chat.preview(self.composer.text, self.composer.editing)
+        except WorkbenchError as problem:
+            self.tell(str(problem))
+            return
+        self.dismiss(made.rendered.prompt)
+
+    # --- going somewhere ---------------------------------------------------------------------------------
+
+    @on(events.DescendantFocus)
+    def _show_keys(self) -> None:
+        self.keys.where = Where.CHAT if self.focused is self.composer else Where.TURNS
+        if self.focused is not self.turns.inspector:
+            self.turns.remove_class("-inspecting")
+
+    def action_focus_view(self) -> None:
+        """Go to the transcript, to look at turns and tokens."""
+        self.set_focus(self.turns.view)
+
+    def action_focus_composer(self) -> None:
+        """Go to the composer."""
+        self.set_focus(self.composer)
+
+    def action_jump_to_turn(self) -> None:
+        """Choose a turn by its number or its words."""
+        self.turns.jump()
+
+    def action_leave_chat(self) -> None:
+        """Stop the answer, else leave what is edited, else close the preview, else leave."""
+        if self.answering.stop():
+            return
+        if self.composer.stop_editing() or self.turns.has_class("-inspecting"):
+            self.set_focus(self.turns.view)
+        elif self._is_previewing:
+            self.action_prompt_preview()
+        else:
+            self.dismiss(None)
+
+    @asks
+    async def action_palette(self, flow: FlowContext) -> None:
+        """Show every command of this screen with its key; choosing one does it."""
+        wheres = Where.CHAT, Where.TURNS
+        # What has a key for each digit needs one to be chosen.
+        found = {one.id: one for one in flow.commands if one.where in wheres and len(one.actions) <= 2}
+        items = [Item(one.id, one.title, one.help, one.key_label) for one in found.values()]
+        id = await flow.ask(Picker("Chat", items, note="type to filter · Enter does it · Esc"))
+        if id is not None and found[id].where is Where.TURNS:
+            self.set_focus(self.turns.view)
+            await self.app.run_action(found[id].first_action, self.turns)
+        elif id is not None:
+            await self.run_action(found[id].first_action)
+
+    # --- answers -----------------------------------------------------------------------------------------
+
+    def action_say(self) -> None:
+        """Send what the composer holds, or put it in the place of the turn that is edited."""
+        text, editing = self.composer.text, self.composer.editing
+        if editing is not None and editing.role != Role.USER:
+            self.chat.rewrite(editing, text)
+            self._stop_editing()
+        elif text.strip():
+            self.send(self.chat.say(text, editing))
+
+    @asks
+    async def send(self, flow: FlowContext, proposing: Coroutine[object, object, Proposal]) -> None:
+        """Send for an answer; where it cannot be sent, say why, and keep what was typed."""
+        if self.answering.is_running or self.is_preparing:
+            self.tell("An answer streams already: stop it with Esc, or wait for its end.")
+            proposing.close()
+            return
+        proposal = await self.prepared(proposing)
+        if proposal is None:
+            return
+        run = proposal.answering.run
+        if not await flow.agreed(cost_of(self.chat.endpoint, run.request)):
+            return
+        self.tell("")
+        self.chat.accept(proposal)
+        if proposal.said:
+            self.composer.text = ""
+            self._stop_editing()
+        self.chat.workspace.keeper.began(run)
+        self.answering.start(run, self.chat.endpoint)
+        self.turns.current = None
+        self._show_made(proposal.answering.made)
+        self.turns.show_turns()
+        if self.focused is self.turns.inspector:
+            self.set_focus(self.turns.view)
+        # Who asks for an answer wants to see it come, wherever they are.
+        self.turns.view.scroll_to(y=self.turns.view.max_scroll_y, animate=False, force=True)
+        if self._frames is not None:
+            self._frames.resume()
+
+    async def prepared(self, preparing: Coroutine[object, object, T]) -> T | None:
+        """What is made for an answer, None where it cannot be; says so meanwhile and afterwards."""
+        self.is_preparing = True
+        self.show_about()
+        try:
+            return await preparing
+        except WorkbenchError as problem:
+            self.tell(f"Nothing was sent. {problem}")
+            return None
+        finally:
+            self.is_preparing = False
+            self.show_about()
+
+    def _ended(self, run: Run) -> None:
+        self.chat.workspace.runs.keep_compared(run)
+        self.chat.ended(run)
+        if self._frames is not None:
+            self._frames.pause()
+        if self.is_attached:
+            self._frame()
+            self.show_about()
+
+    def action_answer_again(self) -> None:
+        """Another answer in the turn's place, as a branch."""
+        if (turn := self.turns.turn) is not None:
+            self.send(self.chat.answer_again(turn))
+
+    def action_go_on(self) -> None:
+        """Let the answer continue where it ended, as a branch."""
+        turn = self.turns.turn
+        if turn is not None and turn.role == Role.ASSISTANT:
+            self.send(self.chat.go_on(turn))
+        elif turn is not None:
+            self.send(self.chat.answer_again(turn))
+
+    def action_branch_with(self, digit: int) -> None:
+        """Answer anew from the token under the cursor on, with a numbered alternative in its place."""
+        if (taken := self.turns.alternative(digit - 1)) is not None:
+            self.send(self.chat.branch(*taken))
+
+    @on(Inspector.AlternativeChosen)
+    def _take_row(self, event: Inspector.AlternativeChosen) -> None:
+        self.action_branch_with(event.position + 1)
+
+    # --- changing turns ----------------------------------------------------------------------------------
+
+    def may_change(self) -> bool:
+        """Whether turns can be changed now; says why not."""
+        is_free = not (self.answering.is_running or self.is_preparing)
+        if not is_free:
+            self.tell("An answer streams: stop it with Esc, or wait for its end.")
+        return is_free
+
+    def action_other_branch(self, step: int) -> None:
+        """Show the next or previous branch at the turn."""
+        if (turn := self.turns.turn) is not None and self.may_change():
+            place = self.chat.path.index(turn)
+            if self.chat.show_branch(turn, step):
+                self.turns.go_to(place)
+            else:
+                where = "after" if step > 0 else "before"
+                self.notify(f"There is no branch {where} this one.", markup=False, timeout=3)
+
+    def action_edit_turn(self) -> None:
+        """Take the turn's text into the composer; sending it makes a branch beside the turn."""
+        if (turn := self.turns.turn) is not None and self.may_change():
+            self.composer.edit_turn(turn)
+            self.set_focus(self.composer)
+
+    def _stop_editing(self) -> None:
+        if self.composer.stop_editing():
+            self.set_focus(self.turns.view)
+
+    def action_delete_turn(self) -> None:
+        """Take the turn and all after it out of the conversation; undo brings them back."""
+        if (turn := self.turns.turn) is not None and self.may_change():
+            after = len(self.chat.path) - self.chat.path.index(turn) - 1
+            self.chat.delete(turn)
+            more = f" and the {after} after it" if after else ""
+            self.notify(f"Deleted the turn{more}. u brings it back.", markup=False, timeout=4)
+
+    def action_take_back(self) -> None:
+        """Put the last thing said back into the composer; its run stays in the session."""
+        if self.answering.is_running or self.composer.editing is not None:
+            return
+        said = self.chat.take_back()
+        if not self.composer.text:
+            self.composer.set_text(said)
+
+    def action_undo(self) -> None:
+        """Undo the newest change."""
+        if self.may_change():
+            self.chat.workspace.undo()
+
+    def action_redo(self) -> None:
+        """Redo the change undone last."""
+        if self.may_change():
+            self.chat.workspace.redo()

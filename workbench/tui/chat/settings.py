@@ -1,0 +1,138 @@
+"""What a person sets for a conversation: template, system prompt, an answer's beginning, variables."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from workbench.chat.sources import load_templates
+from workbench.chat.templates import BUILTIN_TEMPLATES, PLAIN
+from workbench.domain.conversation import Prefixes, WhenFull
+from workbench.domain.display import escaped, unescaped
+from workbench.domain.errors import BadValueError
+from workbench.domain.variables import find_variables
+from workbench.runner.chatting import named_template
+from workbench.tui.flows import FlowContext
+from workbench.tui.popups.form import Entry, Form
+from workbench.tui.popups.naming import Naming, typed_path
+from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.popups.writing import Writing
+from workbench.tui.prompt.flow import edit_variables
+
+_OWN = "\0own"
+"""Stands for the endpoint's own template among names, none of which can hold this character."""
+_SIZE = "size"
+_RULES = {
+    WhenFull.REFUSE: "leave nothing out: say so, and send nothing",
+    WhenFull.DROP_OLDEST: "leave the oldest turns out, as few as need be",
+    WhenFull.KEEP_FIRST: "keep the first exchange, leave out those after it",
+    WhenFull.LAST_ONLY: "leave out all but the last thing said",
+}
+
+
+async def template(flow: FlowContext) -> None:
+    """Choose the template for the next turns."""
+    chat = flow.workspace.session.chat
+    items = [Item(_OWN, "the endpoint's own", "as llama.cpp and the local server report it")]
+    items += [Item(name, name, one.title) for name, one in BUILTIN_TEMPLATES.items()]
+    if chat.template and chat.template not in BUILTIN_TEMPLATES:
+        items.append(Item(chat.template, chat.template, "a file"))
+    note = "or type a path: a template, a tokenizer_config.json or their folder"
+    chosen = chat.template or _OWN
+    name = await flow.ask(Picker("Template", items, chosen=chosen, free_text=True, note=note))
+    prefixes: Prefixes | None = chat.prefixes
+    if name == PLAIN:
+        prefixes = await flow.ask(_prefixes_form(chat.prefixes))
+    if name is not None and name not in (_OWN, *BUILTIN_TEMPLATES):
+        name = await _template_in_file(flow, name)
+    if name is not None and prefixes is not None:
+        _configure(flow, "the template", template="" if name == _OWN else name, prefixes=prefixes)
+
+
+def _configure(flow: FlowContext, label: str, **changes: Any) -> None:
+    """Change fields of the conversation by name, but for its turns."""
+    conversation = flow.workspace.talk
+    conversation.configure(label, replace(conversation.chat, **changes))
+
+
+async def _template_in_file(flow: FlowContext, name: str) -> str | None:
+    """The name of a template in a file, after asking which of several is meant.
+
+    Raises TemplateError where there is no such template.
+    """
+    path = typed_path(name)
+    if await asyncio.to_thread(path.exists):
+        name = str(path.resolve())
+        if len(found := load_templates(path)) > 1:
+            items = [Item(one, one) for one in found]
+            chosen = await flow.ask(Picker("Templates in the file", items))
+            if chosen is None:
+                return None
+            name = f"{name}:{chosen}"
+    named_template(name)
+    return name
+
+
+async def system(flow: FlowContext) -> None:
+    """Write the system prompt."""
+    before = flow.workspace.session.chat.system or ""
+    text = await flow.ask(Writing("System prompt · empty leaves it to the template", before))
+    if text is not None:
+        _configure(flow, "the system prompt", system=text or None)
+
+
+async def prefill(flow: FlowContext) -> None:
+    """Write how the next answer begins; the model continues from there."""
+    conversation = flow.workspace.talk
+    text = await flow.ask(Writing("The next answer begins", conversation.prefill))
+    if text is not None:
+        conversation.begin_answer_with(text)
+
+
+async def when_full(flow: FlowContext) -> None:
+    """Choose what is left out when the context is full, or say how much it is."""
+    chat = flow.workspace.session.chat
+    items = [Item(rule.value, rule.value, words) for rule, words in _RULES.items()]
+    size = f"{chat.context:,} tokens" if chat.context else "as the endpoint reports"
+    items.append(Item(_SIZE, "size…", size))
+    name = await flow.ask(Picker("When the context is full", items, chosen=chat.when_full.value))
+    if name == _SIZE:
+        title = "Context in tokens · empty asks the endpoint"
+        text = await flow.ask(Naming(title, str(chat.context or ""), may_be_empty=True))
+        if text is not None:
+            _configure(flow, "the context's size", context=_size(text))
+    elif name is not None:
+        _configure(flow, "the rule for a full context", when_full=WhenFull(name))
+
+
+def _size(text: str) -> int | None:
+    """Raises BadValueError where it is no number of tokens."""
+    digits = text.replace(",", "").replace("_", "")
+    if digits and not (digits.isascii() and digits.isdigit() and int(digits)):
+        raise BadValueError("The context is a number of tokens", hint="Such as 4096.")
+    return int(digits) if digits else None
+
+
+async def variables(flow: FlowContext) -> None:
+    """Give the variables of the conversation their values."""
+    conversation = flow.workspace.talk
+    written = [conversation.chat.system or "", *(turn.text for turn in conversation.path if not turn.run)]
+    texts = (*written, conversation.prefill, flow.workspace.keeper.composed)
+    names = [name for text in texts for name in find_variables(text)]
+    await edit_variables(flow, names)
+
+
+def _prefixes_form(prefixes: Prefixes) -> Form[Prefixes]:
+    entries = [
+        Entry("before what you say", escaped(prefixes.user)),
+        Entry("before an answer", escaped(prefixes.assistant)),
+        Entry("before the system prompt", escaped(prefixes.system)),
+        Entry("between turns", escaped(prefixes.separator)),
+    ]
+    return Form("Plain text · \\n is a line's end", entries, _read_prefixes, exact=True)
+
+
+def _read_prefixes(lines: Sequence[str]) -> Prefixes:
+    return Prefixes(*map(unescaped, lines))
