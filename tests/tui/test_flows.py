@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from textual import events
@@ -15,6 +17,7 @@ from tests.client.loopback import DONE, answering
 from tests.tui.scripted import answer, logprob_event, until, use_parameters, workbench
 from tests.tui.test_wiring import configure, toasts
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import BY_ID, COMMANDS
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.flows import FlowContext
@@ -65,6 +68,14 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "redo": (),
     "edit_prompt": (),
     "delete_run": (),
+    "template": ("escape",),
+    "system": ("escape",),
+    "prefill": ("escape",),
+    "when_full": ("escape",),
+    "chat_variables": ("escape",),
+    "turns_replay": ("escape",),
+    "turns_rerun": ("y", "escape"),
+    "compare_answers": ("enter", "y", "escape"),
 }
 """What each flow is told at one screen after another, by command."""
 
@@ -83,16 +94,19 @@ async def test_a_flow_cancelled_at_any_of_its_screens_leaves_nothing_behind(id: 
     configure("confirm_above = 1\n")
     async with workbench(answering(TWO)) as (app, pilot, _):
         await _run_two(app, pilot)
+        if BY_ID[id].where in (Where.CHAT, Where.TURNS):
+            await _talk(app, pilot)
+        below = list(app.screen_stack)
         for steps in range(len(STEPS[id])):
             before, runs = app.workspace.drafting.draft, len(app.main.output.runs)
             worker = app.flows.start(BY_ID[id].flow)
             for keys in STEPS[id][:steps]:
-                shown = await _shown(app, pilot)
+                shown = await _shown(app, pilot, below)
                 await pilot.press(*keys.split())
                 await until(pilot, lambda shown=shown: app.screen is not shown)  # type: ignore[misc]
-            await _shown(app, pilot)
+            await _shown(app, pilot, below)
             worker.cancel()
-            await until(pilot, lambda: not app.flows.is_opening() and app.screen_stack == [app.main])
+            await until(pilot, lambda: not app.flows.is_opening() and app.screen_stack == below)
             assert not app.workspace.runs.is_streaming
             assert app.workspace.drafting.draft == before
             assert len(app.main.output.runs) >= runs
@@ -104,15 +118,28 @@ async def _run_two(app: WorkbenchApp, pilot: Pilot[int]) -> None:
     for number, choices in enumerate((1, 2), 1):
         use_parameters(app, app.main.parameters.parameters.set("n", choices))
         await pilot.press("ctrl+j")
-        await _shown(app, pilot)
+        await _shown(app, pilot, [app.main])
         await pilot.press("y")
         await until(pilot, lambda: app.screen is app.main and not app.workspace.runs.is_streaming)
         assert len(app.main.output.runs) == number
 
 
-async def _shown(app: WorkbenchApp, pilot: Pilot[int]) -> Screen[object]:
-    """The screen on top of the main one, once it is there."""
-    await until(pilot, lambda: app.screen is not app.main)
+async def _talk(app: WorkbenchApp, pilot: Pilot[int]) -> None:
+    """Have the chat screen open, with an answer in the conversation."""
+    keeper = app.workspace.keeper
+    keeper.keep_chat(replace(keeper.session.chat, template="chatml"))
+    await pilot.press("f12")
+    chat = await _shown(app, pilot, [app.main])
+    await pilot.press(*"Hi", "f5")
+    await _shown(app, pilot, [app.main, chat])
+    await pilot.press("y")
+    await until(pilot, lambda: app.screen is chat and not app.workspace.runs.is_streaming)
+    assert len(app.main.output.runs) == 3
+
+
+async def _shown(app: WorkbenchApp, pilot: Pilot[int], below: Sequence[Screen[Any]]) -> Screen[Any]:
+    """The screen on top of others, once it is there."""
+    await until(pilot, lambda: app.screen not in below)
     return app.screen
 
 
@@ -149,7 +176,7 @@ async def test_a_fault_in_a_flow_is_shown_and_ends_only_that_flow() -> None:
         await pilot.press("ctrl+j")
         await until(pilot, lambda: len(loopback.requests) == 1)
         await pilot.press("ctrl+o")
-        await _shown(app, pilot)
+        await _shown(app, pilot, [app.main])
         app.flows.run(fail)
         await until(pilot, lambda: any("RuntimeError" in toast for toast in toasts(app)))
         assert len(app.screen_stack) == 2
