@@ -18,6 +18,7 @@ BENCHES = (
     "sessions",
     "library",
     "server",
+    "check",
     "startup",
 )
 """Each a module beside this one with `figures() -> list[Figure]`."""
