@@ -67,10 +67,14 @@ class Inspector(Static, can_focus=True):
         self.border_title = Content("Token")
 
     def show(self, token: Token | None, count: int | None = None, echoed: int = 0) -> None:
-        """Show a token, of a choice of `count` tokens, the first `echoed` of which are the prompt's."""
+        """Show a token, of a choice of `count` tokens, the first `echoed` of which are the prompt's.
+
+        `count` is None while it still grows. The row stays where the token is the one shown already.
+        """
+        if token != self._token:
+            self._rows = rows_of(token) if token is not None else ()
+            self._row = next((place for place, row in enumerate(self._rows) if row.is_chosen), 0)
         self._token, self._count, self._echoed = token, count, echoed
-        self._rows = rows_of(token) if token is not None else ()
-        self._row = next((place for place, row in enumerate(self._rows) if row.is_chosen), 0)
         self._draw()
 
     def set_raw(self, raw: bool | None) -> None:

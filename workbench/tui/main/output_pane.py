@@ -74,6 +74,10 @@ class OutputPane(Vertical):
         token: Token
 
     @dataclass
+    class TokenLost(Message):
+        """No token is under the cursor any more."""
+
+    @dataclass
     class ModeChanged(Message):
         """The colours tell something else."""
 
@@ -134,12 +138,14 @@ class OutputPane(Vertical):
         sections = [one for place in range(len(runs)) for one in sections_of(self._runs, place)]
         self.view.set_sections(sections)
         self._show_figures()
+        self._tell_token()
 
     def show_text(self, text: str, line: int) -> None:
         """Show the text of a file that is no session, with its lines numbered, and go to one of them."""
         lines = [f"{number:5}  {one}" for number, one in enumerate(text.split("\n"), 1)]
         self.remove_class("-empty")
         self.view.set_sections([Section("text", "── the file as text", "\n".join(lines))])
+        self._tell_token()
         # With a few lines before it.
         self.view.show_offset("text", sum(len(one) + 1 for one in lines[: max(line - 4, 0)]))
 
@@ -194,6 +200,7 @@ class OutputPane(Vertical):
         if run in self._runs:
             self._show_choices(run)
             self._show_figures()
+            self._tell_token()
 
     def fail(self, failure: Failure, where: str, field: str = "", *, was_sent: bool = True) -> None:
         """Show what went wrong; an answer before it stays, dimmed."""
@@ -269,11 +276,17 @@ class OutputPane(Vertical):
         return None
 
     @on(TokenView.CursorMoved)
-    def _tell_token(self, event: TokenView.CursorMoved) -> None:
+    def _follow_cursor(self, event: TokenView.CursorMoved) -> None:
         event.stop()
-        if (found := self._find(event.key, event.position)) is not None:
+        self._show_figures()
+        self._tell_token()
+
+    def _tell_token(self) -> None:
+        """Tell which token is under the cursor now, also where the cursor has not moved."""
+        if (found := self.token) is None:
+            self.post_message(self.TokenLost())
+        else:
             run, choice, position = found
-            self._show_figures()
             self.post_message(self.TokenFocused(run, choice, choice.token(position)))
 
     @on(Sparkline.Jumped)

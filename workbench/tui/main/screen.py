@@ -24,7 +24,7 @@ from textual.worker import Worker
 
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.prompt import count_prompts
-from workbench.domain.reading import Mode, fitted
+from workbench.domain.reading import FIXED, Mode, fitted
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Failure, Outcome, Run
 from workbench.domain.whatif import Sampling
@@ -42,7 +42,7 @@ from workbench.tui.main.parameter_panel import ParameterPanel
 from workbench.tui.main.prompt_editor import PromptEditor
 from workbench.tui.main.token_strip import TokenStrip
 from workbench.tui.notes import offer, probe_notes
-from workbench.tui.run_state import state_of_newest, waiting_of
+from workbench.tui.run_state import IDLE, state_of_newest, waiting_of
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import PromptCounter, token_ids
 from workbench.workspace.changes import (
@@ -209,6 +209,7 @@ class MainScreen(Screen[None]):
                 self.count_prompt()
             case SessionChanged(text, error, line):
                 self.output.show_runs(self._workspace.runs)
+                self._show_state()
                 self.prompt.show_prompt()
                 if error is not None:
                     self.output.show_text(text, line)
@@ -232,6 +233,7 @@ class MainScreen(Screen[None]):
                     self.output.add(list(runs))
             case RunsChanged(origin):
                 self.output.show_runs(self._workspace.runs)
+                self._show_state()
                 if origin is not None:
                     self.output.go_to(*origin)
             case Told(words, title, is_error):
@@ -281,10 +283,18 @@ class MainScreen(Screen[None]):
 
     def _frame(self) -> None:
         self.output.pull()
-        self.header.state = state_of_newest(self._workspace.runs.activity)
+        self._show_state()
         if (waiting := waiting_of(self._workspace.runs.activity)) != self._waiting:
             self._waiting = waiting
             self.output.show_waiting(waiting)
+
+    def _show_state(self) -> None:
+        """Say what the newest run that was sent does, as long as it is among those shown."""
+        runs = self._workspace.runs
+        is_shown = any(run is runs.activity.run for run in reversed(runs))
+        self.header.state = state_of_newest(runs.activity) if is_shown else IDLE
+        if not is_shown:
+            self.legend.note = ""
 
     # --- the draft ---------------------------------------------------------------------------------------
 
@@ -475,8 +485,16 @@ class MainScreen(Screen[None]):
     def _show_token(self, event: OutputPane.TokenFocused) -> None:
         self.legend.scale = fitted(event.run.request.parameters)
         self.inspector.set_raw(event.run.raw_logprobs)
-        self.inspector.show(event.token, len(event.choice), event.choice.echoed)
+        count = None if event.run.is_running else len(event.choice)
+        self.inspector.show(event.token, count, event.choice.echoed)
         self.strip.show(event.token)
+
+    @on(OutputPane.TokenLost)
+    def _show_no_token(self) -> None:
+        runs = self._workspace.runs
+        self.legend.scale = fitted(runs[-1].request.parameters) if runs else FIXED
+        self.inspector.show(None)
+        self.strip.show(None)
 
     @on(Inspector.AlternativeChosen)
     def _take_row(self, event: Inspector.AlternativeChosen) -> None:

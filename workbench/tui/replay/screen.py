@@ -175,6 +175,8 @@ class ReplayScreen(AskedScreen[None]):
         """Play from the start, at the speed chosen."""
         self.replay = Replay(self._recorded, self.replay.speed)
         self._shown = -1
+        self.inspector.show(None)
+        self.strip.show(None)
         self.run_worker(self.replay.play(), exclusive=True, group="replay")
         self._resume_frames()
 
