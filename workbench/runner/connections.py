@@ -11,7 +11,7 @@ Nothing else makes a client, a limiter or a local server.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -110,6 +110,10 @@ class Connections:
             name = read_name(piece)
             found.append((id, name.raw if name.raw is not None else piece.encode("utf-8", "replace")))
         return found
+
+    async def detokenize(self, endpoint: Endpoint, ids: Sequence[int]) -> str:
+        """The text of token ids, by the endpoint's tokenizer. Raises EndpointError or EngineError."""
+        return await self._client.detokenize(await self._ready(endpoint), list(ids))
 
     async def count_tokens(self, endpoint: Endpoint, text: str) -> int:
         """How many tokens a text has. Raises EndpointError or EngineError."""

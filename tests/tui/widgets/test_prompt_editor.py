@@ -25,6 +25,7 @@ from workbench.domain.prompt import (
 from workbench.tui.editor.exact_document import ExactDocument, shown
 from workbench.tui.editor.wrapping import tab_widths, wrap_offsets
 from workbench.tui.main.prompt_editor import PromptEditor
+from workbench.tui.tokenizing import PromptSize
 from workbench.workspace.changes import Happened, SettingsChanged, TextReplaced
 from workbench.workspace.services import Services
 from workbench.workspace.workspace import Workspace
@@ -221,7 +222,7 @@ async def test_a_trailing_blank_is_warned_of() -> None:
 async def test_the_token_count_is_shown_until_the_text_changes() -> None:
     app = Alone()
     async with app.run_test() as pilot:
-        app.editor.set_token_count(1234)
+        app.editor.set_size(PromptSize(1234, 1234, None))
         assert subtitle(app.editor) == "1,234 tok"
         await pilot.press("a")
         assert subtitle(app.editor) == ""

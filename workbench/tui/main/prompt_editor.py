@@ -21,6 +21,7 @@ from workbench.domain.prompt import (
     single_prompts,
 )
 from workbench.tui.editor.exact_text_area import ExactTextArea
+from workbench.tui.tokenizing import PromptSize
 from workbench.workspace.history import ReplaceText, end_of
 from workbench.workspace.workspace import Workspace
 
@@ -44,7 +45,7 @@ class PromptEditor(ExactTextArea):
     def __init__(self, workspace: Workspace, *, id: str | None = None, classes: str | None = None) -> None:
         """`workspace` holds the prompt, and is told every change of it that is made here."""
         self._workspace = workspace
-        self._tokens: int | None = None
+        self._counted: PromptSize | None = None
         super().__init__(id=id, classes=classes, tab_behavior="focus", soft_wrap=True)
         self.border_title = Content("Prompt")
 
@@ -69,9 +70,9 @@ class PromptEditor(ExactTextArea):
         self.move_cursor(self.document.end)
         self.describe()
 
-    def set_token_count(self, count: int | None) -> None:
-        """Show how many tokens the endpoint's tokenizer makes of the prompt; None where it cannot tell."""
-        self._tokens = count
+    def set_size(self, size: PromptSize | None) -> None:
+        """Show how many tokens the prompt is, and whether they fit; None where the endpoint cannot tell."""
+        self._counted = size
         self.describe()
 
     def action_undo(self) -> None:
@@ -104,7 +105,7 @@ class PromptEditor(ExactTextArea):
 
     @on(TextArea.Changed)
     def _changed(self) -> None:
-        self._tokens = None
+        self._counted = None
         self.describe()
 
     def describe(self) -> None:
@@ -114,8 +115,11 @@ class PromptEditor(ExactTextArea):
         )
         self.border_title = Content(f"Prompt{kind}")
         problem = self.problem if len(self.text) <= _LOOK_AT else ""
+        if self._counted is not None:
+            sent = int(self._workspace.drafting.parameters.number("max_tokens", 16))
+            problem = self._counted.problem(sent) or problem
         parts = [f"! {one_line(problem, 60)}"] if problem else []
-        if self._tokens is not None:
-            parts.append(f"{self._tokens:,} tok")
+        if self._counted is not None:
+            parts.append(f"{self._counted.tokens:,} tok")
         self.set_class(bool(problem), "-problem")
         self.border_subtitle = Content(" · ".join(parts))

@@ -155,7 +155,7 @@ class MainScreen(Screen[None]):
         view.mode = self.legend.mode = self._first_mode
         view.surprise_threshold, view.coverage_threshold = -log(config.surprising), config.low_coverage
         self.inspector.show(None)
-        self._counter = PromptCounter(self._workspace.services, self.prompt.set_token_count)
+        self._counter = PromptCounter(self._workspace.services, self.prompt.set_size)
         self._workspace.subscribe(self.hear)
         self._workspace.begin()
         self.prompt.show_prompt()
@@ -205,6 +205,7 @@ class MainScreen(Screen[None]):
                 self._show_settings()
             case ParametersTyped():
                 self._show_what_if()
+                self.prompt.describe()
             case VariablesChanged():
                 self.count_prompt()
             case SessionChanged(text, error, line):
@@ -252,7 +253,7 @@ class MainScreen(Screen[None]):
         panel.set_notes(probe_notes(workspace.services.folders, endpoint.name))
         panel.set_model(workspace.drafting.asked_model)
         self.header.endpoint, self.header.model = endpoint.name, workspace.drafting.asked_model
-        self.prompt.set_token_count(None)
+        self.prompt.set_size(None)
         self.count_prompt()
         self._show_what_if()
 
@@ -317,7 +318,8 @@ class MainScreen(Screen[None]):
         with suppress(BadValueError):
             prompt = self._workspace.prompt
             self.parameters.set_prompt_count(count_prompts(prompt))
-            self._counter.count(self._workspace.drafting.endpoint, prompt)
+            drafting = self._workspace.drafting
+            self._counter.count(drafting.endpoint, drafting.asked_model, prompt)
 
     @on(ParameterPanel.ModelAsked)
     @on(ParameterPanel.ModelUnset)

@@ -8,12 +8,14 @@ from workbench.domain.errors import WorkbenchError
 from workbench.domain.prompt import PromptKind
 from workbench.domain.variables import find_variables
 from workbench.runner.curl import CurlDraft, draft_from_curl
+from workbench.runner.prompt_kinds import converted, holds_ids
 from workbench.storage.imports import is_curl
 from workbench.tui.editor.external_editor import edit_text
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.prompt.curl import CurlPopup
 from workbench.tui.prompt.variables import variables_form
+from workbench.tui.tokenizing import has_tokenizer, no_tokenizer
 
 _KINDS = {
     PromptKind.TEXT: "one text, exactly as typed",
@@ -28,7 +30,25 @@ async def choose_kind(flow: FlowContext) -> None:
     items = [Item(kind.value, kind.value, words) for kind, words in _KINDS.items()]
     kind = await flow.ask(Picker("Prompt kind", items, chosen=flow.workspace.drafting.kind.value))
     if kind is not None:
-        flow.workspace.drafting.set_kind(PromptKind(kind))
+        await _use_kind(flow, PromptKind(kind))
+
+
+async def _use_kind(flow: FlowContext, kind: PromptKind) -> None:
+    """Send the prompt as another kind; texts become token ids, and the other way round, where that can be."""
+    drafting = flow.workspace.drafting
+    if not drafting.text.strip() or holds_ids(drafting.kind) == holds_ids(kind):
+        drafting.set_kind(kind)
+    elif not has_tokenizer(flow.services, drafting.endpoint):
+        drafting.set_kind(kind)
+        flow.warn(f"{no_tokenizer(drafting.endpoint)}, so the text was not converted.", "Prompt kind")
+    else:
+        try:
+            prompt = flow.workspace.prompt
+            made = await converted(flow.services.connections, drafting.endpoint, prompt, kind)
+        except WorkbenchError as problem:
+            flow.fail(problem, "Prompt kind")
+        else:
+            drafting.set_prompt(made)
 
 
 async def variables(flow: FlowContext) -> None:

@@ -1,0 +1,65 @@
+"""Texts as token ids and back, through an endpoint's own tokenizer."""
+
+from __future__ import annotations
+
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError
+from workbench.domain.prompt import (
+    Prompt,
+    PromptKind,
+    TextPrompt,
+    TextsPrompt,
+    TokenListsPrompt,
+    TokensPrompt,
+    single_prompts,
+)
+from workbench.runner.connections import Connections
+
+
+def holds_ids(kind: PromptKind) -> bool:
+    """Whether prompts of a kind are token ids, not texts."""
+    return kind in (PromptKind.TOKENS, PromptKind.TOKEN_LISTS)
+
+
+async def converted(connections: Connections, endpoint: Endpoint, prompt: Prompt, kind: PromptKind) -> Prompt:
+    """A prompt of texts as token ids, or one of token ids as texts.
+
+    Raises BadValueError where several prompts would have to be one, or where the texts would not give these
+    token ids again; EndpointError or EngineError where the tokenizer cannot be asked.
+    """
+    prompts = single_prompts(prompt)
+    if len(prompts) > 1 and kind in (PromptKind.TEXT, PromptKind.TOKENS):
+        several = PromptKind.TOKEN_LISTS if holds_ids(kind) else PromptKind.TEXTS
+        raise BadValueError(
+            f"There are {len(prompts)} prompts", hint=f"Choose {several}, or delete all but one."
+        )
+    if holds_ids(kind):
+        lists = [await _ids(connections, endpoint, one) for one in prompts]
+        return TokensPrompt(lists[0]) if kind is PromptKind.TOKENS else TokenListsPrompt(tuple(lists))
+    texts = [await _text(connections, endpoint, one) for one in prompts]
+    return TextPrompt(texts[0]) if kind is PromptKind.TEXT else TextsPrompt(tuple(texts))
+
+
+async def _ids(
+    connections: Connections, endpoint: Endpoint, prompt: TextPrompt | TokensPrompt
+) -> tuple[int, ...]:
+    if isinstance(prompt, TokensPrompt):
+        return prompt.ids
+    return tuple(id for id, _ in await connections.tokenize(endpoint, prompt.text, as_prompt=True))
+
+
+async def _text(connections: Connections, endpoint: Endpoint, prompt: TextPrompt | TokensPrompt) -> str:
+    if isinstance(prompt, TextPrompt):
+        return prompt.text
+    text = await connections.detokenize(endpoint, prompt.ids)
+    again = await _ids(connections, endpoint, TextPrompt(text))
+    if again != prompt.ids:
+        place = next(
+            (at for at, pair in enumerate(zip(again, prompt.ids, strict=False)) if pair[0] != pair[1]), 0
+        )
+        raise BadValueError(
+            "No text gives exactly these token ids",
+            f"The tokenizer makes other ids of {text[-60:]!r} from token {place + 1} on.",
+            "Send them as token ids.",
+        )
+    return text
