@@ -148,7 +148,7 @@ def _where(row: BranchRow, numbers: dict[str, int]) -> str:
     """Where a run leaves its parent, in words."""
     own = row.run.parent
     if own is None:
-        return "a run of its own"
+        return "independent run"
     parent = f"run {numbers[own.run]}" if row.parent is not None else "a run that is not in this session"
     if own.kind == "rerun":
         return f"{parent} sent again"

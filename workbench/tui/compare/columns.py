@@ -24,7 +24,7 @@ from workbench.tui.presets.changes import changes_of
 LEAST, MOST = 2, MOST_COLUMNS
 """How many columns a comparison has."""
 _FIRST_CHOSEN = 4
-_SEEDS = "one seed", "own seeds"
+_SEEDS = "shared seed", "own seeds"
 _ELSEWHERE = "\0elsewhere"
 """Begins what stands for a preset at an endpoint that was chosen for it."""
 _PANEL = "\0panel"
@@ -57,7 +57,7 @@ async def choose_columns(
     selection = Selection(tuple(chosen or list(loaded.presets)[:_FIRST_CHOSEN]))
     while True:
         picker = SeveralPicker(
-            title, items, selection, least=least, most=MOST, can_vary="elsewhere", switch=_SEEDS
+            title, items, selection, least=least, most=MOST, can_vary="other endpoint", switch=_SEEDS
         )
         answer = await flow.ask(picker)
         if answer is None:

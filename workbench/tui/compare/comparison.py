@@ -1,4 +1,4 @@
-"""A comparison under way: its columns, their runs, and where their answers part."""
+"""A comparison under way: its columns, their runs, and where their answers diverge."""
 
 from __future__ import annotations
 

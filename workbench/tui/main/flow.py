@@ -145,7 +145,7 @@ async def _ask_probability(flow: FlowContext, title: str, now: float) -> float |
     if text is None:
         return None
     if (share := read_share(text)) is None:
-        words = f"{one_line(text, 40)} is no probability between 0 and 1.\nType 10%, 0.1 or 2.3 nats."
+        words = f"{one_line(text, 40)} is not a probability between 0 and 1.\nType 10%, 0.1 or 2.3 nats."
         flow.warn(words, "Nothing was changed")
     return share
 

@@ -144,7 +144,7 @@ class MainScreen(Screen[None]):
                 yield Inspector(id="inspector", classes="pane")
         yield TokenStrip(id="strip")
         yield Legend(self._token_styles, id="legend")
-        notice = f"The window is too small: {LEAST_WIDTH}x{LEAST_HEIGHT} is needed. Whatever runs goes on."
+        notice = f"Window too small ({LEAST_WIDTH}x{LEAST_HEIGHT} minimum). Runs continue."
         yield Static(Content(notice), id="notice")
         yield Footer(self._commands)
 

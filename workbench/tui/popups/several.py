@@ -138,7 +138,7 @@ class SeveralPicker(Popup[Selection]):
     def _count(self) -> None:
         more = f" · + {self._can_vary}" if self._can_vary else ""
         more += f" · s {self._switch[self._is_switched]}" if self._switch is not None else ""
-        told = f"{len(self._chosen)} of at most {self._most} · Space{more} · Enter · Esc"
+        told = f"{len(self._chosen)} of {self._most} selected · Space toggle{more} · Enter · Esc"
         self.query_one(Vertical).border_subtitle = Content(told)
 
     def _line(self, item: Item) -> Content:

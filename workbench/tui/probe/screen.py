@@ -70,7 +70,7 @@ class ProbeScreen(AskedScreen[None]):
 
     def on_mount(self) -> None:
         """Say what would be sent, and show what was found before."""
-        for name, width in (("", 1), ("asked about", 20), ("answer", 9), ("evidence", None)):
+        for name, width in (("", 1), ("feature", 20), ("result", 9), ("evidence", None)):
             self.table.add_column(Text(name, style="bold"), width=width)
         self.table.focus()
         self._tell(self._announcement())

@@ -244,7 +244,7 @@ def _row(listed: Listed, current: Path | None) -> Content:
     mark = "● " if path == current else "  "
     parts = [Content(mark), Content.styled(title, "bold")]
     if listed.error:
-        parts.append(Content.styled("  is no session", "$text-error"))
+        parts.append(Content.styled("  not a session", "$text-error"))
     else:
         parts.append(Content(f"  {_runs(listed)}"))
     parts.append(Content.styled(f"  {_when(listed)}", "$text-muted"))
