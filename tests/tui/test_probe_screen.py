@@ -53,6 +53,8 @@ async def test_what_would_be_sent_is_told_first_and_each_finding_is_shown() -> N
         assert [one.name for one in kept.findings] == [row[1] for row in rows]
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
+        await pilot.press("f3")
+        await until(pilot, lambda: app.main.parameters.has_focus)
         app.main.parameters.go_to("min_p")
         assert any(
             "does nothing at this endpoint: at 1 still" in line for line in app.main.parameters._help()
