@@ -28,8 +28,10 @@ from workbench.local.sampling import Sampling
 
 _STOPPED = "the engine has stopped"
 _LOOK_SECONDS = 0.1
-_TURN_TOKENS = 256
+_TURN_TOKENS = 128
 """How many tokens of prompt and answer are evaluated in a turn where another request waits."""
+_PAUSED_BYTES = 2**30
+"""How much paused choices may hold; beyond it, who waits does so until a choice ends."""
 _STEPS_BETWEEN_PROMPTS = 8
 """How many tokens each answer grows by between two batches of prompts, which take many times as long."""
 
@@ -228,6 +230,9 @@ class Scheduler:
 
     def _choice_to_pause(self) -> _Choice | None:
         """The choice that shall make room for a request that has none running; None as long as none shall."""
+        states = [one.state for request in self._requests for one in request.waiting if one.state is not None]
+        if sum({id(state): state.nbytes for state in states}.values()) > _PAUSED_BYTES:
+            return None
         largest = max(self._requests, key=lambda one: len(one.running))
         if len(largest.running) > 1:
             return largest.running[-1]
