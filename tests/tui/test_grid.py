@@ -98,6 +98,32 @@ async def test_two_axes_make_a_table_coloured_and_plotted_by_the_chosen_figure(
         assert len({request.json["seed"] for request in loopback.requests}) == 1
 
 
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_answer_of_the_cell_under_the_cursor_stands_below_the_table(size: tuple[int, int]) -> None:
+    async with workbench(longer_when_hotter(), size) as (app, pilot, _):
+        await sweep(app, pilot, "temperature=0:0.4:0.2", "top_p=0.5,1", "1")
+        await until(pilot, lambda: not grid_of(app).is_running)
+
+        def blank_rows_and_answer() -> tuple[int, str]:
+            rows = [strip.text.strip() for strip in app.screen._compositor.render_strips(app.screen.size)]
+            at = next((at for at, row in enumerate(rows) if row.startswith("── temperature")), len(rows) - 1)
+            return sum(not row.strip("▁ ") for row in rows[:at]), rows[at] + rows[at + 1]
+
+        for row in range(3):
+            run = grid_of(app).runs[grid_of(app).layout.places(row, 1)[0]]
+            wanted = f"── temperature {grid_of(app).layout.rows[row]} · "
+            await pilot.press("right", *["down"] * row)
+            await until(
+                pilot,
+                lambda wanted=wanted, run=run: (  # type: ignore[misc]
+                    blank_rows_and_answer()[1].startswith(wanted)
+                    and blank_rows_and_answer()[1].endswith(run.ordered[0].text.strip())
+                ),
+            )
+            assert blank_rows_and_answer()[0] <= 1
+            await pilot.press(*["up"] * row, "left")
+
+
 async def test_nothing_is_sent_before_the_number_of_requests_is_agreed_to() -> None:
     async with workbench(longer_when_hotter()) as (app, pilot, loopback):
         await fill_in(app, pilot, "sweep", "temperature=0,0.1", "", "3")

@@ -16,7 +16,8 @@ from textual.coordinate import Coordinate
 from textual.timer import Timer
 from textual.widgets import DataTable, Static
 
-from workbench.domain.display import one_line
+from workbench.domain.display import one_line, visible
+from workbench.domain.reading import Mode
 from workbench.domain.summary import Measure
 from workbench.tui.bars import bar_chart
 from workbench.tui.breakpoints import begin_at_size
@@ -28,7 +29,10 @@ from workbench.tui.flows import FlowContext, asks
 from workbench.tui.grid.state import Grid
 from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
+from workbench.tui.run_state import figures_of
 from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.transcript import Section
+from workbench.tui.tokens.transcript_view import TranscriptView
 from workbench.workspace.services import Services
 
 _LOOKS_A_SECOND = 4
@@ -44,8 +48,9 @@ class GridScreen(AskedScreen[Adopted | None]):
     DEFAULT_CSS = """
     GridScreen { layout: vertical; background: $background; }
     GridScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
-    GridScreen DataTable { height: 1fr; background: $background; }
-    GridScreen #plot { height: 7; padding: 0 1; color: $foreground; }
+    GridScreen DataTable { height: auto; max-height: 40%; background: $background; }
+    GridScreen #plot { height: auto; max-height: 7; padding: 0 1; color: $foreground; }
+    GridScreen TranscriptView { height: 1fr; max-width: 104; padding: 0 1; }
     GridScreen #legend { height: 1; padding: 0 1; }
     GridScreen #remarks { height: auto; max-height: 3; padding: 0 1; color: $text-warning; }
     """
@@ -53,6 +58,7 @@ class GridScreen(AskedScreen[Adopted | None]):
     where = Where.GRID
 
     table = getters.query_one(DataTable)
+    answer = getters.query_one(TranscriptView)
 
     def __init__(self, services: Services, grid: Grid, styles: TokenStyles) -> None:
         super().__init__()
@@ -69,6 +75,11 @@ class GridScreen(AskedScreen[Adopted | None]):
         yield DataTable(cursor_foreground_priority="renderable")
         yield Static(id="plot")
         yield Static(id="legend")
+        answer = TranscriptView(token_styles=self._styles, id="answer")
+        answer.can_focus = False
+        # The colours of this screen are of the cells' figure.
+        answer.mode = Mode.OFF
+        yield answer
         yield Static(id="remarks")
         yield KeyRow(Where.GRID)
 
@@ -100,6 +111,7 @@ class GridScreen(AskedScreen[Adopted | None]):
         self._show_about()
         self._show_legend()
         self._show_plot()
+        self._show_answer()
         told = "\n".join(f"! {remark}" for remark in self._grid.remarks[:3])
         self.query_one("#remarks", Static).update(Content(told))
 
@@ -158,11 +170,35 @@ class GridScreen(AskedScreen[Adopted | None]):
         plain = [one_line(label, _LABEL) for label in labels]
         chart = bar_chart(plain, values, _PLOT_ROWS, self.size.width - 2)
         plot = Content.assemble((head, "$text-muted"), "\n", "\n".join(chart)) if chart else Content("")
-        self.query_one("#plot", Static).update(plot, layout=False)
+        box = self.query_one("#plot", Static)
+        if box.display != bool(chart):
+            box.display = bool(chart)
+        box.update(plot)
+
+    def _show_answer(self) -> None:
+        """The answers of the cell under the cursor; of the first cell from the row's name."""
+        layout, cursor = self._grid.layout, self.table.cursor_coordinate
+        column = max(cursor.column - 1, 0)
+        names = [f"{layout.corner} {layout.rows[cursor.row]}", *layout.across[column : column + 1]]
+        title = " · ".join(one_line(name, _LABEL) for name in names)
+        sections = []
+        for place in layout.places(cursor.row, column):
+            run = self._grid.runs[place]
+            choice = run.ordered[0] if run.choices else None
+            ended = "" if run.is_running else f" · {figures_of(run)}"
+            error = visible(f"✗ {run.error.title}") if run.error is not None else ""
+            sections.append(Section(run.id, f"── {title}{ended}", choice=choice, figures=error))
+        if sections != self.answer.sections:
+            is_other = [one.key for one in sections] != [one.key for one in self.answer.sections]
+            self.answer.set_sections(sections)
+            if is_other:
+                self.answer.show_section(sections[0].key)
+        self.answer.pull()
 
     @on(DataTable.CellHighlighted)
     def _follow_cursor(self) -> None:
         self._show_plot()
+        self._show_answer()
 
     # --- what a person does ------------------------------------------------------------------------------
 
