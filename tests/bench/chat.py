@@ -57,7 +57,7 @@ def _measure(folder: Path, turns: int) -> tuple[tuple[float, float], _Typed, _Ty
             terminal.count(2)
             worked = terminal.cpu_seconds
             terminal.press(_F12)
-            opened = terminal.read_until("Say"), terminal.cpu_seconds - worked
+            opened = terminal.read_until("Message"), terminal.cpu_seconds - worked
             terminal.count(2)
             alone = terminal.typed(KEYS, _PAUSE)
             terminal.press(_EXACT_PROMPT)

@@ -69,7 +69,12 @@ async def test_an_edited_turn_is_a_branch_and_the_one_before_it_is_a_key_away() 
         assert "branch 2/2" in talk.section(0)
         await talk.press("k", "k", "less_than_sign")
         assert talk.texts == ["one", "A", "two", "B"]
-        assert "▸─ 1 user · branch 1/2" in talk.section(0)
+        assert "▸─ 1 › user · branch 1/2" in talk.section(0)
+        assert "── 2 ◆ assistant" in talk.section(1)
+        # The turn that keys work on stands out by its whole title, one that a person wrote by a bold one.
+        assert [one.emphasis for one in talk.chat.turns.view.sections][:2] == ["current", "none"]
+        frame = str(talk.chat.composer.border_subtitle)
+        assert frame == "Ctrl+J sends · Enter starts a new line"
 
 
 async def test_a_deleted_turn_comes_back_and_another_answer_stands_beside_the_first() -> None:
@@ -96,7 +101,7 @@ async def test_a_cut_answer_goes_on_and_a_token_branches() -> None:
         await talk.press("f4", "enter")
         assert talk.sent[-1] == "<user>Tell<assistant>Once upon"
         assert talk.texts == ["Tell", "Once upon a time"]
-        assert [section.title for section in talk.chat.turns.view.sections][-1] == "   went on"
+        assert [section.title for section in talk.chat.turns.view.sections][-1] == "   continued"
         await talk.press("less_than_sign", "end", "2")
         assert talk.sent[-1] == "<user>Tell<assistant>Once other"
         assert talk.texts == ["Tell", "Once other then"]
@@ -141,7 +146,7 @@ async def test_turns_fold_and_another_windows_size_keeps_them() -> None:
     async with talking(answer("A"), size=(80, 24)) as talk:
         await talk.say("one\ntwo")
         await talk.press("f4", "k", "k", "space")
-        assert talk.section(0) == "▸─ 1 user  one two|"
+        assert talk.section(0) == "▸─ 1 › user  one two|"
         await talk.press("space", "slash", "A", "enter")
         assert talk.chat.turns.view.cursor is not None
         await talk.pilot.click(talk.chat.turns.view, offset=(3, 1))

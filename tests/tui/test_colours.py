@@ -185,6 +185,12 @@ def test_with_few_colours_levels_cursor_found_and_selected_are_all_different(dep
     )
 
 
+def test_without_colours_only_what_lies_on_a_token_is_reversed() -> None:
+    styles = token_styles(THEMES.themes["dark"], ColourDepth.NONE)
+    assert not any(style.reverse for style in styles.levels)
+    assert all(style.reverse for style in (styles.cursor, styles.found, styles.selected))
+
+
 def test_without_colours_there_are_none() -> None:
     styles = token_styles(THEMES.themes["light"], ColourDepth.NONE)
     for one in fields(TokenStyles):

@@ -48,6 +48,9 @@ SCREENS = {
     "re-run": ("f4", "home", "r"),
     "wire": ("f4", "home", "e"),
     "chat": ("f12",),
+    "chat turns": ("f12", "H", "i", "ctrl+j", "f4", "left"),
+    "sweep form": ("ctrl+p", *"sweep", "enter"),
+    "grid": ("ctrl+p", *"sweep", "enter", *"temperature=0,1", "enter", "y"),
 }
 
 

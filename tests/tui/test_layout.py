@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from textual import events
+from textual.widgets._toast import Toast
 
 from tests.client.loopback import DONE, answering
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.editor.field_editor import FieldEditor
+from workbench.workspace.services import Services
 
 ANSWER = b"".join(
     logprob_event(text, logprob) for text, logprob in ((" a", -0.1), (" b", -3.0), (" c", -0.2))
@@ -33,6 +37,33 @@ async def test_the_prompt_is_as_tall_as_its_text_up_to_half_the_work_area(size: 
         assert app.main.output.outer_size.height >= work.size.height // 2
         prompt.clear()
         await until(pilot, lambda: prompt.outer_size.height == 3 + frame)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_toast_covers_only_the_first_row(size: tuple[int, int]) -> None:
+    app = WorkbenchApp(Services.open(dict(os.environ)))
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await until(pilot, lambda: app.main.focused is app.main.prompt)
+        app.copy_to_clipboard(" about")
+        await until(pilot, lambda: 'Copied " about"' in drawn(app)[0])
+        (toast,) = app.screen.query(Toast)
+        assert (toast.region.y, toast.region.height) == (0, 1)
+        assert app.main.footer.region.y == size[1] - 1 and "Run" in drawn(app)[-1]
+        await app.leave()
+
+
+@pytest.mark.parametrize("keys", [("y",), ("i", "y"), ("e", "y"), ("e", "c"), ("p", "y")])
+async def test_a_copy_is_said_once(keys: tuple[str, ...]) -> None:
+    async with workbench(answering(ANSWER + DONE)) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
+        await pilot.press("f4", "right")
+        app.clear_notifications()
+        for key in keys:
+            await pilot.press(key)
+            await pilot.pause()
+        await until(pilot, lambda: bool(app._notifications))
+        assert [one.message.split()[0] for one in app._notifications] == ["Copied"]
 
 
 @pytest.mark.parametrize("size", [(120, 40), (200, 50)])

@@ -276,13 +276,13 @@ class WorkbenchApp(App[int]):
         # What is pasted within the program is exact, also where UTF-8 has no way to write it.
         self._clipboard = text
         if len(raw) > MOST or "TMUX" not in self.services.environment:
-            self._tell_copied(copied(len(text), is_too_long=len(raw) > MOST))
+            self._tell_copied(copied(text, is_too_long=len(raw) > MOST))
         else:
             self.run_worker(self._copy_through_tmux(text, raw), group="copy", exclusive=True)
 
     async def _copy_through_tmux(self, text: str, raw: bytes) -> None:
         taken = await copy_through_tmux(raw, self.services.environment)
-        self._tell_copied(copied(len(text), tmux=taken))
+        self._tell_copied(copied(text, tmux=taken))
 
     def _tell_copied(self, words: str) -> None:
         self.notify(words, markup=False, timeout=3)

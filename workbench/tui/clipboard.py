@@ -5,8 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from workbench.domain.display import visible
+
 MOST = 700_000
 """Bytes above which terminals and multiplexers drop what is to be copied, as Base64 makes a third more."""
+
+_SHOWN = 24
+"""Characters up to which a text is shown as it was copied."""
 
 
 async def copy_through_tmux(raw: bytes, environment: Mapping[str, str]) -> bool:
@@ -28,15 +33,9 @@ async def copy_through_tmux(raw: bytes, environment: Mapping[str, str]) -> bool:
     return process.returncode == 0
 
 
-def copied(length: int, *, is_too_long: bool = False, tmux: bool | None = None) -> str:
+def copied(text: str, *, is_too_long: bool = False, tmux: bool | None = None) -> str:
     """What to say of copied text; `tmux` is whether tmux took it, None where there is none."""
-    amount = f"Copied {length:,} character{'s' * (length != 1)}"
+    amount = f'Copied "{visible(text)}"' if len(text) <= _SHOWN else f"Copied {len(text):,} characters"
     if is_too_long:
         return f"{amount}, for pasting here only: a terminal's clipboard does not take so much."
-    match tmux:
-        case None:
-            return f"{amount} to the terminal's clipboard (OSC 52)."
-        case True:
-            return f"{amount} to tmux's buffer and the terminal's clipboard."
-        case False:
-            return f"{amount}; tmux passes it on only with `set-clipboard on`."
+    return f"{amount}; tmux passes it on only with `set-clipboard on`." if tmux is False else amount

@@ -6,10 +6,9 @@ from textual.content import Content
 
 from workbench.domain.display import one_line
 from workbench.domain.turns import Turn
+from workbench.tui.commands.keymap import commands_of
 from workbench.tui.editor.exact_text_area import ExactTextArea
 from workbench.workspace.chat_session import ChatSession
-
-_PLACEHOLDER = "Say something: Ctrl+J or F5 sends it, Ctrl+E shows the exact prompt"
 
 
 class Composer(ExactTextArea):
@@ -22,7 +21,7 @@ class Composer(ExactTextArea):
     """
 
     def __init__(self, chat: ChatSession, *, id: str | None = None) -> None:
-        super().__init__(id=id, soft_wrap=True, compact=False, placeholder=_PLACEHOLDER)
+        super().__init__(id=id, soft_wrap=True, compact=False)
         self._chat = chat
         self._before = ""
         self.editing: Turn | None = None
@@ -62,10 +61,12 @@ class Composer(ExactTextArea):
             self._chat.workspace.keeper.composed = self.text
 
     def describe(self) -> None:
-        """Say what the text will be, and how the answer begins."""
+        """Say what the text will be, how it is sent, and how the answer begins."""
         where = [turn.id for turn in self._chat.path]
         editing = self.editing
         number = where.index(editing.id) + 1 if editing is not None and editing.id in where else 0
-        self.border_title = Content(f"Edit turn {number} · Esc leaves it as it was" if number else "Say")
-        begin = one_line(repr(self._chat.prefill), 50)
-        self.border_subtitle = Content(f"the answer begins {begin}" if self._chat.prefill else "")
+        self.border_title = Content(f"Edit turn {number} · Esc cancels" if number else "Message")
+        parts = [f"{commands_of(self.app)['say'].first_key} sends · Enter starts a new line"]
+        if self._chat.prefill:
+            parts.insert(0, f"the answer begins {one_line(repr(self._chat.prefill), 30)}")
+        self.border_subtitle = Content(" · ".join(parts))

@@ -11,11 +11,14 @@ from workbench.domain.run import Outcome, Run
 from workbench.domain.turns import Turn
 from workbench.runner.chatting import answer_text
 from workbench.tui.run_state import figures_of
-from workbench.tui.tokens.transcript import Section
+from workbench.tui.tokens.transcript import Emphasis, Section
 from workbench.workspace.chat_session import ChatSession
 
 _FOLDED = 48
 """Characters of a folded turn that are shown."""
+
+_GLYPHS = {"user": "› ", "assistant": "◆ "}
+"""What tells who speaks also where there is no colour."""
 
 
 class _State(NamedTuple):
@@ -98,10 +101,12 @@ def key_of(turn: Turn, part: int = 0) -> str:
 def _sections(state: _State, runs: list[Run]) -> list[Section]:
     turn, dimmed = state.turn, state.is_left_out
     title = _title(state, runs)
+    emphasis: Emphasis = "current" if state.is_current else "strong" if turn.role == "user" else "none"
     if state.is_folded:
-        return [Section(key_of(turn), f"{title}  {one_line(turn.text, _FOLDED)}", dimmed=dimmed)]
+        title = f"{title}  {one_line(turn.text, _FOLDED)}"
+        return [Section(key_of(turn), title, dimmed=dimmed, emphasis=emphasis)]
     if not runs:
-        return [Section(key_of(turn), title, turn.text, dimmed=dimmed)]
+        return [Section(key_of(turn), title, turn.text, dimmed=dimmed, emphasis=emphasis)]
     # What the runs did not answer themselves stands before them: a prefill, or the shared part of a branch.
     choices = [run.choice(turn.choice if run is runs[-1] else 0) for run in runs]
     begun = turn.text
@@ -111,12 +116,13 @@ def _sections(state: _State, runs: list[Run]) -> list[Section]:
     return [
         Section(
             key_of(turn, part),
-            title if part == 0 else "   went on",
+            title if part == 0 else "   continued",
             begun if part == 0 else "",
             choice,
             _figures(run),
             dimmed,
             scale=fitted(run.request.parameters),
+            emphasis=emphasis if part == 0 else "none",
         )
         for part, (run, choice) in enumerate(zip(runs, choices, strict=True))
     ]
@@ -124,7 +130,8 @@ def _sections(state: _State, runs: list[Run]) -> list[Section]:
 
 def _title(state: _State, runs: list[Run]) -> str:
     mark = "▸─" if state.is_current else "──"
-    parts = [f"{mark} {state.number} {one_line(state.turn.role, 20)}"]
+    glyph = _GLYPHS.get(state.turn.role, "")
+    parts = [f"{mark} {state.number} {glyph}{one_line(state.turn.role, 20)}"]
     if state.branch is not None:
         parts.append(f"branch {state.branch[0]}/{state.branch[1]}")
     if runs and not state.is_folded:
@@ -134,7 +141,7 @@ def _title(state: _State, runs: list[Run]) -> str:
         parts += [f"preset {one_line(newest.preset, 30)}"] * bool(newest.preset)
         parts += [state.differs] * bool(state.differs)
     elif not runs and state.turn.role == "assistant":
-        parts.append("written by hand")
+        parts.append("edited")
     if state.is_left_out:
         parts.append("left out of the next prompt")
     return " · ".join(parts)

@@ -249,13 +249,14 @@ class Inspector(Static, can_focus=True):
         style = "bold" if row.is_chosen else "$text-muted" if row.position is None else ""
         flag = "!" if row.note else " "
         # The bar stays as it is: reversed, it would tell the share of what it leaves out.
-        cursor = " reverse" if place == self._row and self.has_focus else ""
+        # One colour reversed, not that of each part.
+        cursor = "reverse" if place == self._row and self.has_focus else ""
         return Content.assemble(
-            (f"{mark}{number} ", f"$text-accent{cursor}"),
-            (fit(row.label, _LABEL), f"{style}{cursor}"),
-            flag,
+            (f"{mark}{number} ", cursor or "$text-accent"),
+            (fit(row.label, _LABEL), cursor or style),
+            (flag, cursor),
             (fit(bar, room), "$accent" if row.is_chosen else "$text-muted"),
-            (f" {'—'.rjust(6) if share is None else percent(share)}{after}", f"{style}{cursor}"),
+            (f" {'—'.rjust(6) if share is None else percent(share)}{after}", cursor or style),
         )
 
     # --- what if -----------------------------------------------------------------------------------------

@@ -258,7 +258,8 @@ _WITHOUT_COLOUR = TokenStyles(
         _fixed(underline=True),
         _fixed(bold=True),
         _fixed(bold=True, underline=True),
-        _fixed(reverse=True),
+        # Reverse is left to what lies over a token: cursor, found and selected.
+        _fixed(bold=True, underline=True, italic=True),
     ),
     shades=(),
     unknown=_fixed(dim=True),

@@ -17,7 +17,7 @@ from workbench.domain.display import escape_character
 from workbench.domain.reading import Mode, Scale, level, shade
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.token_rows import CONTROL, NEWLINE, SPACE, TAB, clusters, is_narrow, tab_cells
-from workbench.tui.tokens.transcript import BODY, Body, Row, Transcript
+from workbench.tui.tokens.transcript import BODY, TITLE, Body, Row, Transcript
 
 _SPACE_GLYPH, _TAB_GLYPH, _NEWLINE_GLYPH = "·", "→", "↵"
 
@@ -79,7 +79,10 @@ def paint(
                 runs, *snapped(text, row.start, *source.span_of(section.marked)), look.styles.found
             )
     else:
-        runs = [Run(row.start, row.end, look.base + look.styles.figures)]
+        style = look.styles.figures
+        if row.block == TITLE and section.emphasis != "none":
+            style = look.styles.cursor if section.emphasis == "current" else Style(bold=True)
+        runs = [Run(row.start, row.end, look.base + style)]
         # Only what was sent and answered has blanks that matter.
         look = replace(look, whitespace=False)
     if section.dimmed:

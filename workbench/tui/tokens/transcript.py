@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from workbench.domain.choice import Choice
 from workbench.domain.display import show_bytes
@@ -18,6 +18,9 @@ TITLE, BODY, FIGURES = range(3)
 _STEP = 4096
 """Characters wrapped before the clock is looked at again."""
 _TAIL_LIMIT = 16
+
+
+Emphasis: TypeAlias = Literal["none", "strong", "current"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class Section:
     """The scale of probability that is fitted to the answer's parameters."""
     specials: Sequence[tuple[int, int, bool]] = ()
     """Where special tokens stand in the prompt, in order, and whether a turn's own text holds them."""
+    emphasis: Emphasis = "none"
+    """How far the title stands out: of a turn that a person wrote, or the one that keys work on."""
 
 
 class Fixed:

@@ -8,7 +8,7 @@ from typing import Any
 from textual.app import App
 
 from workbench.domain.errors import BadValueError
-from workbench.runner.exporting import export_request, key_variable
+from workbench.runner.exporting import export_request
 from workbench.workspace.activity import Exchange
 
 
@@ -18,6 +18,4 @@ def copy_request(app: App[Any], exchange: Exchange | None, form: str) -> None:
         raise BadValueError("Nothing was sent since the start", hint="Run something first.")
     wire, endpoint = exchange.wire, exchange.endpoint
     text = export_request(form, json.loads(wire.body), endpoint, wire.url)
-    variable = f"; the key is read from ${key_variable(endpoint)}" if endpoint.key is not None else ""
     app.copy_to_clipboard(text)
-    app.notify(f"Copied {len(text):,} characters as {form}{variable}.", markup=False, timeout=4)

@@ -216,4 +216,3 @@ class WireScreen(AskedScreen[Spot]):
 
     def _copy(self, text: str) -> None:
         self.app.copy_to_clipboard(text)
-        self.notify(f"Copied {len(text):,} characters.", markup=False, timeout=4)
