@@ -1,5 +1,6 @@
 """The token view, as a person uses it."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -477,7 +478,7 @@ async def test_keys_select_whole_tokens() -> None:
 async def test_find_highlights_all_and_goes_from_one_to_the_next() -> None:
     choice = choice_of("The sea", ". A sea", ". see", ". SEA")
     async with shown(Section("r", choice=choice)) as (view, pilot):
-        assert view.find("sea")
+        assert await view.find("sea")
         assert view.cursor == ("r", 0)
         await pilot.press("n")
         assert view.cursor == ("r", 1)
@@ -487,16 +488,44 @@ async def test_find_highlights_all_and_goes_from_one_to_the_next() -> None:
         assert view.cursor == ("r", 3)
         view.move_cursor("r", 2)
         assert cells_in(view, 77) == "seaseaSEA"
-        assert not view.find("[")
-        assert not view.find("")
+        assert not await view.find("[")
+        assert not await view.find("")
 
 
 async def test_find_sees_what_goes_over_the_end_of_a_row() -> None:
     async with shown(Section("r", choice=choice_of("x" * 37, "needle"))) as (view, _):
-        assert view.find("xneed")
+        assert await view.find("xneed")
         view.move_cursor("r", 1)
         view.move_cursor("r", 0)
         assert "need" in cells_in(view, 77)
+
+
+async def test_find_looks_through_a_long_answer_in_slices_and_over_their_edges() -> None:
+    # The second place lies across an edge of the slices, which are counted from the end of the first one.
+    texts = ("needle-needle", *["x" * 89] * 736, "x" * 21, "needle", "-needle", *["y" * 100] * 2_000)
+    choice = choice_of(*texts, "needle-needle.")
+    assert choice.start_of(738) < 13 + 65_536 < choice.start_of(740)
+    others = 0
+
+    async def count() -> None:
+        nonlocal others
+        while True:
+            others += 1
+            await asyncio.sleep(0)
+
+    async with shown(Section("r", choice=choice)) as (view, _):
+        counting = asyncio.create_task(count())
+        await asyncio.sleep(0)
+        before = others
+        assert not await view.find("absent")
+        assert others - before >= choice.length // 65_536
+        counting.cancel()
+        assert await view.find("needle-needle")
+        found = [view.cursor]
+        for step in (1, 1, 1, -1, -1, -1):
+            assert await view.find_next(step)
+            found.append(view.cursor)
+        assert found == [("r", place) for place in (0, 738, 2740, 0, 2740, 738, 0)]
 
 
 async def test_a_section_is_updated_by_its_key() -> None:

@@ -226,5 +226,5 @@ class TurnsPane(Vertical):
     async def action_find(self, flow: FlowContext) -> None:
         """Find a text in the answers; n and N go on to others."""
         text = await flow.ask(Naming("Find in the answers", "", may_be_empty=True))
-        if text is not None and not self.view.find(text) and text:
+        if text is not None and not await self.view.find(text) and text:
             self.post_message(self.Refused(f"No answer shown holds {text!r}."))

@@ -380,8 +380,11 @@ class OutputPane(Vertical):
     @on(Input.Changed, "#find")
     def _find_typed(self, event: Input.Changed) -> None:
         event.stop()
-        found = self.view.find(event.value)
-        self.query_one("#find", Input).set_class(bool(event.value) and not found, "-missing")
+        self.run_worker(self._find_text(event.value), group="find", exclusive=True)
+
+    async def _find_text(self, text: str) -> None:
+        found = await self.view.find(text)
+        self.query_one("#find", Input).set_class(bool(text) and not found, "-missing")
 
     @on(Input.Submitted, "#find")
     def _find_next(self, event: Input.Submitted) -> None:
@@ -396,6 +399,6 @@ class OutputPane(Vertical):
         find.remove_class("-open")
         if not keep:
             find.value = ""
-            self.view.find("")
+            self.view.mark_found("")
         self.focus_view()
         return True

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from workbench.domain.choice import Choice
 from workbench.tui.tokens.token_rows import offset_at, row_cells
-from workbench.tui.tokens.transcript import BODY, Place, Transcript
+from workbench.tui.tokens.transcript import BODY, Body, Place, Transcript
 
 Finder = Callable[[Choice, int, int], int | None]
 """From a choice, a position and a step (1 or -1) to the next position wanted."""
+_WINDOW = 1 << 16
+"""Characters searched in one go."""
 _FAR = 400
 """Rows looked through for another token before a line's move gives up (a token may fill many)."""
 
@@ -72,27 +75,45 @@ def seek(transcript: Transcript, cursor: Cursor, step: int, finder: Finder) -> C
     return None
 
 
-def finder_of(pattern: re.Pattern[str]) -> Finder:
-    """A finder of the tokens in which a match of a pattern begins."""
+async def search(
+    transcript: Transcript, cursor: Cursor | None, step: int, pattern: re.Pattern[str], length: int
+) -> Cursor | None:
+    """The token in which the next (step 1) or previous (-1) match of a pattern begins, around the end.
 
-    def find(choice: Choice, position: int, step: int) -> int | None:
-        if step > 0:
-            after = choice.start_of(position) + len(choice.text_of(position)) if position >= 0 else 0
-            match = pattern.search(choice.text, after)
-            return choice.token_at(match.start()) if match else None
-        before = choice.start_of(position) if position < len(choice) else choice.length
-        return _last_before(pattern, choice, before)
+    `length` is the most characters of a match. However long the texts are, nothing else waits for it.
+    """
+    index, position = cursor or (0 if step > 0 else len(transcript) - 1, None)
+    for turn in range(len(transcript) + 1):
+        if not 0 <= index < len(transcript):
+            # What was shown has changed meanwhile.
+            return None
+        if turn == 0 and position is not None and transcript.body(index).seen > position:
+            start, stop = transcript.body(index).span_of(position)
+        else:
+            start, stop = (transcript.body(index).length, 0)
+        found = await _search_body(transcript.body(index), step, (start, stop), (pattern, length))
+        if found is not None:
+            return Cursor(index, found)
+        index = (index + step) % len(transcript)
+    return None
 
-    return find
 
-
-def _last_before(pattern: re.Pattern[str], choice: Choice, before: int) -> int | None:
-    start: int | None = None
-    for match in pattern.finditer(choice.text, 0, choice.length):
-        if match.start() >= before:
-            break
-        start = match.start()
-    return None if start is None else choice.token_at(start)
+async def _search_body(
+    body: Body, step: int, span: tuple[int, int], wanted: tuple[re.Pattern[str], int]
+) -> int | None:
+    """The token of a body's first match from the end of a span on, or of the last one before its start."""
+    (before, after), (pattern, length) = span, wanted
+    first, last = (max(len(body.prompt), after), body.length) if step > 0 else (len(body.prompt), before)
+    starts = range(first, last, _WINDOW)
+    for start in starts if step > 0 else reversed(starts):
+        stop = min(start + _WINDOW, last)
+        text = body.slice(start, min(stop + length - 1, body.length))
+        matches = (match.start() for match in pattern.finditer(text) if match.start() < stop - start)
+        offset = next(matches, None) if step > 0 else max(matches, default=None)
+        if offset is not None:
+            return body.token_at(start + offset)
+        await asyncio.sleep(0)
+    return None
 
 
 def column_of(transcript: Transcript, cursor: Cursor) -> int:

@@ -168,27 +168,31 @@ class TokenView(TranscriptView):
 
     # Finding
 
-    def find(self, text: str) -> bool:
-        """Highlight a text in whatever case, and go to the next place that has it; "" ends the search."""
+    def mark_found(self, text: str) -> None:
+        """Highlight a text in whatever case; "" ends the search."""
         self._look.found = re.compile(re.escape(text), re.IGNORECASE) if text else None
         self._look.found_length = len(text)
         self._repaint()
-        return bool(text) and self.find_next()
 
-    def find_next(self, step: int = 1) -> bool:
+    async def find(self, text: str) -> bool:
+        """Highlight a text in whatever case, and go to the next place that has it; "" ends the search."""
+        self.mark_found(text)
+        return bool(text) and await self.find_next()
+
+    async def find_next(self, step: int = 1) -> bool:
         """Go to the next (step 1) or previous (-1) place found, around the end; whether there is one."""
-        if self._look.found is None or not len(self._transcript):
+        wanted, transcript = self._look.found, self._transcript
+        if wanted is None:
             return False
-        finder = token_cursor.finder_of(self._look.found)
-        transcript = self._transcript
-        edge = Cursor(0, -1) if step > 0 else Cursor(len(transcript) - 1, transcript.body(-1).seen)
-        cursor = self._cursor or edge
-        found = token_cursor.seek(transcript, cursor, step, finder)
-        return self._move(found or token_cursor.seek(transcript, edge, step, finder))
+        found = await token_cursor.search(transcript, self._cursor, step, wanted, self._look.found_length)
+        is_there = found is not None and found.section < len(transcript)
+        if found is None or not is_there or found.position >= transcript.body(found.section).seen:
+            return False
+        return self._move(found)
 
-    def action_found(self, step: int) -> None:
+    async def action_found(self, step: int) -> None:
         """Go to the next or previous place found."""
-        self.find_next(step)
+        await self.find_next(step)
 
     def action_select(self, step: int) -> None:
         """Move the cursor by a token and select from where this began."""
