@@ -167,3 +167,12 @@ def test_assumed_rows_lead_up_to_wrapped_ones() -> None:
     rows.advance(source, 10)
     assert sorted(rows.starts) == list(rows.starts)
     assert rows.wrapped == source.length
+
+
+def test_rows_assumed_before_the_very_beginning_are_none() -> None:
+    assumed, whole = Rows(10), Rows(10)
+    assumed.assume(0)
+    text = Fixed("one two three four five")
+    assert assumed.advance(text, text.length)
+    assert whole.advance(text, text.length)
+    assert assumed.starts == whole.starts

@@ -206,8 +206,6 @@ class Rows:
         """Cut everything before `offset` by count alone, until somebody has the time to wrap it."""
         self.starts = array("I", range(0, offset, max(self.width - 1, 1)))
         self.starts.append(offset)
-        if offset == 0:
-            del self.starts[0]
         self.wrapped = offset
 
     def advance(self, source: Source, limit: int) -> bool:
