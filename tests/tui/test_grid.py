@@ -16,9 +16,9 @@ from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
 from workbench.domain.prompt import PromptKind, TextPrompt
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.bars import bar_chart
 from workbench.tui.compare.column import CompareColumn
 from workbench.tui.compare.screen import CompareScreen
+from workbench.tui.grid.bars import bar_chart
 from workbench.tui.grid.screen import GridScreen, level_edges
 from workbench.tui.grid.state import Grid
 from workbench.tui.popups.form import Form

@@ -7,7 +7,7 @@ import pytest
 from tests.client.loopback import DONE, answering
 from tests.tui.scripted import answer, logprob_event, until, workbench
 from tests.tui.test_wiring import toasts
-from workbench.tui.alternative_rows import OTHER
+from workbench.tui.tokens.no_alternative import OTHER
 
 ANSWER = b"".join(
     logprob_event(text, logprob, "stop" if text == " e" else None)

@@ -17,7 +17,6 @@ from workbench.domain.choice import Alternative, Choice
 from workbench.domain.display import one_line
 from workbench.domain.reading import Mode
 from workbench.domain.turns import Turn
-from workbench.tui.alternative_rows import no_alternative
 from workbench.tui.chat.preview import PromptPreview
 from workbench.tui.chat.turn_sections import TurnSections, key_of
 from workbench.tui.chat.turn_view import TurnView
@@ -29,6 +28,7 @@ from workbench.tui.main.token_strip import TokenStrip
 from workbench.tui.popups.naming import Naming
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.no_alternative import no_alternative
 from workbench.tui.tokens.token_view import TokenView
 from workbench.workspace.chat_session import ChatSession
 

@@ -21,7 +21,6 @@ from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.reading import fitted, widest
 from workbench.runner.branching import Branch, branch_at
 from workbench.runner.comparison import Column
-from workbench.tui.alternative_rows import no_alternative
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
@@ -30,6 +29,7 @@ from workbench.tui.compare.comparison import Comparison
 from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.no_alternative import no_alternative
 from workbench.tui.tokens.scrolling import Followers
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript_view import TranscriptView

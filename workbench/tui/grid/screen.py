@@ -19,13 +19,13 @@ from textual.widgets import DataTable, Static
 from workbench.domain.display import one_line, visible
 from workbench.domain.reading import Mode
 from workbench.domain.summary import Measure
-from workbench.tui.bars import bar_chart
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.comparison import MOST_COLUMNS, Comparison
 from workbench.tui.compare.screen import Adopted, CompareScreen
 from workbench.tui.flows import FlowContext, asks
+from workbench.tui.grid.bars import bar_chart
 from workbench.tui.grid.state import Grid
 from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow

@@ -18,7 +18,6 @@ from workbench.domain.choice import Alternative, Choice, Token
 from workbench.domain.display import visible
 from workbench.domain.reading import Mode
 from workbench.domain.run import Failure, Outcome, Run
-from workbench.tui.alternative_rows import no_alternative
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
 from workbench.tui.commands.table import bindings_at
@@ -27,6 +26,7 @@ from workbench.tui.main.sparkline import Sparkline
 from workbench.tui.run_state import figures_of
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.blocks import key_of, sections_of
+from workbench.tui.tokens.no_alternative import no_alternative
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section
 

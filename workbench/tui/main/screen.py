@@ -41,7 +41,7 @@ from workbench.tui.main.output_pane import OutputPane
 from workbench.tui.main.parameter_panel import ParameterPanel
 from workbench.tui.main.prompt_editor import PromptEditor
 from workbench.tui.main.token_strip import TokenStrip
-from workbench.tui.notes import offer, probe_notes
+from workbench.tui.probe.notes import offer, probe_notes
 from workbench.tui.run_state import IDLE, state_of_newest, waiting_of
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import PromptCounter, token_ids

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.tui.flows import FlowContext
-from workbench.tui.notes import probe_notes
+from workbench.tui.probe.notes import probe_notes
 from workbench.tui.probe.screen import ProbeScreen
 
 
