@@ -559,6 +559,7 @@ COMMANDS: tuple[Command, ...] = (
         Where.OUTPUT,
         shown="k j",
         actions=("run(-1)", "run(1)"),
+        needs_pane=True,
     ),
     Command(
         "cycle_colour",
