@@ -151,7 +151,7 @@ class SessionStore:
             return self._opened_read_only(f"read-only: its folder cannot be written ({why})")
         if not os.access(self.path, os.W_OK):
             return self._opened_read_only("read-only: the file's permissions allow no writing")
-        if self._is_newer(start):
+        if _is_newer(start):
             return self._opened_read_only("read-only: a newer version of the workbench wrote this file")
         try:
             with self._storing(), self._sidecars.lock, self._sidecars.orphans() as orphans:
@@ -177,7 +177,7 @@ class SessionStore:
         self._spare = found.spare_paths
         notes = list(found.notes)
         try:
-            self._flush()
+            self.flush()
             self._store_draft()
             found.forget()
         except StorageError as error:
@@ -204,11 +204,6 @@ class SessionStore:
     def _leave_alone(self) -> None:
         self._sidecars.leave()
         self.read_only = True
-
-    def _is_newer(self, raw: bytes) -> bool:
-        # The format stands first, so that a file of a newer one need not be understood.
-        found = re.match(rb"(?:\xef\xbb\xbf)?format\s*=\s*(\d+)", raw)
-        return found is not None and int(found[1]) > FORMAT
 
     def _opened(self, raw: bytes) -> OpenedSession:
         try:
@@ -316,28 +311,25 @@ class SessionStore:
 
     def flush(self) -> None:
         """Write what could not be written before. Raises StorageError."""
+        if not self._pending:
+            return
         with self._storing():
-            self._flush()
+            self._ensure_file()
+            for run in self._pending:
+                self._journal(run).end(run)
+            with self._writing():
+                while self._pending:
+                    run = self._pending[0]
+                    if run.id not in self._stored:
+                        self._append(run)
+                    self._pending.pop(0)
+                    self._journals.pop(run.id).discard()
 
     def _keep(self, run: Run) -> None:
         if all(one.id != run.id for one in self.session.runs):
             self.session.runs.append(run)
         if all(one.id != run.id for one in self._pending):
             self._pending.append(run)
-
-    def _flush(self) -> None:
-        if not self._pending:
-            return
-        self._ensure_file()
-        for run in self._pending:
-            self._journal(run).end(run)
-        with self._writing():
-            while self._pending:
-                run = self._pending[0]
-                if run.id not in self._stored:
-                    self._append(run)
-                self._pending.pop(0)
-                self._journals.pop(run.id).discard()
 
     def _append(self, run: Run) -> None:
         data = run_to_toml(run).encode().replace(b"\n", self._known.line_end)
@@ -352,7 +344,7 @@ class SessionStore:
         Raises StorageError.
         """
         with self._storing():
-            self._flush()
+            self.flush()
             with self._writing():
                 self._rewrite(_anew if runs_changed else _as_they_are)
 
@@ -589,3 +581,10 @@ def take_over(mine: Session, theirs: Session, *, keeps_head: bool) -> None:
     for run in theirs.runs:
         if run.id in by_id:
             by_id[run.id].name, by_id[run.id].tags = run.name, run.tags
+
+
+def _is_newer(start: bytes) -> bool:
+    """Whether a file is of a newer format, by its first bytes."""
+    # The format stands first, so that a file of a newer one need not be understood.
+    found = re.match(rb"(?:\xef\xbb\xbf)?format\s*=\s*(\d+)", start)
+    return found is not None and int(found[1]) > FORMAT

@@ -15,8 +15,8 @@ from workbench.domain.request import Parameters
 from workbench.domain.session import Draft
 from workbench.storage.endpoints import endpoint_for
 from workbench.storage.presets import load_presets
-from workbench.workspace.changes import Happened, ParametersTyped, SettingsChanged, TextReplaced, Told
 from workbench.workspace.draft import as_kind, difference, preset_of, with_preset
+from workbench.workspace.happened import Happened, ParametersTyped, SettingsChanged, TextReplaced, Told
 from workbench.workspace.history import History, Location, ReplaceText, UseSettings
 from workbench.workspace.prompt_text import PromptText
 from workbench.workspace.services import Services

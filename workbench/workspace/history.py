@@ -175,7 +175,7 @@ Step: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Undoable:
     """One thing a person did: its name as the screen says it ("the branch"), and the steps that undo it."""
 
     label: str
@@ -192,8 +192,8 @@ class History:
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
-        self._done: deque[Change] = deque()
-        self._undone: list[Change] = []
+        self._done: deque[Undoable] = deque()
+        self._undone: list[Undoable] = []
         """What was undone, with the steps that redo it."""
         self._size = 0
         self._is_typing = False
@@ -210,7 +210,7 @@ class History:
         self._is_typing = False
         self._size -= sum(one.size for one in self._undone)
         self._undone.clear()
-        self._done.append(Change(label, steps))
+        self._done.append(Undoable(label, steps))
         self._size += self._done[-1].size
         while self._size > self._most_bytes and len(self._done) > 1:
             self._size -= self._done.popleft().size
@@ -256,15 +256,15 @@ class History:
 
     def _move(
         self,
-        source: deque[Change] | list[Change],
-        target: deque[Change] | list[Change],
+        source: deque[Undoable] | list[Undoable],
+        target: deque[Undoable] | list[Undoable],
         make: Callable[[Step], Step],
     ) -> str:
         self._is_typing = False
         if not source:
             return ""
         change = source.pop()
-        made = Change(change.label, tuple(reversed([make(step) for step in change.steps])))
+        made = Undoable(change.label, tuple(reversed([make(step) for step in change.steps])))
         target.append(made)
         self._size += made.size - change.size
         return change.label

@@ -12,7 +12,7 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.workspace.activity import Activity
-from workbench.workspace.changes import Happened, RunBegan, RunEnded, RunsAdded, RunsChanged
+from workbench.workspace.happened import Happened, RunBegan, RunEnded, RunsAdded, RunsChanged
 from workbench.workspace.history import History, NameRun, RemoveRuns, RestoreRuns
 from workbench.workspace.keeper import Keeper
 from workbench.workspace.services import Services

@@ -113,8 +113,8 @@ class ChatScreen(AskedScreen[str]):
         self.set_class(bool(problem), "-failed")
         self.query_one("#problem", Static).update(Content(visible(problem)))
 
-    @on(TurnsPane.Refused)
-    def _tell_refused(self, event: TurnsPane.Refused) -> None:
+    @on(TurnsPane.NotDone)
+    def _tell_not_done(self, event: TurnsPane.NotDone) -> None:
         self.tell(event.why)
 
     def _show_change(self) -> None:

@@ -53,7 +53,7 @@ class TurnsPane(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.TURNS)
 
     @dataclass
-    class Refused(Message):
+    class NotDone(Message):
         """Something cannot be done, or was not found."""
 
         why: str
@@ -200,7 +200,7 @@ class TurnsPane(Vertical):
             return None
         if int(key.partition(":")[2]) < len(self._chat.runs_of(turn)) - 1:
             why = "This part was answered before the answer went on: show that branch with < first."
-            self.post_message(self.Refused(why))
+            self.post_message(self.NotDone(why))
             return None
         alternatives = choice.token(position).alternatives
         if place < len(alternatives):
@@ -227,4 +227,4 @@ class TurnsPane(Vertical):
         """Find a text in the answers; n and N go on to others."""
         text = await flow.ask(Naming("Find in the answers", "", may_be_empty=True))
         if text is not None and not await self.view.find(text) and text:
-            self.post_message(self.Refused(f"No answer shown holds {text!r}."))
+            self.post_message(self.NotDone(f"No answer shown holds {text!r}."))

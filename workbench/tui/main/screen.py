@@ -45,7 +45,7 @@ from workbench.tui.probe.notes import offer, probe_notes
 from workbench.tui.run_state import IDLE, state_of_newest, waiting_of
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import PromptCounter, token_ids
-from workbench.workspace.changes import (
+from workbench.workspace.happened import (
     Happened,
     ParametersTyped,
     RunBegan,
