@@ -72,7 +72,8 @@ async def test_the_exact_prompt_is_shown_live() -> None:
         await pilot.press("ctrl+e")
         chat.composer.text = "Tell"
         await until(
-            pilot, lambda: [one.prompt for one in chat.turns.preview.sections] == ["<user>Tell<assistant>"]
+            pilot,
+            lambda: [one.prompt for one in chat.turns.preview.view.sections] == ["<user>Tell<assistant>"],
         )
 
 

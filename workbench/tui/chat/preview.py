@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from textual import getters
+from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.content import Content
 
 from workbench.domain.display import one_line, visible
 from workbench.domain.errors import WorkbenchError
 from workbench.runner.chatting import ChatRequest
+from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.transcript import Section
 from workbench.tui.tokens.transcript_view import TranscriptView
 
@@ -17,15 +21,24 @@ _NEARLY = 0.85
 _UNCOUNTED = "tokens not counted: no tokenizer answers yet"
 
 
-class PromptPreview(TranscriptView):
+class PromptPreview(Vertical):
     """Shows one prompt."""
 
     DEFAULT_CSS = """
     PromptPreview { height: 1fr; display: none; border: round $border-blurred; padding: 0 1;
         border-title-color: $text-muted; border-subtitle-color: $text-muted; background: $background; }
-    PromptPreview:focus { border: round $accent; }
+    PromptPreview:focus-within { border: round $accent; }
     """
     BORDER_TITLE = "The exact prompt"
+
+    view = getters.query_one(TranscriptView)
+
+    def __init__(self, styles: TokenStyles) -> None:
+        super().__init__()
+        self._token_styles = styles
+
+    def compose(self) -> ComposeResult:
+        yield TranscriptView(token_styles=self._token_styles)
 
     def show_making(self) -> None:
         """Say that the prompt is being made."""
@@ -34,12 +47,12 @@ class PromptPreview(TranscriptView):
     def show_made(self, made: ChatRequest, unfilled: Sequence[str]) -> None:
         """Show a prompt; `unfilled` are the variables in it without a value."""
         rendered = made.rendered
-        self.set_sections([Section("prompt", "", rendered.prompt, specials=rendered.specials)])
+        self.view.set_sections([Section("prompt", "", rendered.prompt, specials=rendered.specials)])
         self.border_subtitle = Content(" · ".join(_words(made, unfilled)))
 
     def show_problem(self, problem: WorkbenchError) -> None:
         """Show that there is no prompt."""
-        self.set_sections([])
+        self.view.set_sections([])
         self.border_subtitle = Content(one_line(problem.title, 70))
 
 

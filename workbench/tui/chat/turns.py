@@ -79,7 +79,7 @@ class TurnsPane(Vertical):
         with Horizontal(id="stage"):
             with Vertical(id="talk"):
                 yield TurnView(token_styles=self._token_styles)
-                yield PromptPreview(token_styles=self._token_styles, id="preview")
+                yield PromptPreview(self._token_styles)
             yield Inspector()
         yield TokenStrip()
 
