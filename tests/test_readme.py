@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.bench.figure import Figure
 from tests.bench.table import BENCHES, in_readme, with_figures
+from tests.readme import KEYS, examples, printed, words_and_figures
 from workbench.cli.commands import COMMANDS
 from workbench.tui.commands.table import commands_markdown
 
@@ -25,9 +28,28 @@ def test_continuous_integration_runs_exactly_the_test_command() -> None:
 
 
 def test_the_key_table_is_the_command_table() -> None:
-    found = re.search(r"<!-- keys -->\n(.*)\n<!-- end of keys -->", README, re.DOTALL)
+    found = KEYS.search(README)
     assert found is not None
-    assert found.group(1) == commands_markdown().strip()
+    assert found.group() == commands_markdown().strip()
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("engine")
+def test_commands_print_what_is_shown_below_them(tmp_path: Path) -> None:
+    shown = examples(README)
+    assert len(shown) == README.count("```console")
+    for command, output in shown:
+        words, figures = words_and_figures(printed(command, tmp_path))
+        expected = words_and_figures(output)
+        assert (command, words) == (command, expected[0])
+        assert figures == pytest.approx(expected[1], rel=0.05, abs=0.2)
+
+
+def test_output_is_compared_by_words_and_figures_but_not_by_ids_and_widths() -> None:
+    shown = words_and_figures("run 51f1a2ac,  token 1 of 12:\n ────\n·sea  76.8%\n")
+    assert shown == (["run", "ID,", "token", "1", "of", "12:", "·sea", "#%"], [76.8])
+    assert words_and_figures("run 0b3de9f8, token 1 of 12:\n ───── \n·sea 76.8%\n") == shown
+    assert words_and_figures("run 0b3de9f8, token 2 of 12:\n·sea 76.8%\n") != shown
 
 
 def test_the_figures_are_those_of_the_benches_that_there_are() -> None:
@@ -54,10 +76,9 @@ def test_new_figures_take_the_places_of_the_same_benchs_old_ones() -> None:
     ]
 
 
-def test_every_command_it_names_exists() -> None:
-    named = set(re.findall(r"^    workbench (\w+)", README, re.MULTILINE))
-    assert named
-    assert named <= set(COMMANDS)
+def test_it_names_every_command_and_no_other() -> None:
+    named = set(re.findall(r"^(?:    |\$ )workbench (\w+)", README, re.MULTILINE))
+    assert named == set(COMMANDS)
 
 
 def test_the_pictures_it_shows_are_there() -> None:
