@@ -1,1 +1,0 @@
-"""Screens: the main one, and what lies on top of it."""
