@@ -33,6 +33,7 @@ from workbench.tui.compare.comparison import Comparison
 from workbench.tui.compare.distribution import REST, trimmed
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.endpoints.screen import EndpointsScreen
+from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Picker
 from workbench.tui.popups.several import SeveralPicker
 
@@ -290,8 +291,15 @@ async def test_answers_that_were_stopped_are_identical_as_far_as_they_go() -> No
         await open_comparison(app, pilot)
         await until(pilot, lambda: all(column.run.tokens == 1 for column in columns_of(app)))
         await until(pilot, lambda: heading(app) == "identical so far")
+        await until(pilot, lambda: "Esc Stop" in keys_of(app))
         await pilot.press("ctrl+c")
+        await until(pilot, lambda: "Esc Close" in keys_of(app))
         await until(pilot, lambda: heading(app) == "identical for 1 token")
+
+
+def keys_of(app: WorkbenchApp) -> str:
+    """What the last row says."""
+    return app.screen.query_one(KeyRow).render().plain
 
 
 def heading(app: WorkbenchApp) -> str:

@@ -22,6 +22,7 @@ from workbench.domain.run import Outcome
 from workbench.domain.session import Draft, Session
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.main.header import Header
 from workbench.tui.popups.naming import Naming
 from workbench.tui.popups.question import Question
 from workbench.tui.sessions.screen import SessionsScreen
@@ -312,3 +313,30 @@ async def test_the_draft_of_a_second_window_becomes_a_session_of_its_own() -> No
     opened.store.close()
     assert opened.session.draft.prompt == "typed in the second window"
     assert opened.session.title.startswith("draft beside")
+
+
+async def test_saving_says_the_name_and_the_file() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        assert "^S Save" in app.main.footer.render().plain
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, Naming))
+        await pilot.press(*"story", "enter")
+        await until(pilot, lambda: bool(app._notifications))
+        (path,) = sessions()
+        assert [toast.message for toast in app._notifications] == [f"Saved as story in {path}"]
+
+
+async def test_a_session_that_comes_back_never_has_another_name_before() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await run_once(app, pilot)
+        assert await app.workspace.keeper.rename("story")
+    names: list[str] = []
+
+    def note(header: Header, old: str, new: str) -> None:
+        names.append(new)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Header, "watch_session", note, raising=False)
+        async with workbench(answering(answer(" in"))) as (app, pilot, _):
+            await until(pilot, lambda: app.main.header.session == "story")
+    assert [name for name in names if name] == ["story"]

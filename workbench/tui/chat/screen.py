@@ -106,6 +106,7 @@ class ChatScreen(AskedScreen[str]):
     def show_about(self) -> None:
         """Say what goes on."""
         if self.is_attached:
+            self.keys.running = self.answering.is_running or self.is_preparing
             self.about.show(_PREPARING if self.is_preparing else state_of_newest(self.answering))
 
     def tell(self, problem: str) -> None:

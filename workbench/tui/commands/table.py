@@ -96,7 +96,7 @@ COMMANDS: tuple[Command, ...] = (
         ("ctrl+s",),
         "Save",
         "Name the session and save it.",
-        footer=12,
+        footer=7,
         priority=True,
         flow="sessions.flow:save",
     ),

@@ -218,6 +218,7 @@ class CompareScreen(AskedScreen[Adopted | None]):
         return divergence.position if divergence else None
 
     def _show_about(self) -> None:
+        self.query_one(KeyRow).running = self._comparison.is_running
         summary = self._comparison.summary
         prompt = one_line(prompt_to_editor(self._comparison.runs[0].request.prompt), 400)
         room = self.size.width - len(summary) - len(self._seed_note) - 18

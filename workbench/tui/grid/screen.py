@@ -129,6 +129,7 @@ class GridScreen(AskedScreen[Adopted | None]):
                     self.table.update_cell_at(Coordinate(row, column + 1), Text(f" {words} ", style=style))
 
     def _show_about(self) -> None:
+        self.query_one(KeyRow).running = self._grid.is_running
         layout, summary = self._grid.layout, self._grid.summary
         room = max(self.size.width - len(summary) - len(layout.heading) - 6, 1)
         left = Content.assemble((layout.heading, "bold"), f"  {one_line(layout.about, room)}")

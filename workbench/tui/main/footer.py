@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from textual.message import Message
-from textual.reactive import reactive
 
 from workbench.tui.commands.command import Command, Where
 from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
@@ -18,8 +17,6 @@ class Footer(KeyRow):
 
     DEFAULT_CSS = "Footer { height: 1; background: $panel; color: $foreground; }"
     ALWAYS = 3
-
-    running = reactive(False)
 
     @dataclass
     class CommandClicked(Message):

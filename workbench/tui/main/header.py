@@ -17,7 +17,7 @@ class Header(Widget):
     Header { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     """
 
-    session = reactive("untitled")
+    session = reactive("")
     unsaved = reactive(False)
     model = reactive("")
     endpoint = reactive("")

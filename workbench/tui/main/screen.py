@@ -129,6 +129,7 @@ class MainScreen(Screen[None]):
         self._looking: Worker[None] | None = None
         self._waiting = ""
         """What is said of a run that waits to be sent again."""
+        self._is_beginning = session is not None
         self._pane = "prompt"
         """The pane that had the focus last."""
 
@@ -171,6 +172,8 @@ class MainScreen(Screen[None]):
         services = self._workspace.services
         if self._session is not None:
             await self.open_session(self._session)
+            self._is_beginning = False
+            self.show_session()
             if services.is_endpoint_typed:
                 self._workspace.drafting.use_endpoint(services.endpoint)
             if services.model:
@@ -341,7 +344,8 @@ class MainScreen(Screen[None]):
 
     def show_session(self) -> None:
         """Show the session's name, and whether it is saved."""
-        self.header.session = self._workspace.keeper.title
+        # The name of the session that comes back at the start is known once its file is read.
+        self.header.session = "" if self._is_beginning else self._workspace.keeper.title
         self.header.unsaved = self._workspace.keeper.is_unsaved
         if self._workspace.session_path != self._session:
             self._session = self._workspace.session_path

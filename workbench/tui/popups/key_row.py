@@ -32,6 +32,8 @@ class KeyRow(Widget):
 
     where: reactive[Where] = reactive(Where.ANYWHERE)
     """Whose keys they are."""
+    running: reactive[bool] = reactive(False)
+    """Whether something streams, which Esc would stop; else it closes the screen."""
 
     def __init__(self, where: Where) -> None:
         super().__init__()
@@ -55,12 +57,16 @@ class KeyRow(Widget):
         at = 1
         for place, command in enumerate(self.listed()):
             key = command.shown or command.first_key.replace("Ctrl+", "^")
-            end = at + cell_len(key) + 1 + cell_len(command.title)
+            end = at + cell_len(key) + 1 + cell_len(self._title(command))
             if end > self.size.width and place >= self.ALWAYS:
                 break
             shown.append(_Entry(command, key, at, end))
             at = end + 2
         return shown
+
+    def _title(self, command: Command) -> str:
+        stops = command.keys == ("escape",) and command.title == "Stop"
+        return "Close" if stops and not self.running else command.title
 
     def render(self) -> Content:
         """The row of keys."""
@@ -68,7 +74,7 @@ class KeyRow(Widget):
         for entry in self._entries():
             parts += [
                 Content.styled(entry.key, "bold $text-accent"),
-                Content(f" {entry.command.title}  "),
+                Content(f" {self._title(entry.command)}  "),
             ]
         return Content("").join(parts)
 

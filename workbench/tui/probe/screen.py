@@ -161,6 +161,7 @@ class ProbeScreen(AskedScreen[None]):
     def _show(self) -> None:
         if not self.is_attached:
             return
+        self.query_one(KeyRow).running = self.is_probing
         probe = self._probing.found if self._probing is not None else self._found
         findings = probe.findings if probe is not None else ()
         if findings[: len(self._shown)] != self._shown:

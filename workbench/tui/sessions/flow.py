@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from workbench.domain.display import one_line
 from workbench.storage.library import Library
 from workbench.tui.compare.flow import compare_session
 from workbench.tui.flows import FlowContext
@@ -19,7 +20,8 @@ async def save(flow: FlowContext) -> None:
         return
     keeper.edited(flow.workspace.drafting.draft)
     if await keeper.rename(name):
-        flow.app.notify("Saved.", markup=False, timeout=2)
+        where = one_line(str(keeper.path), 160)
+        flow.app.notify(f"Saved as {keeper.title} in {where}", markup=False, timeout=4)
     flow.main.show_session()
 
 
