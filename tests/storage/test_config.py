@@ -62,12 +62,14 @@ def test_every_key_is_read(folders: Folders) -> None:
         folders,
         'endpoint = "jiekou"\npreset = "greedy"\ntheme = "light"\ncolour_by = "entropy"\nconfirm_above = 0\n'
         'autosave = false\neditor = "nvim -f"\nsurprising = 0.02\nlow_coverage = 0.9\nbranch_ids = true\n'
+        "reduced_motion = true\n"
         '[keys]\nrun = "f6,ctrl+j"\n',
     )
     loaded = load_config(folders)
     assert loaded.problems == ()
+    keys = {"run": "f6,ctrl+j"}
     assert loaded.config == Config(
-        "jiekou", "greedy", "light", "entropy", 0, False, "nvim -f", {"run": "f6,ctrl+j"}, 0.02, 0.9, True
+        "jiekou", "greedy", "light", "entropy", 0, False, "nvim -f", keys, 0.02, 0.9, True, True
     )
 
 

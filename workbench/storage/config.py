@@ -37,6 +37,9 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     surprising: Annotated[float, about("Probability below which [ ] stop at a token.", gt=0, lt=1)] = 0.1
     low_coverage: Annotated[float, about("Top-k mass below which < > stop at a token.", gt=0, lt=1)] = 0.5
     branch_ids: Annotated[bool, about("Send branches as token ids, so that nothing is retokenised.")] = False
+    reduced_motion: Annotated[
+        bool, about("No animations, no blinking cursor, and fewer updates while text streams.")
+    ] = False
 
 
 class LoadedConfig(NamedTuple):

@@ -35,6 +35,7 @@ from workbench.tui.key_queue import KeyQueue
 from workbench.tui.main.output_pane import OutputPane
 from workbench.tui.main.prompt_editor import PromptEditor
 from workbench.tui.main.screen import MainScreen
+from workbench.tui.motion import hold_cursor, is_reduced
 from workbench.tui.painting import paint_directly
 from workbench.tui.terminal import is_suspendable, let_go_of_terminal, safe_driver
 from workbench.tui.theme.colours import detect_depth, theme_for, token_styles
@@ -62,6 +63,8 @@ class WorkbenchApp(App[int]):
         super().__init__(ansi_color=True if "NO_COLOR" in services.environment else None)
         paint_directly()
         self.services = services
+        if services.config.reduced_motion:
+            self.animation_level = "none"
         self.commands = with_keys(services.config.keys)
         """The commands with the person's keys."""
         self.workspace = Workspace(services)
@@ -133,6 +136,11 @@ class WorkbenchApp(App[int]):
         if hasattr(signal, "SIGHUP"):
             loop.add_signal_handler(signal.SIGHUP, self._hang_up)
         loop.add_signal_handler(signal.SIGTERM, self._end)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Let no cursor blink where motion is reduced."""
+        if is_reduced(self):
+            hold_cursor(event.widget)
 
     def refresh_css(self, animate: bool = True) -> None:
         """Style everything anew; before there is anything, only note the theme's colours."""

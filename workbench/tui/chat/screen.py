@@ -27,6 +27,7 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.main.inspector import Inspector
+from workbench.tui.motion import frame_seconds
 from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Item, Picker
@@ -39,7 +40,6 @@ from workbench.workspace.costs import cost_of
 
 T = TypeVar("T")
 
-_FRAMES_A_SECOND = 30
 _ABOUT_EVERY = 8
 """Frames from one showing of the state to the next."""
 _PAUSE = 0.3
@@ -91,7 +91,7 @@ class ChatScreen(AskedScreen[str]):
     def on_mount(self) -> None:
         """Go to the composer."""
         self.chat.on_change = self._show_change
-        self._frames = self.set_interval(1 / _FRAMES_A_SECOND, self._frame, pause=True)
+        self._frames = self.set_interval(frame_seconds(self.app), self._frame, pause=True)
         self.set_focus(self.composer)
         self.show_about()
 

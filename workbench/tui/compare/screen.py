@@ -26,6 +26,7 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.column import CompareColumn
 from workbench.tui.compare.comparison import Comparison
+from workbench.tui.motion import frame_seconds
 from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.theme.token_styles import TokenStyles
@@ -34,7 +35,6 @@ from workbench.tui.tokens.scrolling import Followers
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript_view import TranscriptView
 
-_FRAMES_A_SECOND = 30
 _LEAST_WIDTH, _LEAST_HEIGHT = 24, 9
 """Cells of a column that stands beside or below others."""
 _FEW = 3
@@ -127,7 +127,7 @@ class CompareScreen(AskedScreen[Adopted | None]):
             self._following[column.view] = True
             self.watch(column.view, "scroll_y", self._follower(column), init=False)
         self._comparison.start()
-        self._timer = self.set_interval(1 / _FRAMES_A_SECOND, self._frame)
+        self._timer = self.set_interval(frame_seconds(self.app), self._frame)
         self._go_to(0)
 
     def on_resize(self, event: events.Resize) -> None:

@@ -162,7 +162,7 @@ class Inspector(Static, can_focus=True):
         lines = self._facts(self._token)
         self._first_row = len(lines)
         lines += self._alternatives(self._token)
-        lines += [Content.styled(f"! {note}", "$text-warning") for note in self._notes(self._token)]
+        lines += [Content.styled(f"! {note}", "$text-warning") for note in self._notes()]
         self._tell(Content("\n").join(lines))
 
     def _tell(self, content: Content) -> None:
@@ -232,12 +232,14 @@ class Inspector(Static, can_focus=True):
             lines.append(Content.styled("what if: needs raw logprobs", "$text-muted"))
         return lines
 
-    def _notes(self, token: Token) -> list[str]:
-        """What a person should know of rows; a rank that is only a bound is among the facts already."""
-        is_told = token.rank is not None and not token.rank.is_exact
-        return [
-            f"{row.label}: {row.note}" for row in self._rows if row.note and not (is_told and row.is_chosen)
-        ]
+    def _notes(self) -> list[str]:
+        """What a person should know of rows."""
+        return [f"{row.label}: {row.note}" for row in self._rows if self._needs_note(row)]
+
+    def _needs_note(self, row: Row) -> bool:
+        """Whether a row's note is not among the facts already, as a rank that is only a bound is."""
+        rank = self._token.rank if self._token is not None else None
+        return bool(row.note) and not (row.is_chosen and rank is not None and not rank.is_exact)
 
     def _line(self, place: int, row: Row, shaped: Reshaped | None) -> Content:
         number = f"{row.position + 1}" if row.position is not None and row.position < 9 else " "
@@ -247,7 +249,7 @@ class Inspector(Static, can_focus=True):
         room = max(self.content_size.width - _LABEL - 11 - cell_len(after), 0)
         bar = "" if share is None else _bar(share, room)
         style = "bold" if row.is_chosen else "$text-muted" if row.position is None else ""
-        flag = "!" if row.note else " "
+        flag = "!" if self._needs_note(row) else " "
         # The bar stays as it is: reversed, it would tell the share of what it leaves out.
         # One colour reversed, not that of each part.
         cursor = "reverse" if place == self._row and self.has_focus else ""

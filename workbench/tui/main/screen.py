@@ -41,6 +41,7 @@ from workbench.tui.main.output_pane import OutputPane
 from workbench.tui.main.parameter_panel import ParameterPanel
 from workbench.tui.main.prompt_editor import PromptEditor
 from workbench.tui.main.token_strip import TokenStrip
+from workbench.tui.motion import frame_seconds
 from workbench.tui.probe.notes import offer, probe_notes
 from workbench.tui.run_state import IDLE, state_of_newest, waiting_of
 from workbench.tui.theme.token_styles import TokenStyles
@@ -62,8 +63,6 @@ from workbench.workspace.workspace import Workspace
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 16
 """Cells below which the panes give way to a notice."""
-FRAMES_A_SECOND = 30
-"""How often the panes look for new tokens while something streams."""
 SAVE_SECONDS = 1.0
 """How often what changed is written."""
 NEWS_SECONDS = 2.0
@@ -152,7 +151,7 @@ class MainScreen(Screen[None]):
     def on_mount(self) -> None:
         """Show the draft, ready to run."""
         config, view = self._workspace.services.config, self.output.view
-        self._frames = self.set_interval(1 / FRAMES_A_SECOND, self._frame, pause=True)
+        self._frames = self.set_interval(frame_seconds(self.app), self._frame, pause=True)
         view.mode = self.legend.mode = self._first_mode
         view.surprise_threshold, view.coverage_threshold = -log(config.surprising), config.low_coverage
         self.inspector.show(None)

@@ -23,6 +23,7 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.main.inspector import Inspector
 from workbench.tui.main.token_strip import TokenStrip
+from workbench.tui.motion import frame_seconds
 from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.run_state import figures_of
@@ -31,7 +32,6 @@ from workbench.tui.tokens.blocks import sections_of
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section
 
-_FRAMES_A_SECOND = 30
 _SLOWEST, _FASTEST = 1 / 16, 64.0
 
 
@@ -97,7 +97,7 @@ class ReplayScreen(AskedScreen[None]):
         self.inspector.can_focus = False
         self.inspector.set_raw(self._recorded.raw_logprobs)
         self.view.mode = self._mode
-        self._timer = self.set_interval(1 / _FRAMES_A_SECOND, self._frame)
+        self._timer = self.set_interval(frame_seconds(self.app), self._frame)
         self.view.focus()
         self.action_restart()
 
