@@ -91,7 +91,7 @@ def test_parameters_that_differ_and_are_never_sent_are_named() -> None:
     columns = _columns(
         Parameters({"min_p": 0.1}), Parameters(), endpoint=replace(ENDPOINT, drop=frozenset({"min_p"}))
     )
-    assert ignored(columns, {}) == ["here is never sent what differs: min_p (its profile drops it)"]
+    assert ignored(columns, {}) == ["here is not sent what differs: min_p (unsupported by this endpoint)"]
 
 
 def test_a_parameter_differs_in_vain_only_between_columns_of_its_endpoint() -> None:

@@ -355,7 +355,7 @@ async def test_oddities_are_said_once_each() -> None:
     assert run.notes == [
         "server returned 1 of 4 choices",
         "answered by other, not m",
-        "logprobs were asked for, but none came",
+        "logprobs were requested, but none were returned",
         "not sent, as this endpoint does not take it: min_p",
     ]
 

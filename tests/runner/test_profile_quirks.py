@@ -358,7 +358,7 @@ async def test_a_profile_sends_what_its_server_takes_and_reads_what_it_answers(s
     assert run.usage == server.usage
     known = [token.logprob for token in run.ordered[0]]
     assert known == ([-0.5, -0.5] if server.logprobs else [None, None])
-    missing = "logprobs were asked for, but none came"
+    missing = "logprobs were requested, but none were returned"
     assert (missing in run.notes) is not server.logprobs
     dropped = sorted(endpoint.drop & SET.keys())
     said = [note for note in run.notes if note.startswith("not sent")]

@@ -57,7 +57,7 @@ async def test_what_would_be_sent_is_told_first_and_each_finding_is_shown() -> N
         await until(pilot, lambda: app.main.parameters.has_focus)
         app.main.parameters.go_to("min_p")
         assert any(
-            "does nothing at this endpoint: at 1 still" in line for line in app.main.parameters._help()
+            "has no effect at this endpoint: at 1 still" in line for line in app.main.parameters._help()
         )
         app.main.parameters.go_to("best_of")
         assert any("is refused here: 400" in line for line in app.main.parameters._help())

@@ -69,7 +69,7 @@ async def test_no_sends_it_as_it_is_and_escape_sends_nothing() -> None:
         draft(app, n=2, max_tokens=100)
         question = await asked(app, pilot)
         assert "up to 200 completion tokens" in question
-        assert "Each prompt is billed 2 times." in question
+        assert "Each prompt is processed 2 times." in question
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
         assert loopback.requests == []
@@ -87,7 +87,7 @@ async def test_an_answer_that_lacks_choices_leads_to_an_offer_the_next_time() ->
         await until(
             pilot, lambda: "server returned 1 of 2 choices" in app.main.output.view.sections[-1].figures
         )
-        assert "offers to ask for each in a request of its own" in app.main.legend.note
+        assert "offers to send one request for each" in app.main.legend.note
         assert "it left choices out of an answer before" in await asked(app, pilot)
         await pilot.press("y")
         await until(pilot, lambda: len(loopback.requests) == 3 and not app.workspace.runs.is_streaming)

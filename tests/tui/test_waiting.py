@@ -62,7 +62,7 @@ async def test_what_is_odd_about_an_answer_is_said_once_below_its_last_choice() 
         for words in (
             "! server returned 2 of 3 choices",
             "! answered by other/[one], not mine",
-            "! logprobs were asked for, but none came",
+            "! logprobs were requested, but none were returned",
             "! not sent, as this endpoint does not take it: n",
         ):
             assert shown.count(words) == 1

@@ -122,7 +122,7 @@ async def test_what_a_probe_found_is_noted_and_limits_follow_the_endpoint() -> N
         app.workspace.drafting.use_endpoint(
             replace(app.workspace.drafting.endpoint, name="other", limits=limits)
         )
-        assert app.main.parameters._notes == {"min_p": "does nothing at this endpoint: same answer"}
+        assert app.main.parameters._notes == {"min_p": "has no effect at this endpoint: same answer"}
         assert app.main.parameters.limits == limits
         app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, name="third", limits={}))
         assert app.main.parameters._notes == {}

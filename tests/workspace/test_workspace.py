@@ -159,7 +159,7 @@ async def test_a_branch_is_undone_with_the_prompt_it_joined_and_its_origin_is_to
 async def test_what_streams_cannot_be_removed() -> None:
     async with opened() as (workspace, _):
         run = workspace.send(workspace.request(workspace.drafting.parameters))
-        with pytest.raises(BadValueError, match="still streams"):
+        with pytest.raises(BadValueError, match="still streaming"):
             workspace.runs.remove([run], "the run")
         workspace.runs.stop()
         await until(lambda: run.outcome is Outcome.STOPPED)

@@ -111,7 +111,7 @@ PARAMETERS: tuple[Field, ...] = (
     Field(
         "min_p",
         Kind.NUMBER,
-        "Drops tokens less likely than this share of the likeliest one.",
+        "Drops tokens less likely than this fraction of the most likely one.",
         "0: none dropped",
         Range(0, 1),
         0.01,
@@ -155,7 +155,7 @@ PARAMETERS: tuple[Field, ...] = (
     Field(
         "n",
         Kind.INTEGER,
-        "How many choices to generate for each prompt; multiplies what is billed.",
+        "How many choices to generate for each prompt; multiplies the tokens generated.",
         "1",
         Range(1, 128),
         1,
@@ -165,7 +165,7 @@ PARAMETERS: tuple[Field, ...] = (
         "best_of",
         Kind.INTEGER,
         "Candidates generated per prompt, of which the n likeliest per token are returned; "
-        "multiplies what is billed and cannot be streamed.",
+        "multiplies the tokens generated and cannot be streamed.",
         "the value of n",
         Range(1, 128),
         1,
@@ -205,7 +205,7 @@ PARAMETERS: tuple[Field, ...] = (
         "no bias",
         Range(-100, 100),
     ),
-    Field("stream", Kind.SWITCH, "Tokens come as they are made.", "on", start=True, always=True),
+    Field("stream", Kind.SWITCH, "Sends each token as it is generated.", "on", start=True, always=True),
     Field(
         "include_usage",
         Kind.SWITCH,

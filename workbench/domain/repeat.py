@@ -131,7 +131,7 @@ def _cut_short(run: Run, index: int, name: str) -> str:
 def describe_repeats(runs: Sequence[Run]) -> str:
     """Whether one request sent several times gave one answer, and where it first did not."""
     if len(runs) < 2:
-        return "one run says nothing of repetition"
+        return "one run cannot show whether it repeats"
     checks = [check_run(runs[0], other) for other in runs[1:]]
     same = 1 + sum(check.identical for check in checks)
     if same == len(runs):

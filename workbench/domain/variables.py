@@ -63,6 +63,7 @@ def unfilled(names: Sequence[str]) -> BadValueError:
     return BadValueError(
         f"No value for {', '.join(names)}",
         "Variables are filled in as soon as one has a value.",
-        "Give it one: Variables in the palette, or --var. Itself in braces as its value sends it as it is.",
+        "Set it with Variables in the palette or with --var. "
+        "To send it unchanged, set it to its own name in braces.",
         field="variables",
     )

@@ -90,7 +90,9 @@ def ignored(columns: Sequence[Column], probes: Mapping[str, Probe]) -> list[str]
         fields = differing([one.parameters for one in columns if one.endpoint.name == endpoint.name])
         name, probe = one_line(endpoint.name, 40), probes.get(endpoint.name)
         if dropped := [field for field in fields if field in endpoint.drop]:
-            told.append(f"{name} is never sent what differs: {', '.join(dropped)} (its profile drops it)")
+            told.append(
+                f"{name} is not sent what differs: {', '.join(dropped)} (unsupported by this endpoint)"
+            )
         for verdict, does in ((Verdict.NO_EFFECT, "ignores"), (Verdict.REFUSED, "refuses")):
             found = [one for one in fields if probe and one not in dropped and probe.verdict(one) is verdict]
             if probe and found:

@@ -322,7 +322,7 @@ def _remarks(run: Run, endpoint: Endpoint) -> Iterator[str]:
     if run.model and request.model and run.model != request.model:
         yield f"answered by {one_line(run.model, 120)}, not {one_line(request.model, 120)}"
     if answered and request.parameters.get("logprobs") is not None and run.tokens and not _has_logprobs(run):
-        yield "logprobs were asked for, but none came"
+        yield "logprobs were requested, but none were returned"
     if dropped := [name for name in request.parameters.values if name in endpoint.drop]:
         yield f"not sent, as this endpoint does not take it: {', '.join(dropped)}"
     if run.outcome is Outcome.UNFINISHED:

@@ -46,7 +46,7 @@ SESSION_FORMS: Mapping[str, SessionForm] = {
     "jsonl": SessionForm(
         "JSON Lines", "one run a line, with the API's names", ".jsonl", session_to_json_lines
     ),
-    "html": SessionForm("HTML", "one page; alternatives where the pointer rests", ".html", to_html),
+    "html": SessionForm("HTML", "one page; alternatives on hover", ".html", to_html),
     "text": SessionForm("Text", "prompts and answers alone", ".txt", to_text),
 }
 """By the word that the command line takes."""

@@ -68,7 +68,7 @@ async def _ids_of(generated: Sequence[Known], tokenize: Tokenize) -> list[int]:
     if all(one.id is not None for one in generated):
         return [one.id for one in generated if one.id is not None]
     if unknown := next((one for one in generated if one.id is None and REPLACED in one.raw), None):
-        raise _unknown_id(unknown, "The endpoint told neither its id nor its bytes.")
+        raise _unknown_id(unknown, "The endpoint reported neither its id nor its bytes.")
     tokens = await _tokens(b"".join(one.raw for one in generated), tokenize)
     ends = list(accumulate((len(data) for _, data in tokens), initial=0))
     # By where they begin: the token's number.
@@ -92,7 +92,9 @@ async def _id_alone(one: Known, tokenize: Tokenize) -> int:
     match await _tokens(one.raw, tokenize):
         case [(id, data)] if data == one.raw:
             return id
-    raise _unknown_id(one, "The endpoint did not tell it, and its tokenizer makes other tokens of the text.")
+    raise _unknown_id(
+        one, "The endpoint did not report it, and its tokenizer splits the text into other tokens."
+    )
 
 
 def _unknown_id(one: Known, why: str) -> BadValueError:

@@ -22,7 +22,7 @@ _START_SECONDS = 120
 _END_SECONDS = 3
 _GRACE_SECONDS = 0.5
 _KEPT_BYTES = 8192
-_AGAIN = "Run again: it is started anew. The text that came is kept."
+_AGAIN = "Run again to restart it. The text received so far is kept."
 
 
 @dataclass(frozen=True, slots=True)

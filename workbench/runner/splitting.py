@@ -34,7 +34,7 @@ class SplitOffer:
     def cost(self) -> str:
         """What several requests cost more, in one line."""
         times = f"{self.requests} times"
-        return f"Each prompt is billed {times}." if self.split.choices else "The cost is the same."
+        return f"Each prompt is processed {times}." if self.split.choices else "The cost is the same."
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def _join(run: Run, parts: Sequence[_PartRun]) -> None:
     if len(models) > 1:
         run.note(f"{len(models)} models answered")
     if run.usage is not None and any(part.usage is None for part in parts):
-        run.note("not every request told its usage")
+        run.note("not every request reported its usage")
 
 
 def _sent_part(part: _PartRun, run: Run) -> SentPart:

@@ -107,7 +107,7 @@ class Activity:
         if error is not None:
             # A defect of the workbench itself must not take the text down with it.
             words = one_line(f"{type(error).__name__}: {error}")
-            run.error = Failure("The workbench failed", words, "The text that came is kept. Run again.")
+            run.error = Failure("The workbench failed", words, "The text received so far is kept. Run again.")
             run.outcome = Outcome.ERROR
         # What is cancelled before it began to be sent names no outcome itself.
         run.outcome = run.outcome or Outcome.STOPPED

@@ -152,7 +152,7 @@ class ChatSession:
     async def go_on(self, turn: Turn) -> Proposal:
         """Let an answer that was cut go on where it ended, as a branch. Raises what `say` raises."""
         asked = continuing((*self._before(turn), turn), self.run_of(turn))
-        return await self._answer(asked, self.draft, "the answer that went on")
+        return await self._answer(asked, self.draft, "the continued answer")
 
     async def branch(self, turn: Turn, choice: Choice, position: int, alternative: Alternative) -> Proposal:
         """Answer anew from a token on, with an alternative in its place. Raises what `say` raises."""
@@ -234,7 +234,7 @@ class ChatSession:
         said = next((turn for turn in reversed(self.path) if turn.role == Role.USER), None)
         if said is None:
             return ""
-        self._change("the turn taken back", self.chat.turns.without([said.id]))
+        self._change("the recalled message", self.chat.turns.without([said.id]))
         return said.text
 
     def configure(self, label: str, chat: Chat) -> None:

@@ -150,7 +150,7 @@ class Runs(Sequence[Run]):
         if self._keeper.read_only:
             raise BadValueError("The session is open to read only", hint="Nothing can be changed in it.")
         if any(run.is_running for run in runs):
-            raise BadValueError("The run still streams", hint="Wait for its end, or stop it with Esc.")
+            raise BadValueError("The run is still streaming", hint="Wait for its end, or stop it with Esc.")
 
     def remove(self, runs: Sequence[Run], label: str) -> None:
         """Take runs out of the session, as one change. Raises BadValueError where that cannot be done."""

@@ -256,7 +256,7 @@ class ChatScreen(AskedScreen[str]):
     async def send(self, flow: FlowContext, proposing: Coroutine[object, object, Proposal]) -> None:
         """Send for an answer; where it cannot be sent, say why, and keep what was typed."""
         if self.answering.is_running or self.is_preparing:
-            self.tell("An answer streams already: stop it with Esc, or wait for its end.")
+            self.tell("An answer is streaming: stop it with Esc, or wait for its end.")
             proposing.close()
             return
         proposal = await self.prepared(proposing)
@@ -332,7 +332,7 @@ class ChatScreen(AskedScreen[str]):
         """Whether turns can be changed now; says why not."""
         is_free = not (self.answering.is_running or self.is_preparing)
         if not is_free:
-            self.tell("An answer streams: stop it with Esc, or wait for its end.")
+            self.tell("An answer is streaming: stop it with Esc, or wait for its end.")
         return is_free
 
     def action_other_branch(self, step: int) -> None:

@@ -25,10 +25,10 @@ _OWN = "\0own"
 """Stands for the endpoint's own template among names, none of which can hold this character."""
 _SIZE = "size"
 _RULES = {
-    WhenFull.REFUSE: "leave nothing out: say so, and send nothing",
-    WhenFull.DROP_OLDEST: "leave the oldest turns out, as few as need be",
-    WhenFull.KEEP_FIRST: "keep the first exchange, leave out those after it",
-    WhenFull.LAST_ONLY: "leave out all but the last thing said",
+    WhenFull.REFUSE: "refuse: send nothing and say why",
+    WhenFull.DROP_OLDEST: "drop the oldest turns, as few as possible",
+    WhenFull.KEEP_FIRST: "keep the first exchange, drop those after it",
+    WhenFull.LAST_ONLY: "drop all but the last message",
 }
 
 
@@ -126,7 +126,7 @@ async def variables(flow: FlowContext) -> None:
 
 def _prefixes_form(prefixes: Prefixes) -> Form[Prefixes]:
     entries = [
-        Entry("before what you say", escaped(prefixes.user)),
+        Entry("before your message", escaped(prefixes.user)),
         Entry("before an answer", escaped(prefixes.assistant)),
         Entry("before the system prompt", escaped(prefixes.system)),
         Entry("between turns", escaped(prefixes.separator)),

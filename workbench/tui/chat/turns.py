@@ -199,7 +199,7 @@ class TurnsPane(Vertical):
         if turn is None or choice is None:
             return None
         if int(key.partition(":")[2]) < len(self._chat.runs_of(turn)) - 1:
-            why = "This part was answered before the answer went on: show that branch with < first."
+            why = "This part was generated before the answer was continued: show that branch with < first."
             self.post_message(self.NotDone(why))
             return None
         alternatives = choice.token(position).alternatives

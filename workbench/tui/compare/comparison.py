@@ -126,7 +126,7 @@ class Comparison:
                 if error is not None:
                     # A defect of the workbench itself must not take the texts down with it.
                     words = one_line(f"{type(error).__name__}: {error}")
-                    run.error = Failure("The workbench failed", words, "The text that came is kept.")
+                    run.error = Failure("The workbench failed", words, "The text received so far is kept.")
                 self._end(run, Outcome.STOPPED if error is None else Outcome.ERROR)
 
     # --- what is to be seen ------------------------------------------------------------------------------

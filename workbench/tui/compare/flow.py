@@ -52,7 +52,7 @@ def request_to_compare(flow: FlowContext) -> Request:
 def refuse_while_streaming(flow: FlowContext) -> None:
     """Raises BadValueError while something streams."""
     if flow.workspace.runs.is_streaming:
-        raise BadValueError("Something streams already", hint="Stop it with Esc first.")
+        raise BadValueError("Something is already streaming", hint="Stop it with Esc first.")
 
 
 async def compare_request(
@@ -114,7 +114,7 @@ async def rerun(flow: FlowContext, run: Run | None = None) -> None:
 def refuse_running(run: Run) -> None:
     """Raises BadValueError where a run has not ended."""
     if run.is_running:
-        raise BadValueError("The run still streams", hint="Wait for its end, or stop it with Esc.")
+        raise BadValueError("The run is still streaming", hint="Wait for its end, or stop it with Esc.")
 
 
 async def adopt(flow: FlowContext, adopted: Adopted) -> None:

@@ -96,13 +96,13 @@ class Rerun(Comparison):
     def _reasons(self) -> list[str]:
         parameters, reasons = self.recorded.request.parameters, []
         if parameters.get("temperature") != 0 and parameters.get("seed") is None:
-            reasons.append("it has no seed, so it was not bound to repeat itself")
+            reasons.append("it has no seed, so it need not repeat itself")
         if self.recorded.model and self.again.model and self.recorded.model != self.again.model:
             reasons.append(
                 f"answered by {one_line(self.recorded.model)}, then by {one_line(self.again.model)}"
             )
         if self.recorded.error is not None or self.again.error is not None:
-            reasons.append("one of the two did not come to its end")
+            reasons.append("one of the two did not finish")
         return reasons
 
 

@@ -218,7 +218,7 @@ class EndpointsScreen(AskedScreen[Endpoint]):
             for one in profiles.values()
             if one.name not in (LOCAL, _PLAIN)
         ]
-        name = await flow.ask(Picker("Begin with", items, note="type to filter · Enter · Esc"))
+        name = await flow.ask(Picker("Copy settings from", items, note="type to filter · Enter · Esc"))
         if name == _PLAIN:
             await self._edit(flow, "Add an endpoint", Endpoint("", ""), needs="name")
         elif name is not None:

@@ -21,7 +21,7 @@ async def export(flow: FlowContext) -> None:
     """Choose a form and a file, which is replaced only after a question and never the session's own."""
     over = [run for run in flow.workspace.runs if not run.is_running]
     if not over:
-        raise BadValueError("The session holds no run that is over", hint="Run something first.")
+        raise BadValueError("The session has no finished run", hint="Run something first.")
     found, own = flow.main.output.token, flow.workspace.keeper.path
     run = over[-1] if found is None or found[0] not in over else found[0]
     session = replace(flow.workspace.keeper.session, runs=over)

@@ -277,7 +277,7 @@ class MainScreen(Screen[None]):
         self.count_prompt()
         again = self._commands["run"].first_key
         lacks = self._workspace.runs.lacks(run)
-        self.legend.note = f"{again} offers to ask for each in a request of its own" if lacks else ""
+        self.legend.note = f"{again} offers to send one request for each" if lacks else ""
         self.header.model = self._workspace.drafting.asked_model or run.model
         if run.outcome is Outcome.ERROR and run.error is not None:
             place = activity.endpoint

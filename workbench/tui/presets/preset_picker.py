@@ -89,7 +89,7 @@ class PresetPicker(Picker):
         name = self.looked_at
         if name is None or name in load_presets(self._folders).files:
             return name
-        told = f"{one_line(name, 40)} is the program's own. Duplicate it with Ctrl+D, and change the copy."
+        told = f"{one_line(name, 40)} is built in. Duplicate it with Ctrl+D and change the copy."
         self.notify(told, title="Preset", severity="warning", markup=False)
         return None
 

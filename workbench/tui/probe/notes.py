@@ -22,7 +22,7 @@ def probe_notes(folders: Folders, endpoint: str) -> Mapping[str, str]:
     probe = load_probe(folders, endpoint)
     if probe is None:
         return {}
-    words = {Verdict.NO_EFFECT: "does nothing at this endpoint", Verdict.REFUSED: "is refused here"}
+    words = {Verdict.NO_EFFECT: "has no effect at this endpoint", Verdict.REFUSED: "is refused here"}
     return {
         one.name: f"{words[one.verdict]}: {one.evidence}" for one in probe.findings if one.verdict in words
     }

@@ -15,7 +15,7 @@ from workbench.workspace.activity import Exchange
 def copy_request(app: App[Any], exchange: Exchange | None, form: str) -> None:
     """Copy the request in one of `REQUEST_FORMS`. Raises BadValueError where nothing was sent."""
     if exchange is None or not exchange.wire.body:
-        raise BadValueError("Nothing was sent since the start", hint="Run something first.")
+        raise BadValueError("Nothing has been sent since the start", hint="Run something first.")
     wire, endpoint = exchange.wire, exchange.endpoint
     text = export_request(form, json.loads(wire.body), endpoint, wire.url)
     app.copy_to_clipboard(text)

@@ -13,14 +13,14 @@ async def wire(flow: FlowContext) -> None:
     """Show the last exchange at the event of the token under the cursor, which follows on coming back."""
     exchange, output = flow.services.exchange, flow.main.output
     if exchange is None:
-        flow.app.notify("Nothing was sent since the start.", title="Wire", markup=False)
+        flow.app.notify("Nothing has been sent since the start.", title="Wire", markup=False)
         return
     run, looked_at = exchange.run, output.token
     spot = None
     if looked_at is not None and looked_at[0] is run:
         spot = Spot(looked_at[1].index, looked_at[2])
     elif looked_at is not None:
-        words = "Only the last request's bytes are kept; this token is another one's."
+        words = "Only the traffic of the last request is kept; this token is from another request."
         flow.app.notify(words, title="Wire", markup=False)
     spot = await flow.ask(WireScreen(exchange, spot))
     if spot is not None and run in output.runs:
