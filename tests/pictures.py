@@ -113,11 +113,11 @@ async def branch(terminal: Terminal) -> None:
 async def compare(terminal: Terminal) -> None:
     """Two presets side by side, where they diverge."""
     await terminal.command("max_tokens 48")
-    await terminal.command("seed 7")
+    await terminal.command("seed 4")
     await terminal.press("f8")
     await terminal.still()
-    # Of the four presets that are chosen, greedy and balanced stay.
-    await terminal.press("down", "space", "down", "down", "space", "enter")
+    # Of the four presets that are chosen, greedy and precise stay.
+    await terminal.press("down", "down", "space", "down", "space", "enter")
     await terminal.shows("● done", 2)
     await terminal.still()
     await terminal.press("d")
