@@ -84,6 +84,7 @@ async def hero(terminal: Terminal) -> None:
     """A finished answer, and a surprising token with its alternatives."""
     await terminal.command("temperature 0.8")
     await terminal.command("seed 4")
+    await terminal.command("max_tokens 240")
     await terminal.run()
     await terminal.press("f4", "home", *["]"] * 9)
 
@@ -155,10 +156,10 @@ async def replay(terminal: Terminal) -> None:
 
 
 SCENES: Mapping[str, tuple[tuple[int, int], Callable[[Terminal], Awaitable[None]]]] = {
-    "hero": ((120, 34), hero),
+    "hero": ((116, 30), hero),
     "inspect": ((100, 28), inspect),
     "branch": ((100, 28), branch),
-    "compare": ((120, 34), compare),
+    "compare": ((100, 26), compare),
     "sweep": ((100, 28), sweep),
     "chat": ((100, 28), chat),
     "replay": ((80, 24), replay),
