@@ -28,7 +28,7 @@ _SETTLED = 0.3
 """Seconds after a change in which what it left to be drawn is drawn."""
 
 
-async def _stall(do: Callable[[], object], done: Callable[[], bool]) -> tuple[float, float]:
+async def stall(do: Callable[[], object], done: Callable[[], bool]) -> tuple[float, float]:
     """Milliseconds of the longest time for which nothing else had a turn until all is drawn: all, and own."""
     worst, own = 0.0, 0.0
 
@@ -59,10 +59,10 @@ def _measure(text: str) -> list[tuple[float, float]]:
     async def job(app: App[None]) -> None:
         await asyncio.sleep(_SETTLED)
         stalls.append(
-            await _stall(lambda: app.post_message(Paste(text)), lambda: len(editor.text) == len(text))
+            await stall(lambda: app.post_message(Paste(text)), lambda: len(editor.text) == len(text))
         )
         stalls.append(
-            await _stall(lambda: app.post_message(Key("x", "x")), lambda: len(editor.text) > len(text))
+            await stall(lambda: app.post_message(Key("x", "x")), lambda: len(editor.text) > len(text))
         )
 
     perform(editor, job)

@@ -11,6 +11,7 @@ BENCHES = (
     "client",
     "compare",
     "columns",
+    "growth",
     "view",
     "editor",
     "chat",

@@ -312,3 +312,18 @@ def test_every_level_has_about_as_many_values_however_odd_one_is() -> None:
     assert [bisect_left(level_edges(values), one) for one in values] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert level_edges([3.0, 3.0]) == [3.0]
     assert level_edges([]) == []
+
+
+async def test_only_cells_that_stream_or_have_just_ended_are_looked_at_again() -> None:
+    handler = longer_when_hotter(lambda temperature: temperature == 0.2)
+    async with workbench(handler) as (app, pilot, _):
+        await sweep(app, pilot, "temperature=0:0.4:0.1", "", "1")
+        grid = grid_of(app)
+        await until(pilot, lambda: sum(run.is_running for run in grid.runs) == 1)
+        await until(pilot, lambda: shown(app, 2)[1].endswith(" 1"))
+        grid.changed()
+        assert grid.changed() == {2}
+        assert [shown(app, row)[1] != "" for row in range(5)] == [True] * 5
+        await pilot.press("escape")
+        await until(pilot, lambda: not grid.is_running)
+        await until(pilot, lambda: not shown(app, 2)[1].endswith(" 1"))

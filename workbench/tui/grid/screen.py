@@ -66,7 +66,8 @@ class GridScreen(AskedScreen[Adopted | None]):
         self._grid = grid
         self._styles = styles
         self._measure = Measure.PERPLEXITY
-        self._shown: dict[tuple[int, int], tuple[str, Style]] = {}
+        self._shown: list[tuple[str, Style]] = []
+        """What each cell shows, row by row, and in which style."""
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -89,8 +90,11 @@ class GridScreen(AskedScreen[Adopted | None]):
         self.table.add_column(Text(one_line(layout.corner, _LABEL), style="bold"))
         for head in layout.across:
             self.table.add_column(Text(one_line(head, _LABEL)), width=max(min(len(head), _LABEL), 9))
-        for name in layout.rows:
-            self.table.add_row(Text(one_line(name, _LABEL)), *(Text("") for _ in layout.across))
+        self._shown = self._looks()
+        for row, name in enumerate(layout.rows):
+            first = row * len(layout.across)
+            cells = (_cell(*shown) for shown in self._shown[first : first + len(layout.across)])
+            self.table.add_row(Text(one_line(name, _LABEL)), *cells)
         self.table.fixed_columns = 1
         self.table.cursor_coordinate = Coordinate(0, 1)
         self.table.focus()
@@ -100,6 +104,8 @@ class GridScreen(AskedScreen[Adopted | None]):
 
     def _look(self) -> None:
         running = self._grid.is_running
+        if not running:
+            self._grid.look_at_all()
         self._show()
         if not running and self._timer is not None:
             self._timer.pause()
@@ -115,18 +121,28 @@ class GridScreen(AskedScreen[Adopted | None]):
         told = "\n".join(f"! {remark}" for remark in self._grid.remarks[:3])
         self.query_one("#remarks", Static).update(Content(told))
 
-    def _show_cells(self) -> None:
+    def _looks(self) -> list[tuple[str, Style]]:
+        """What every cell shows; of those that change neither figure nor state only the style is new."""
         edges = level_edges(self._grid.means(self._measure))
-        for row in range(len(self._grid.layout.rows)):
-            for column in range(len(self._grid.layout.across)):
-                words = self._grid.words(row, column, self._measure)
-                mean = self._grid.mean(row, column, self._measure)
-                style = self._styles.unknown
-                if mean is not None:
-                    style = self._styles.levels[bisect_left(edges, mean)]
-                if self._shown.get((row, column)) != (words, style):
-                    self._shown[row, column] = words, style
-                    self.table.update_cell_at(Coordinate(row, column + 1), Text(f" {words} ", style=style))
+        changed, across = self._grid.changed(), len(self._grid.layout.across)
+        means = self._grid.cell_means(self._measure)
+        looks = []
+        for cell, mean in enumerate(means):
+            if not self._shown or cell in changed:
+                words = self._grid.words(*divmod(cell, across), self._measure)
+            else:
+                words = self._shown[cell][0]
+            style = self._styles.unknown if mean is None else self._styles.levels[bisect_left(edges, mean)]
+            looks.append((words, style))
+        return looks
+
+    def _show_cells(self) -> None:
+        looks = self._looks()
+        for cell, (old, new) in enumerate(zip(self._shown, looks, strict=True)):
+            if old != new:
+                row, column = divmod(cell, len(self._grid.layout.across))
+                self.table.update_cell_at(Coordinate(row, column + 1), _cell(*new))
+        self._shown = looks
 
     def _show_about(self) -> None:
         self.query_one(KeyRow).running = self._grid.is_running
@@ -254,6 +270,7 @@ class GridScreen(AskedScreen[Adopted | None]):
         """Show the next figure."""
         place = (_MEASURES.index(self._measure) + 1) % len(_MEASURES)
         self._measure = _MEASURES[place]
+        self._grid.look_at_all()
         self._show()
 
     @asks
@@ -266,6 +283,10 @@ class GridScreen(AskedScreen[Adopted | None]):
             self._grid.send_left()
             if self._timer is not None:
                 self._timer.resume()
+
+
+def _cell(words: str, style: Style) -> Text:
+    return Text(f" {words} ", style=style)
 
 
 def level_edges(ordered: Sequence[float]) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -55,10 +56,12 @@ class Grid(Comparison):
 
         def began(run: Run) -> None:
             begun.add(run.id)
+            self._streaming.add(self._cells[run.id])
             if on_begin is not None:
                 on_begin(run)
 
         def ended(run: Run) -> None:
+            self._note_end(self._cells[run.id])
             # What was stopped before its turn came is no run worth keeping.
             if run.id in begun or run.error is not None:
                 on_end(run)
@@ -66,6 +69,36 @@ class Grid(Comparison):
         super().__init__(services, columns, runs, ended, notes, on_begin=began)
         self.layout = layout
         self._summaries: dict[str, list[Summary]] = {}
+        self._means: dict[Measure, list[float | None]] = {}
+        self._ordered: dict[Measure, list[float]] = {}
+        self._streaming: set[int] = set()
+        self._note_cells()
+
+    def _note_cells(self) -> None:
+        """Know which cell each run stands in."""
+        self._cells = {run.id: place // self.layout.repeats for place, run in enumerate(self._runs)}
+        self.look_at_all()
+
+    def _note_end(self, cell: int) -> None:
+        """Take a cell's figures anew."""
+        self._changed.add(cell)
+        self._ordered.clear()
+        for measure, means in self._means.items():
+            means[cell] = self._mean_of(cell, measure)
+        if not any(run.is_running for run in self._runs_of(cell)):
+            self._streaming.discard(cell)
+
+    def _runs_of(self, cell: int) -> list[Run]:
+        return self._runs[cell * self.layout.repeats : (cell + 1) * self.layout.repeats]
+
+    def look_at_all(self) -> None:
+        """Let every cell count as changed: it is to show another figure."""
+        self._changed = set(self._cells.values())
+
+    def changed(self) -> set[int]:
+        """The cells, counted row by row, that may look otherwise than at the last call."""
+        changed, self._changed = self._changed | self._streaming, set[int]()
+        return changed
 
     @property
     def summary(self) -> str:
@@ -99,6 +132,9 @@ class Grid(Comparison):
                 self._runs[place] = Run(
                     run.request, run.endpoint, preset=run.preset, group=run.group, split=run.split
                 )
+        self._means.clear()
+        self._ordered.clear()
+        self._note_cells()
         self._many = None
         self.start()
 
@@ -120,10 +156,20 @@ class Grid(Comparison):
             self._summaries[run.id] = [summarise(run, choice, prices) for choice in run.ordered]
         return self._summaries[run.id]
 
+    def cell_means(self, measure: Measure) -> Sequence[float | None]:
+        """The cells' figures, row by row; of a cell's several figures the mean."""
+        if measure not in self._means:
+            cells = range(len(self._runs) // self.layout.repeats)
+            self._means[measure] = [self._mean_of(cell, measure) for cell in cells]
+        return self._means[measure]
+
+    def _mean_of(self, cell: int, measure: Measure) -> float | None:
+        found = spread(self.values(*divmod(cell, len(self.layout.across)), measure))
+        return None if found is None else found[0]
+
     def mean(self, row: int, column: int, measure: Measure) -> float | None:
         """A cell's figure; the mean where there are several."""
-        found = spread(self.values(row, column, measure))
-        return None if found is None else found[0]
+        return self.cell_means(measure)[row * len(self.layout.across) + column]
 
     def words(self, row: int, column: int, measure: Measure) -> str:
         """What stands in a cell: its figure, or what its runs are doing."""
@@ -139,15 +185,15 @@ class Grid(Comparison):
 
     def means(self, measure: Measure) -> list[float]:
         """The figures of all cells that have one, the least first."""
-        rows, across = range(len(self.layout.rows)), range(len(self.layout.across))
-        means = (self.mean(row, column, measure) for row in rows for column in across)
-        return sorted(one for one in means if one is not None)
+        if measure not in self._ordered:
+            self._ordered[measure] = sorted(one for one in self.cell_means(measure) if one is not None)
+        return self._ordered[measure]
 
     @property
     def remarks(self) -> list[str]:
         """How the grid was made, why runs failed, and what is to be known of answers."""
         failures = [run.error.title for run in self._runs if run.error is not None]
-        told = [*self._notes, *(f"{failures.count(one)} failed: {one}" for one in dict.fromkeys(failures))]
+        told = [*self._notes, *(f"{count} failed: {one}" for one, count in Counter(failures).items())]
         if not self.is_running:
             each = len(self.layout.across) * self.layout.repeats
             starts = range(0, len(self._runs), each)

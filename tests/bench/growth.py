@@ -1,0 +1,152 @@
+"""What grows with use: a sweep of 2,000 cells resumed and shown, a text looked for in a million tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import time
+from dataclasses import replace
+
+from textual.app import App
+
+from tests.bench.editor import stall
+from tests.bench.figure import Figure, latency, median
+from tests.bench.terminal import server
+from tests.bench.view import Sink, filled, perform, view_of
+from workbench.domain.choice import Piece
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.prompt import TextPrompt
+from workbench.domain.request import Parameters, Request
+from workbench.domain.run import Outcome, Run
+from workbench.domain.sweep import Axis, Sweep
+from workbench.runner.comparison import Column
+from workbench.runner.resuming import sweep_again
+from workbench.tui.grid.screen import GridScreen
+from workbench.tui.grid.state import Grid, Layout
+from workbench.tui.tokens.transcript_view import PLAIN_STYLES
+from workbench.workspace.services import Services
+
+_ROUNDS = 5
+_ROWS, _ACROSS = 100, 20
+_TOKENS = 20
+"""Of each cell's answer."""
+_AT_ONCE = 16
+_LONG = 1_000_000
+_NAME = f"grid of {_ROWS * _ACROSS:,} cells"
+
+
+def _sweep() -> Sweep:
+    rows = Axis("temperature", tuple(place / 100 for place in range(_ROWS)))
+    across = Axis("top_p", tuple((place + 1) / 20 for place in range(_ACROSS)))
+    return Sweep(Request(TextPrompt("Once"), parameters=Parameters({"max_tokens": _TOKENS})), (rows, across))
+
+
+def _answer(run: Run) -> None:
+    """End a run as one that was answered."""
+    for place in range(_TOKENS):
+        run.choice(0).append(Piece(f" word{place}", -(hash(run.id) % 100 + place) / 50), place / 80)
+    run.outcome, run.total = Outcome.COMPLETE, 1.0
+
+
+def _resume() -> Figure:
+    """How long it takes to find the answered cells of a sweep among a session's runs."""
+    endpoint = Endpoint("bench", "http://127.0.0.1:9/v1")
+    kept = [job.run for job in sweep_again(_sweep(), endpoint, [])]
+    for run in kept:
+        _answer(run)
+    wall, own = list[float](), list[float]()
+    for _ in range(_ROUNDS):
+        began, worked = time.perf_counter(), time.thread_time()
+        jobs = sweep_again(_sweep(), endpoint, kept)
+        wall.append((time.perf_counter() - began) * 1e3)
+        own.append((time.thread_time() - worked) * 1e3)
+        assert all(job.run.outcome is Outcome.COMPLETE for job in jobs)
+    return latency(f"resuming a sweep of {_ROWS * _ACROSS:,} cells", median(wall), median(own), 50)
+
+
+class _Shown(App[None]):
+    """Nothing but a grid, half of whose cells are answered while the others stream."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(driver_class=Sink)
+        self._services = services
+        self.opened = (0.0, 0.0)
+        """Milliseconds until all cells are drawn: all, and own work."""
+        self.refreshes = list[tuple[float, float]]()
+
+    def on_ready(self) -> None:
+        self.run_worker(self._measure())
+
+    async def _measure(self) -> None:
+        endpoint = replace(self._services.endpoint, concurrency=_AT_ONCE)
+        runs = [job.run for job in sweep_again(_sweep(), endpoint, [])]
+        for run in runs[::2]:
+            _answer(run)
+        columns = [Column("cell", endpoint, "", run.request.parameters) for run in runs]
+        rows, across = (tuple(map(str, range(size))) for size in (_ROWS, _ACROSS))
+        layout = Layout("Sweep", "Once", "temperature", rows, across)
+        grid = Grid(self._services, layout, columns, runs, lambda _: None)
+        screen = GridScreen(self._services, grid, PLAIN_STYLES)
+        began, worked = time.perf_counter(), time.thread_time()
+        await self.push_screen(screen)
+        while not (screen.is_mounted and screen.table.row_count == _ROWS and screen._shown):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        self.opened = (time.perf_counter() - began) * 1e3, (time.thread_time() - worked) * 1e3
+        while sum(run.tokens > 0 for run in runs[1::2]) < _AT_ONCE:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+        for _ in range(20):
+            await asyncio.sleep(0.05)
+            began, worked = time.perf_counter(), time.thread_time()
+            screen._look()
+            self.refreshes.append(((time.perf_counter() - began) * 1e3, (time.thread_time() - worked) * 1e3))
+        await grid.aclose()
+        self.exit()
+
+
+def _grid() -> list[Figure]:
+    opened, refreshes = list[tuple[float, float]](), list[tuple[float, float]]()
+    with server(20, 60) as url, tempfile.TemporaryDirectory() as home:
+        for _ in range(_ROUNDS):
+            app = _Shown(Services.open({**os.environ, "WORKBENCH_HOME": home}, url))
+            asyncio.run(app.run_async(headless=False, size=(200, 50)))
+            if app.return_code:
+                raise RuntimeError("the benchmark's application failed")
+            opened.append(app.opened)
+            refreshes += app.refreshes
+    rows = []
+    for name, taken, most in (("opened", opened, 150), ("a refresh while 16 stream", refreshes, 5)):
+        wall, own = (median([pair[place] for pair in taken]) for place in (0, 1))
+        rows.append(latency(f"{_NAME}, {name}", wall, own, most))
+    return rows
+
+
+def _search_stall() -> tuple[float, float]:
+    """Milliseconds of the longest hold-up while a text is looked for that is not there: all, and own."""
+    view = view_of(filled(_LONG)[1])
+    stalls = list[tuple[float, float]]()
+
+    async def search() -> None:
+        assert not await view.find("a text that is nowhere")
+
+    async def job(app: App[None]) -> None:
+        tasks = list[asyncio.Task[None]]()
+
+        def start() -> None:
+            tasks.append(asyncio.create_task(search()))
+
+        stalls.append(await stall(start, lambda: all(task.done() for task in tasks)))
+
+    perform(view, job)
+    return stalls[0]
+
+
+def figures() -> list[Figure]:
+    """The figures of all that grows."""
+    wall, own = _search_stall()
+    return [
+        _resume(),
+        *_grid(),
+        latency(f"longest stall, a text not found in {_LONG:,} tokens", wall, own, 50),
+    ]
