@@ -223,4 +223,4 @@ class Flows:
             self._app.main.output.fail(failure, "nothing was sent", field, was_sent=False)
         else:
             words = "\n".join(filter(None, (failure.title, failure.message, failure.hint)))
-            self._app.notify(words, title="Nothing was sent", severity="error", markup=False, timeout=10)
+            self._app.notify(words, title="Not done", severity="error", markup=False, timeout=10)
