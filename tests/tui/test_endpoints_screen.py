@@ -269,3 +269,21 @@ async def test_a_test_that_fails_says_why_in_place_and_a_typed_address_goes_with
         assert app.workspace.drafting.endpoint == Endpoint(
             "https://api.openai.com/v1", "https://api.openai.com/v1"
         )
+
+
+async def test_where_an_endpoint_is_from_and_leads_is_said_of_a_typed_url_and_of_a_missing_profile() -> None:
+    async with workbench(models_and_answers) as (app, pilot, loopback):
+        screen = await opened(app, pilot)
+        details = screen.query_one("#details", Static)
+        assert screen.looked_at == app.workspace.drafting.endpoint.name
+        words = str(details.render())
+        assert loopback.base_url in words
+        assert "not saved as a profile" in words
+        assert "built-in" not in words
+        await pilot.press("ctrl+x")
+        await until(pilot, lambda: "this is not saved as a profile" in "".join(toasts(app)))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        app.workspace.drafting.use_endpoint(Endpoint("elsewhere", ""))
+        screen = await opened(app, pilot)
+        assert "its address is not known here" in str(screen.query_one("#details", Static).render())

@@ -162,10 +162,9 @@ class EndpointsScreen(AskedScreen[Endpoint]):
         return f"Enter uses this URL, without an API key.{known}"
 
     def _details(self, endpoint: Endpoint) -> Content:
-        own = endpoint.name in self._services.endpoints.own
         parts = [
             Content.styled(one_line(endpoint.title or endpoint.name), "bold"),
-            Content(f"\n{one_line(endpoint.address) or 'on this machine'}"),
+            Content(f"\n{_place(endpoint)}"),
             Content(f"\n{_key_words(endpoint, self._services)}"),
         ]
         if endpoint.model:
@@ -176,9 +175,15 @@ class EndpointsScreen(AskedScreen[Endpoint]):
         parts += [Content(f"\n{line}") for line in _set_fields(endpoint)]
         if endpoint.note:
             parts.append(Content.styled(f"\n{one_line(endpoint.note, 600)}", "$text-muted"))
-        source = "your profile" if own else "built-in profile"
-        parts.append(Content.styled(f"\n{source}", "$text-muted"))
+        parts.append(Content.styled(f"\n{self._source(endpoint.name)}", "$text-muted"))
         return Content("").join(parts)
+
+    def _source(self, name: str) -> str:
+        """Where an endpoint is defined."""
+        loaded = self._services.endpoints
+        if name in loaded.own:
+            return "your profile"
+        return "a built-in profile" if name in loaded.shipped else "not saved as a profile"
 
     # --- choosing ----------------------------------------------------------------------------------------
 
@@ -296,7 +301,7 @@ class EndpointsScreen(AskedScreen[Endpoint]):
         if name is None:
             return
         if name not in loaded.own and name not in loaded.broken:
-            flow.warn("Only your profiles can be deleted; this one is built in.", "Endpoint")
+            flow.warn(f"Only your profiles can be deleted; this is {self._source(name)}.", "Endpoint")
             return
         shipped = loaded.shipped.get(name)
         if name == self._current.name and shipped is None:
@@ -335,6 +340,12 @@ class EndpointsScreen(AskedScreen[Endpoint]):
     def _show_step(self, name: str, words: str) -> None:
         self._results[name] = Content.styled(f"◌ {words}…", "$text-accent")
         self._show_details()
+
+
+def _place(endpoint: Endpoint) -> str:
+    if endpoint.name == LOCAL:
+        return "on this machine"
+    return one_line(endpoint.address) or "its address is not known here"
 
 
 def _key_words(endpoint: Endpoint, services: Services) -> str:
