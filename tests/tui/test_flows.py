@@ -45,6 +45,7 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "compare": ("enter", "y", "escape"),
     "compare_runs": ("enter", "escape"),
     "rerun": ("y", "escape"),
+    "score": ("enter", "n"),
     "replay": ("escape",),
     "sweep": ("enter", "n"),
     "prompt_set": ("escape",),

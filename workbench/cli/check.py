@@ -116,11 +116,10 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error("--bless records new answers, which --forced does not ask for")
     if arguments.min_top1 is not None and arguments.min_top1 > 1:
         parser.error("--min-top1 must be between 0 and 1")
-    cost = Cost()
+    costs: dict[tuple[Path, str], Cost] = {}
 
-    def count(recorded: Run) -> None:
-        nonlocal cost
-        cost += _cost(endpoint, recorded, arguments)
+    def count(path: Path, root: str, recorded: Run) -> None:
+        costs[path, root] = _cost(endpoint, recorded, arguments)
 
     try:
         endpoints = load_endpoints(Folders.default(os.environ))
@@ -130,7 +129,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         found = survey([Path(name) for name in arguments.sessions], count)
         if not found.count:
             parser.error("there is nothing to check: no run in these sessions has an answer")
-        if not is_agreed(cost, sure=arguments.yes):
+        if not is_agreed(sum(costs.values(), Cost()), sure=arguments.yes):
             return ExitStatus.BAD_ARGUMENTS
         with _progress(arguments, endpoint) as progress:
             results, is_stopped, is_given_up = asyncio.run(_check(found, endpoint, arguments, progress))

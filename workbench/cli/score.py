@@ -26,7 +26,7 @@ from workbench.domain.prompt import TextPrompt
 from workbench.domain.run import Failure, Run
 from workbench.domain.scoring import Passage, Span, align_scorings
 from workbench.runner.many import Job
-from workbench.runner.scoring import scored, scoring_run
+from workbench.runner.scoring import scored, scoring_request
 from workbench.storage.endpoints import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.workspace.costs import cost_of_jobs
@@ -115,7 +115,10 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if empty := [one.name for one in texts if not one.text]:
         parser.error(f"{visible(empty[0])} is empty")
     jobs = [
-        Job(endpoint, scoring_run(TextPrompt(one.text), endpoint, model, top=arguments.top))
+        Job(
+            endpoint,
+            Run(scoring_request(TextPrompt(one.text), model, arguments.top), endpoint.name),
+        )
         for one in texts
         for endpoint, model in places
     ]

@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from math import isnan
 
 from workbench.client.alignment import align
 from workbench.client.events import PromptTokens
 from workbench.domain.choice import Choice, Piece
 from workbench.domain.prompt import TextPrompt, TokensPrompt, single_prompts
 from workbench.domain.run import Run
+
+NO_PROMPT_LOGPROBS = "The endpoint returned no logprobs of the prompt"
+NEEDS_ECHO = (
+    "Scoring needs an endpoint that answers echo: true together with logprobs, "
+    "as `local`, `workbench serve` and vLLM do."
+)
+_REFUSED = (400, 404, 422, 501)
+
+
+def explain_missing_echo(run: Run) -> None:
+    """Say what would be needed, where a run that has ended asked for its prompt's logprobs in vain."""
+    parameters = run.request.parameters
+    if parameters.extra.get("echo") is not True or parameters.get("logprobs") is None:
+        return
+    if (error := run.error) is not None:
+        if error.status in _REFUSED and "echo" in f"{error.title} {error.message}".lower():
+            run.error = replace(error, hint=NEEDS_ECHO)
+    elif all(isnan(one) for choice in run.choices.values() for one in choice.logprobs[: choice.echoed]):
+        run.note(f"{NO_PROMPT_LOGPROBS}. {NEEDS_ECHO}")
 
 
 def mark_prompts(run: Run, told: Iterable[PromptTokens]) -> None:

@@ -34,7 +34,7 @@ from workbench.domain.display import one_line, show_seconds
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
 from workbench.domain.run import Failure, Outcome, Run, Usage
-from workbench.runner.echo import mark_prompts
+from workbench.runner.echo import explain_missing_echo, mark_prompts
 from workbench.runner.limiter import Limiter, Turn
 from workbench.runner.splitting import send_apart
 from workbench.runner.status import Phase, Status
@@ -299,6 +299,7 @@ class Recorder:
         run.outcome = outcome
         run.choices = {index: run.choices[index] for index in sorted(run.choices)}
         mark_prompts(run, self._prompts)
+        explain_missing_echo(run)
         for remark in _remarks(run, self._endpoint):
             run.note(remark)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from workbench.domain.run import Outcome, Parent, Run
 from workbench.domain.scoring import Passage
 from workbench.runner.branching import branch_from, end_of
 from workbench.runner.connections import Connections
-from workbench.runner.scoring import scored, scoring_run
+from workbench.runner.scoring import scored, scoring_request
 from workbench.storage.session_file import iterate_runs
 
 BLESSED = "blessed"
@@ -60,42 +60,43 @@ class Survey:
 
     paths: tuple[Path, ...]
     """Session files, in order."""
-    newest: frozenset[str]
-    """Ids of the newest blessed run of each case."""
-    replaced: frozenset[str]
-    """Ids of the runs that have one."""
-    count: int = 0
+    newest: Mapping[tuple[Path, str], str]
+    """By file and the run that was recorded first: the newest run of each case."""
+
+    @property
+    def count(self) -> int:
+        """How many cases there are."""
+        return len(self.newest)
 
     def cases(self) -> Iterator[Case]:
         """The cases, one by one. Raises StorageError for a file that is broken."""
         number = 0
         for path in self.paths:
             for run in iterate_runs(path):
-                is_blessed = run.parent is not None and run.parent.kind == BLESSED
-                is_outdated = run.id in self.replaced or (is_blessed and run.id not in self.newest)
-                if run.outcome in _ANSWERED and run.choices and not is_outdated:
-                    root = run.parent.run if is_blessed and run.parent is not None else run.id
+                if self.newest.get((path, root := _root(run))) == run.id:
                     yield Case(number, path, run, root)
                     number += 1
 
 
-def survey(names: Sequence[Path], on_case: Callable[[Run], None] = lambda run: None) -> Survey:
-    """Find the cases in session files and in folders of them; `on_case` receives each recorded run.
+def survey(names: Sequence[Path], on_case: Callable[[Path, str, Run], None] = lambda *_: None) -> Survey:
+    """Find the cases in session files and in folders of them.
 
+    `on_case` receives the file and root of each with its recorded run, again where a newer one is found.
     Raises StorageError for what is not there or cannot be read.
     """
-    newest: dict[str, str] = {}
-    paths = tuple(path for name in names for path in _session_files(name))
+    newest: dict[tuple[Path, str], str] = {}
+    paths = tuple(dict.fromkeys(path for name in names for path in _session_files(name)))
     for path in paths:
         for run in iterate_runs(path):
-            if run.parent is not None and run.parent.kind == BLESSED and run.outcome in _ANSWERED:
-                newest[run.parent.run] = run.id
-    found = Survey(paths, frozenset(newest.values()), frozenset(newest))
-    count = 0
-    for case in found.cases():
-        on_case(case.recorded)
-        count += 1
-    return replace(found, count=count)
+            if run.outcome in _ANSWERED and run.choices:
+                newest[path, _root(run)] = run.id
+                on_case(path, _root(run), run)
+    return Survey(paths, newest)
+
+
+def _root(run: Run) -> str:
+    """Id of the run that a run's case was recorded with first."""
+    return run.parent.run if run.parent is not None and run.parent.kind == BLESSED else run.id
 
 
 def _session_files(name: Path) -> list[Path]:
@@ -223,7 +224,7 @@ class RegressionCheck:
         prompt, origin = scoring_prompt(recorded, choice)
         top = max(choice.listed_top, 1)
         model = self.model or recorded.request.model
-        now = scoring_run(prompt, self.endpoint, model, top=top)
+        now = Run(scoring_request(prompt, model, top), self.endpoint.name)
         await self.connections.send(self.endpoint, now, batch=self.batch)
         scoring = scored(now, origin)
         if isinstance(prompt, TokensPrompt):

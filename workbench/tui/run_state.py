@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from workbench.domain.display import one_line
 from workbench.domain.figures import (
+    bits_per_byte,
     choice_tokens_per_second,
     completion_tokens,
     perplexity,
@@ -107,4 +108,7 @@ def figures_of(run: Run, choice: int | None = None) -> str:
         prompt = [logprob for one in choices[:1] for logprob in one.logprobs[: one.echoed]]
         if (value := perplexity(prompt)) is not None:
             parts.append(f"prompt ppl {value:.3g}")
+        for one in choices[:1]:
+            if (bits := bits_per_byte(one, range(one.echoed))) is not None:
+                parts.append(f"{bits:.3g} bits/byte")
     return " · ".join(parts)

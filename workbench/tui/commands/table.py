@@ -183,6 +183,13 @@ COMMANDS: tuple[Command, ...] = (
         flow="compare.flow:compare",
     ),
     Command(
+        "score",
+        (),
+        "Score",
+        "Score the prompt, the answer or a file: how likely the model finds each token.",
+        flow="scoring.flow:score",
+    ),
+    Command(
         "chat",
         ("f12",),
         "Chat",

@@ -1,0 +1,64 @@
+"""Scoring on the screen: the prompt, an answer or a file, coloured by how likely the model finds it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.toy_model import ToyModel
+from tests.tui.scripted import until, workbench
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.popups.naming import Naming
+from workbench.tui.popups.picker import Picker
+from workbench.tui.run_state import figures_of
+
+
+async def ended(app: WorkbenchApp, pilot: object, count: int) -> None:
+    await until(
+        pilot,  # type: ignore[arg-type]
+        lambda: len(app.workspace.runs) == count and not app.workspace.runs.is_streaming,
+    )
+
+
+async def test_the_prompt_is_scored_and_the_answer_then_too() -> None:
+    async with workbench(ToyModel().handler) as (app, pilot, loopback):
+        app.workspace.drafting.set_text("Once 猫 upon")
+        app.flows.start("scoring.flow:score")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press("enter")
+        await ended(app, pilot, 1)
+        run = next(iter(app.workspace.runs))
+        choice = run.choices[0]
+        assert choice.texts(0, choice.echoed) == ["Once", " 猫", " upon"]
+        assert all(choice.alternatives_of(place) for place in (1, 2))
+        assert "prompt ppl" in figures_of(run)
+        assert "bits/byte" in figures_of(run)
+        sent = loopback.requests[-1].json
+        assert (sent["prompt"], sent["echo"], sent["max_tokens"]) == ("Once 猫 upon", True, 1)
+
+
+async def test_a_file_is_scored_whole(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("salt wind\n", "utf-8")
+    async with workbench(ToyModel().handler) as (app, pilot, loopback):
+        app.flows.start("scoring.flow:score")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: isinstance(app.screen, Naming))
+        app.screen.query_one("Input").value = str(path)  # type: ignore[attr-defined]
+        await pilot.press("enter")
+        await ended(app, pilot, 1)
+        assert loopback.requests[-1].json["prompt"] == "salt wind\n"
+
+
+@pytest.mark.parametrize("toy", [ToyModel(refuses_echo=True), ToyModel(ignores_echo=True)])
+async def test_an_endpoint_without_echo_is_told_what_is_needed(toy: ToyModel) -> None:
+    async with workbench(toy.handler) as (app, pilot, _):
+        app.flows.start("scoring.flow:score")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press("enter")
+        await ended(app, pilot, 1)
+        run = next(iter(app.workspace.runs))
+        told = [*run.notes, run.error.hint if run.error else ""]
+        assert any("Scoring needs an endpoint that answers echo: true" in one for one in told)

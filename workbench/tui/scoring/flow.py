@@ -1,0 +1,46 @@
+"""Scoring a text on the screen: a run whose prompt comes back with its logprobs."""
+
+from __future__ import annotations
+
+import asyncio
+
+from workbench.domain.errors import BadValueError
+from workbench.domain.prompt import Prompt, TextPrompt
+from workbench.runner.branching import branch_from, end_of
+from workbench.runner.scoring import scoring_request
+from workbench.storage.text_files import read_text
+from workbench.tui.flows import FlowContext
+from workbench.tui.popups.naming import Naming, typed_path
+from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.running.flow import send
+
+
+async def score(flow: FlowContext) -> None:
+    """Choose a text, and colour it by how likely the model finds each of its tokens."""
+    if (prompt := await _text_to_score(flow)) is None:
+        return
+    given = flow.main.parameters.parameters.get("logprobs")
+    top = given if isinstance(given, int) and given else 5
+    await send(flow, scoring_request(prompt, flow.workspace.drafting.asked_model, top))
+
+
+async def _text_to_score(flow: FlowContext) -> Prompt | None:
+    """What is to be scored. Raises BadValueError or StorageError."""
+    answer = flow.main.output.answer
+    items = [Item("prompt", "the prompt", "as it is in the editor")]
+    if answer is not None and not answer[0].is_running:
+        items.append(Item("answer", "the answer under the cursor", "after its prompt"))
+    items.append(Item("file", "a file…", "its text, whole"))
+    match await flow.ask(Picker("Score", items)):
+        case "prompt":
+            return flow.main.request.prompt
+        case "answer" if answer is not None:
+            return branch_from(end_of(*answer)).prompt
+        case "file":
+            if (typed := await flow.ask(Naming("Score the file", ""))) is None:
+                return None
+            text = await asyncio.to_thread(read_text, typed_path(typed))
+            if not text:
+                raise BadValueError("The file is empty", hint="Name a file that has text.")
+            return TextPrompt(text)
+    return None
