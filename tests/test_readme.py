@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,10 @@ from tests.bench.figure import Figure
 from tests.bench.table import BENCHES, in_readme, with_figures
 from tests.readme import KEYS, examples, printed, words_and_figures
 from workbench.cli.commands import COMMANDS
+from workbench.cli.parsing import Parser
+from workbench.storage.config import Config
+from workbench.storage.folders import Folders
+from workbench.storage.presets import load_presets
 from workbench.tui.commands.table import commands_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -76,9 +83,21 @@ def test_new_figures_take_the_places_of_the_same_benchs_old_ones() -> None:
     ]
 
 
-def test_it_names_every_command_and_no_other() -> None:
-    named = set(re.findall(r"^(?:    |\$ )workbench (\w+)", README, re.MULTILINE))
-    assert named == set(COMMANDS)
+def test_it_names_every_command_with_options_that_there_are() -> None:
+    shown = re.findall(r"^(?:    |\$ )workbench (\w+)(.*)", README, re.MULTILINE)
+    assert {name for name, _ in shown} == set(COMMANDS)
+    for name, options in shown:
+        parser = Parser(f"workbench {name}")
+        importlib.import_module(COMMANDS[name].module).configure(parser)
+        parser.parse_args(shlex.split(options))
+
+
+def test_it_names_every_setting_and_built_in_preset() -> None:
+    config = README.partition("`config.toml` has")[2].partition("\n\n")[0]
+    assert [name for name in Config.__struct_fields__ if not re.search(rf"`\[?{name}\]?`", config)] == []
+    presets = re.search(r"named parameters\. Built in: (.*)\.", README)
+    assert presets is not None
+    assert presets.group(1).split(", ") == list(load_presets(Folders.default(os.environ)).presets)
 
 
 def test_the_pictures_it_shows_are_there() -> None:
