@@ -13,6 +13,7 @@ from textual import events, on
 from textual.app import App
 from textual.binding import BindingType
 from textual.driver import Driver
+from textual.widgets import Input, TextArea
 from textual.worker import Worker
 
 from workbench.domain.display import one_line
@@ -296,5 +297,12 @@ class WorkbenchApp(App[int]):
         self.notify(words, markup=False, timeout=3)
 
     def action_copy_or_stop(self) -> None:
-        """Copy what is selected, else stop the stream."""
-        self.main.copy_or_stop(self.screen)
+        """Copy what is selected on the screen on top, else stop the stream."""
+        top = self.screen
+        own = top.focused.selected_text if isinstance(top.focused, Input | TextArea) else ""
+        if text := own or self.main.output.view.selected_text() or top.get_selected_text():
+            self.copy_to_clipboard(text)
+            # The next one stops: what is marked no longer stands in the way.
+            top.clear_selection()
+        else:
+            self.workspace.runs.stop()

@@ -19,7 +19,7 @@ from textual.message import Message
 from textual.screen import ModalScreen, Screen
 from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Input, Static, TextArea
+from textual.widgets import Static, TextArea
 from textual.worker import Worker
 
 from workbench.domain.errors import BadValueError, StorageError
@@ -461,17 +461,6 @@ class MainScreen(Screen[None]):
             self.output.focus_view()
         else:
             self._workspace.runs.activity.stop()
-
-    def copy_or_stop(self, top: Screen[object]) -> None:
-        """Copy what is selected on the screen on top, else stop the stream."""
-        focused = top.focused
-        own = focused.selected_text if isinstance(focused, Input | TextArea) else ""
-        if text := own or self.output.view.selected_text() or top.get_selected_text():
-            self.app.copy_to_clipboard(text)
-            # The next one stops: what is marked no longer stands in the way.
-            top.clear_selection()
-        else:
-            self._workspace.runs.stop()
 
     # --- looking -----------------------------------------------------------------------------------------
 
