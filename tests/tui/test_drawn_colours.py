@@ -16,6 +16,7 @@ from textual.widgets import OptionList
 from tests.client.loopback import DONE, answering
 from tests.tui.scripted import logprob_event, until, workbench
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.grid.screen import GridScreen
 from workbench.tui.theme.contrast import READABLE, contrast
 
 MOST_ROWS = 18
@@ -50,7 +51,7 @@ SCREENS = {
     "chat": ("f12",),
     "chat turns": ("f12", "H", "i", "ctrl+j", "f4", "left"),
     "sweep form": ("ctrl+p", *"sweep", "enter"),
-    "grid": ("ctrl+p", *"sweep", "enter", *"temperature=0,1", "enter", "y"),
+    "grid": ("ctrl+p", *"sweep", "enter", "enter", "y"),
 }
 
 
@@ -122,6 +123,7 @@ async def test_all_text_can_be_read_in_every_theme_with_every_row_focused_once(n
             await pilot.press(key)
             await pilot.pause()
         await until(pilot, lambda: not app.workspace.runs.is_streaming)
+        assert (name == "grid") is isinstance(app.screen, GridScreen)
         found = []
         for theme in THEMES:
             app.theme = theme

@@ -49,6 +49,9 @@ class GridScreen(AskedScreen[Adopted | None]):
     GridScreen { layout: vertical; background: $background; }
     GridScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     GridScreen DataTable { height: auto; max-height: 40%; background: $background; }
+    GridScreen DataTable > .datatable--cursor {
+        background: $foreground; color: $background; text-style: bold underline;
+    }
     GridScreen #plot { height: auto; max-height: 7; padding: 0 1; color: $foreground; }
     GridScreen TranscriptView { height: 1fr; max-width: 104; padding: 0 1; }
     GridScreen #legend { height: 1; padding: 0 1; }
@@ -73,7 +76,7 @@ class GridScreen(AskedScreen[Adopted | None]):
     def compose(self) -> ComposeResult:
         begin_at_size(self, self.app.size)
         yield Static(id="about")
-        yield DataTable(cursor_foreground_priority="renderable")
+        yield DataTable(cursor_foreground_priority="css", cursor_background_priority="css")
         yield Static(id="plot")
         yield Static(id="legend")
         answer = TranscriptView(token_styles=self._styles, id="answer")
@@ -101,6 +104,8 @@ class GridScreen(AskedScreen[Adopted | None]):
         self._grid.start()
         self._timer = self.set_interval(1 / _LOOKS_A_SECOND, self._look)
         self.call_after_refresh(self._show)
+        # The answer has the styles of the new theme by then.
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.call_later(self._show))
 
     def _look(self) -> None:
         running = self._grid.is_running
@@ -124,6 +129,7 @@ class GridScreen(AskedScreen[Adopted | None]):
     def _looks(self) -> list[tuple[str, Style]]:
         """What every cell shows; of those that change neither figure nor state only the style is new."""
         edges = level_edges(self._grid.means(self._measure))
+        styles = self.answer.token_styles
         changed, across = self._grid.changed(), len(self._grid.layout.across)
         means = self._grid.cell_means(self._measure)
         looks = []
@@ -132,7 +138,7 @@ class GridScreen(AskedScreen[Adopted | None]):
                 words = self._grid.words(*divmod(cell, across), self._measure)
             else:
                 words = self._shown[cell][0]
-            style = self._styles.unknown if mean is None else self._styles.levels[bisect_left(edges, mean)]
+            style = styles.unknown if mean is None else styles.levels[bisect_left(edges, mean)]
             looks.append((words, style))
         return looks
 
@@ -159,7 +165,7 @@ class GridScreen(AskedScreen[Adopted | None]):
         means = self._grid.means(self._measure)
         edges = level_edges(means)
         ends = [*edges, *(one for one in means[-1:] if one not in edges)]
-        for end, style in zip(ends, self._styles.levels, strict=False):
+        for end, style in zip(ends, self.answer.token_styles.levels, strict=False):
             parts += [Text(f" ≤ {end:.3g} ", style=style), Text(" ")]
         if not means:
             parts.append(Text(self._nothing()))
@@ -253,7 +259,7 @@ class GridScreen(AskedScreen[Adopted | None]):
         runs = [self._grid.runs[place] for place in places]
         columns = [self._grid.columns[place] for place in places]
         cells = Comparison(self._services, columns, runs, lambda run: None, notes)
-        if (adopted := await flow.ask(CompareScreen(cells, self._styles))) is not None:
+        if (adopted := await flow.ask(CompareScreen(cells, self.answer.token_styles))) is not None:
             self._grid.stop()
             self.dismiss(adopted)
 
