@@ -582,3 +582,16 @@ async def test_another_background_of_a_pane_shows_behind_every_row() -> None:
         assert {str(one.style.bgcolor.name) for one in first if one.style and one.style.bgcolor} == {
             "#123456"
         }
+
+
+async def test_another_prefix_dimmed_paints_only_the_rows_it_reaches_anew() -> None:
+    choice = choice_of(*["a word of a line..\n"] * 20)
+    async with shown(Section("r", choice=choice, dim_before=4, marked=4)) as (view, _):
+        before = {y: view._kept(y) for y in range(20)}
+        view.update_section(Section("r", choice=choice, dim_before=7, marked=9))
+        kept = [y for y in range(20) if view._kept(y) is before[y]]
+        assert {0, 1, 2, 13, 19} <= set(kept)
+        assert not {4, 5, 6, 9} & set(kept)
+        drawn = [view._kept(y) for y in range(20)]
+        view.notify_style_update()
+        assert drawn == [view._kept(y) for y in range(20)]

@@ -39,8 +39,10 @@ _LEAST_WIDTH, _LEAST_HEIGHT = 24, 9
 """Cells of a column that stands beside or below others."""
 _FEW = 3
 """Columns that stand beside each other from 100 cells of width on."""
-_A_FRAME = 3
-"""Columns that are drawn in one frame: neighbours, as everything between what changed is drawn with it."""
+_FOLLOW_AT_ONCE = 3
+"""Columns that are scrolled along in one frame."""
+_FIGURES_EVERY = 3
+"""Frames between two columns whose figures are shown."""
 _WORDS_EVERY = 6
 """Frames between two looks at the lines above and below the columns."""
 
@@ -105,7 +107,7 @@ class CompareScreen(AskedScreen[Adopted | None]):
         self._timer: Timer | None = None
         self._frames = 0
         self._following: dict[TranscriptView, bool] = {}
-        self._followers = Followers(self, _A_FRAME)
+        self._followers = Followers(self, _FOLLOW_AT_ONCE)
         self._told: dict[Static, Content] = {}
 
     def compose(self) -> ComposeResult:
@@ -155,11 +157,10 @@ class CompareScreen(AskedScreen[Adopted | None]):
                 self._timer.pause()
             self.call_after_refresh(self._reveal_divergence)
             return
-        turn, group = divmod(self._frames, -(-len(self._columns) // _A_FRAME))
-        places = range(len(self._columns))[group * _A_FRAME : (group + 1) * _A_FRAME]
-        for place in places:
-            self._columns[place].pull()
-        self._show_figures(places[turn % len(places)])
+        self._columns[self._frames % len(self._columns)].pull()
+        turn, rest = divmod(self._frames, _FIGURES_EVERY)
+        if not rest:
+            self._show_figures(turn % len(self._columns))
         if self._frames % _WORDS_EVERY == 0:
             self._show_words()
         self._frames += 1

@@ -19,7 +19,7 @@ from workbench.tui.commands.table import bindings_at
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens import token_cursor
 from workbench.tui.tokens.token_cursor import Cursor, Finder
-from workbench.tui.tokens.transcript import BODY, Place
+from workbench.tui.tokens.transcript import BODY
 from workbench.tui.tokens.transcript_view import PLAIN_STYLES, TranscriptView
 
 
@@ -83,21 +83,13 @@ class TokenView(TranscriptView):
             self.screen.clear_selection()
         old, self._cursor, self._column = self._cursor, cursor, column
         if old is not None and old.section < len(self._transcript):
-            self._forget_token(old)
-        self._forget_token(cursor)
+            self._forget_tokens(old.section, old.position, old.position + 1)
+        self._forget_tokens(cursor.section, cursor.position, cursor.position + 1)
         self._bring(token_cursor.y_of(self._transcript, cursor))
         self._follow(follow)
         key = self._transcript.section(cursor.section).key
         self.post_message(self.CursorMoved(self, key, cursor.position))
         return True
-
-    def _forget_token(self, cursor: Cursor) -> None:
-        body = self._transcript.body(cursor.section)
-        if cursor.position >= body.seen:
-            return
-        start, end = body.span_of(cursor.position)
-        first = self._transcript.y_of(Place(cursor.section, BODY, max(start - 16, 0)))
-        self._forget(first, self._transcript.y_of(Place(cursor.section, BODY, end)) + 1)
 
     def _enter(self) -> bool:
         """Put the cursor on the newest answer's first surprising token, else on its first one."""

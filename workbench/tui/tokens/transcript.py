@@ -266,6 +266,10 @@ class Transcript:
             self._layouts.append(layout)
         self._stack(at)
 
+    def restyle(self, index: int, section: Section) -> None:
+        """Show the section of the same texts in another look: no row moves."""
+        self._layouts[index].section = section
+
     def change(self, index: int, section: Section, budget: float, room: int) -> None:
         """Show a section in another state; its body is laid out again only where it is another one."""
         layout = self._layouts[index]

@@ -26,7 +26,10 @@ from workbench.tui.tokens.transcript import BODY, TITLE, Place, Row, Section, Tr
 _BUDGET = 0.012
 """Seconds that laying out may take at once before the rest is left for later."""
 _SLICE = 0.006
-_CACHED = 1024
+_CACHED = 128
+"""Painted rows that are kept, or two screens of them where those are more."""
+_CLUSTER = 16
+"""Characters before a token that may be drawn with it as one cluster."""
 _FEW = 256
 """Rows up to which changed ones are looked up in the cache one by one."""
 
@@ -133,7 +136,14 @@ class TranscriptView(ScrollView, can_focus=True):
         index = self._transcript.index_of(section.key)
         if index is None:
             raise KeyError(section.key)
-        if section != self._transcript.section(index):
+        old = self._transcript.section(index)
+        if section == replace(old, dim_before=section.dim_before, marked=section.marked):
+            self._transcript.restyle(index, section)
+            self._forget_tokens(index, *sorted((old.dim_before, section.dim_before)))
+            if old.marked != section.marked:
+                for marked in (old.marked, section.marked):
+                    self._forget_tokens(index, marked or 0, 0 if marked is None else marked + 1)
+        else:
             self._reflow(lambda: self._transcript.change(index, section, _BUDGET, self._room))
 
     def show_section(self, key: str) -> None:
@@ -274,6 +284,7 @@ class TranscriptView(ScrollView, can_focus=True):
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out for the new width, what is seen first."""
+        self._strips.maxsize = max(_CACHED, 2 * event.size.height)
         width = self.scrollable_content_region.width
         if width != self._transcript.width:
             place = self._transcript.place(self.scroll_offset.y)
@@ -399,6 +410,15 @@ class TranscriptView(ScrollView, can_focus=True):
         begin, end = max(first, top), min(stop + 1, top + height)
         if begin < end:
             self.refresh_lines(begin, end - begin)
+
+    def _forget_tokens(self, section: int, first: int, stop: int) -> None:
+        """Paint the rows of some tokens again."""
+        body = self._transcript.body(section)
+        stop = min(stop, body.seen)
+        if first < stop:
+            start, end = body.span_of(first)[0], body.span_of(stop - 1)[1]
+            top = self._transcript.y_of(Place(section, BODY, max(start - _CLUSTER, 0)))
+            self._forget(top, self._transcript.y_of(Place(section, BODY, end)) + 1)
 
     # The cursor and the selection
 
