@@ -95,6 +95,16 @@ async def test_a_deleted_turn_comes_back_and_another_answer_stands_beside_the_fi
         assert len(talk.chat.chat.workspace.session.runs) == 2
 
 
+async def test_nothing_is_left_in_the_inspector_of_a_token_whose_turn_is_gone() -> None:
+    async with talking(answer("Once", " upon")) as talk:
+        await talk.say("Tell")
+        await talk.press("f4", "right")
+        turns = talk.chat.turns
+        await until(talk.pilot, lambda: "Once" in str(turns.inspector.render()))
+        await talk.press("d")
+        await until(talk.pilot, lambda: "Once" not in f"{turns.inspector.render()}{turns.strip.render()}")
+
+
 async def test_a_cut_answer_goes_on_and_a_token_branches() -> None:
     async with talking(answer("Once", " upon"), answer(" a time"), answer(" then")) as talk:
         await talk.say("Tell")

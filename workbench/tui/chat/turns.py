@@ -103,6 +103,9 @@ class TurnsPane(Vertical):
         if self.current is not None and self.current >= len(self._chat.path):
             self.current = None
         self.view.set_sections(self._sections.of(self.current, self._folded, self.left_out))
+        if self.view.cursor is None:
+            self.inspector.show(None)
+            self.strip.show(None)
 
     def go_to(self, place: int) -> None:
         """Let keys work on a turn, and show it."""
