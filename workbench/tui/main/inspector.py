@@ -256,7 +256,7 @@ class Inspector(Static, can_focus=True):
         return Content.assemble(
             (f"{mark}{number} ", cursor or "$text-accent"),
             (fit(row.label, _LABEL), cursor or style),
-            (flag, cursor),
+            flag,
             (fit(bar, room), "$accent" if row.is_chosen else "$text-muted"),
             (f" {'—'.rjust(6) if share is None else percent(share)}{after}", cursor or style),
         )
