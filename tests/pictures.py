@@ -126,12 +126,14 @@ async def compare(terminal: Terminal) -> None:
 
 async def sweep(terminal: Terminal) -> None:
     """Two parameters varied in a grid."""
-    await terminal.command("max_tokens 16")
+    await terminal.command("max_tokens 24")
+    await terminal.command("seed 4")
     await terminal.command("sweep")
-    await terminal.press(*["backspace"] * 40, *"temperature=0:1.2:0.4", "tab", *"top_p=0.5,0.9,1", "enter")
-    await terminal.shows("12 requests")
+    await terminal.press(*["backspace"] * 40, *"temperature=0:1.2:0.3", "tab", *"top_p=0.5,0.9,1", "enter")
+    await terminal.shows("15 requests")
     await terminal.press("y")
-    await terminal.until(lambda: not {"12 requests", "⟳", "◌"} & set(terminal.words))
+    await terminal.shows("15 of 15")
+    await terminal.press("down", "down", "right")
 
 
 async def chat(terminal: Terminal) -> None:
@@ -143,7 +145,7 @@ async def chat(terminal: Terminal) -> None:
     await terminal.still()
     await terminal.press(*"What is a lighthouse for?", "ctrl+j")
     await terminal.shows("● done")
-    await terminal.press("ctrl+e", *"And who keeps it?")
+    await terminal.press("ctrl+e", *"And who keeps it?", "f4", "]")
 
 
 async def replay(terminal: Terminal) -> None:
