@@ -153,7 +153,7 @@ async def replay(terminal: Terminal) -> None:
     await terminal.command("seed 7")
     await terminal.run()
     await terminal.press("f4", "p")
-    await terminal.pilot.pause(1)
+    await terminal.pilot.pause(1.5)
     await terminal.press("space")
 
 
@@ -164,7 +164,7 @@ SCENES: Mapping[str, tuple[tuple[int, int], Callable[[Terminal], Awaitable[None]
     "compare": ((100, 26), compare),
     "sweep": ((100, 28), sweep),
     "chat": ((100, 28), chat),
-    "replay": ((80, 24), replay),
+    "replay": ((80, 18), replay),
 }
 """Each scene by the name of its picture, with the size of its terminal."""
 
