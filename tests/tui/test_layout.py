@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 import pytest
 from textual import events
 from textual.widgets._toast import Toast
 
-from tests.client.loopback import DONE, answering
+from tests.client.loopback import DONE, Received, answering, head
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.editor.field_editor import FieldEditor
@@ -109,3 +110,22 @@ async def test_the_field_that_is_edited_is_seen_whole_with_its_format(
         words = " ".join(" ".join(inside).split())
         assert all(f" {part} " in words for part in (field, "x y z", format))
         assert all(panel.content_region.contains_region(one.region) for one in panel.children if one.display)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_no_pane_moves_while_text_streams(size: tuple[int, int]) -> None:
+    async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(head() + logprob_event(" word") * 400)
+        await writer.drain()
+        await received.gone.wait()
+
+    async with workbench(handle, size) as (app, pilot, _):
+        panes = app.main.prompt, app.main.output, app.main.parameters, app.main.inspector, app.main.legend
+        before = [pane.region for pane in panes]
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and app.main.output.runs[0].tokens == 400)
+        await until(pilot, lambda: "400 tok" in str(app.main.output.border_subtitle))
+        assert [pane.region for pane in panes] == before
+        await pilot.press("escape")
+        await until(pilot, lambda: not app.workspace.runs.is_streaming)
+        assert [pane.region for pane in panes] == before
