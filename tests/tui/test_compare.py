@@ -17,7 +17,7 @@ from textual.widgets import OptionList, Static
 
 from tests.client.loopback import DONE, Handler, Received, answering, head
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
-from workbench.domain.alternatives import Row
+from workbench.domain.alternatives import AlternativeRow
 from workbench.domain.endpoint import Prices
 from workbench.domain.parameters import ParameterValue
 from workbench.domain.probe import Finding, Probe, Verdict
@@ -499,11 +499,11 @@ async def test_the_main_screen_is_drawn_under_a_popup_but_not_where_it_is_covere
 
 def test_rows_that_do_not_fit_join_the_rest_so_that_all_is_still_all() -> None:
     rows = [
-        Row("a", 0.4, 0),
-        Row("b", 0.2, 1),
-        Row("c", 0.1, 2),
-        Row("d", 0.05, is_chosen=True),
-        Row(REST, 0.25),
+        AlternativeRow("a", 0.4, 0),
+        AlternativeRow("b", 0.2, 1),
+        AlternativeRow("c", 0.1, 2),
+        AlternativeRow("d", 0.05, is_chosen=True),
+        AlternativeRow(REST, 0.25),
     ]
     kept = trimmed(rows, 3)
     assert [row.label for row in kept] == ["a", "d", REST]

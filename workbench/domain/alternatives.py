@@ -12,7 +12,7 @@ from workbench.domain.figures import probability
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AlternativeRow:
     """One alternative, the chosen token where it was not listed, or the remaining mass."""
 
     label: str
@@ -25,7 +25,7 @@ class Row:
     """What a person should know of this row."""
 
 
-def rows_of(token: Token) -> tuple[Row, ...]:
+def rows_of(token: Token) -> tuple[AlternativeRow, ...]:
     """A token's rows in the endpoint's order: alternatives, the unlisted chosen one, the remaining mass."""
     texts = Counter((one.text, one.raw) for one in token.alternatives)
     rank, chosen_at = token.rank, token.listed_at
@@ -36,17 +36,19 @@ def rows_of(token: Token) -> tuple[Row, ...]:
         is_chosen = place == chosen_at
         note = (outside if is_chosen else "") or _note(one, texts[one.text, one.raw] > 1)
         position = None if is_chosen and outside else place
-        rows.append(Row(token_text(one.text, one.raw), probability(one.logprob), position, is_chosen, note))
+        rows.append(
+            AlternativeRow(token_text(one.text, one.raw), probability(one.logprob), position, is_chosen, note)
+        )
     if chosen_at is None and token.logprob is not None:
         note = outside or ("not listed" if token.alternatives else "")
         own = probability(token.logprob)
-        rows.append(Row(token_text(token.text, token.raw), own, is_chosen=True, note=note))
+        rows.append(AlternativeRow(token_text(token.text, token.raw), own, is_chosen=True, note=note))
     total = fsum(row.share for row in rows if row.share is not None)
     if total > 1:
         # Rounded and merged probabilities may sum to a little more than there is.
         rows = [row if row.share is None else replace(row, share=row.share / total) for row in rows]
     elif rows and 1 - total > 1e-6:
-        rows.append(Row("(other)", 1 - total))
+        rows.append(AlternativeRow("(other)", 1 - total))
     return tuple(rows)
 
 

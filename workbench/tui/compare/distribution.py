@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from textual.content import Content
 from textual.widget import Widget
 
-from workbench.domain.alternatives import Row, rows_of
+from workbench.domain.alternatives import AlternativeRow, rows_of
 from workbench.domain.choice import Token
 from workbench.tui.cells import fit, percent
 
@@ -27,7 +27,7 @@ class Distribution(Widget):
     def __init__(self) -> None:
         super().__init__()
         self._heading = ""
-        self._rows: tuple[Row, ...] = ()
+        self._rows: tuple[AlternativeRow, ...] = ()
 
     def show(self, heading: str, token: Token | None) -> None:
         """Show a token's alternatives under a heading; without a token the heading alone."""
@@ -44,7 +44,7 @@ class Distribution(Widget):
         return Content("\n").join(lines)
 
 
-def trimmed(rows: Sequence[Row], most: int) -> list[Row]:
+def trimmed(rows: Sequence[AlternativeRow], most: int) -> list[AlternativeRow]:
     """At most so many rows: what is left out, the last alternatives first, joins the rest."""
     kept = list(rows)
     if len(kept) <= most:
@@ -55,10 +55,10 @@ def trimmed(rows: Sequence[Row], most: int) -> list[Row]:
     while len(kept) >= most:
         place = max(place for place, row in enumerate(kept) if not row.is_chosen)
         rest += kept.pop(place).share or 0.0
-    return [*kept, Row(REST, rest)]
+    return [*kept, AlternativeRow(REST, rest)]
 
 
-def _line(row: Row, width: int) -> Content:
+def _line(row: AlternativeRow, width: int) -> Content:
     label = min(_LABEL, max(width - _SHARE - 3, 1))
     room = max(width - label - _SHARE - 4, 0)
     share = "—".rjust(6) if row.share is None else percent(row.share)

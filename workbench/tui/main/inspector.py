@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from workbench.domain.alternatives import Row, rows_of
+from workbench.domain.alternatives import AlternativeRow, rows_of
 from workbench.domain.choice import Token
 from workbench.domain.display import show_bytes, token_text
 from workbench.domain.figures import coverage, probability
@@ -53,7 +53,7 @@ class Inspector(Static, can_focus=True):
         super().__init__(id=id, classes=classes, markup=False)
         self._token: Token | None = None
         self._count: int | None = None
-        self._rows: tuple[Row, ...] = ()
+        self._rows: tuple[AlternativeRow, ...] = ()
         self._row = 0
         self._first_row = 0
         self._raw: bool | None = None
@@ -236,12 +236,12 @@ class Inspector(Static, can_focus=True):
         """What a person should know of rows."""
         return [f"{row.label}: {row.note}" for row in self._rows if self._needs_note(row)]
 
-    def _needs_note(self, row: Row) -> bool:
+    def _needs_note(self, row: AlternativeRow) -> bool:
         """Whether a row's note is not among the facts already, as a rank that is only a bound is."""
         rank = self._token.rank if self._token is not None else None
         return bool(row.note) and not (row.is_chosen and rank is not None and not rank.is_exact)
 
-    def _line(self, place: int, row: Row, shaped: Reshaped | None) -> Content:
+    def _line(self, place: int, row: AlternativeRow, shaped: Reshaped | None) -> Content:
         number = f"{row.position + 1}" if row.position is not None and row.position < 9 else " "
         mark = "▸" if place == self._row and self.has_focus else "•" if row.is_chosen else " "
         share = row.share
@@ -289,7 +289,7 @@ class Inspector(Static, can_focus=True):
             shown = "<1%" if share < 0.005 else ">99%" if 0.995 <= share < 1 else f"{share * 100:.0f}%"
         return f"{arrow}{shown.rjust(8 if is_precise else 4)}"
 
-    def _rest_row(self) -> Row | None:
+    def _rest_row(self) -> AlternativeRow | None:
         last = self._rows[-1] if self._rows else None
         return last if last is not None and last.position is None and not last.is_chosen else None
 

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
-from workbench.domain.alternatives import Row, rows_of
+from workbench.domain.alternatives import AlternativeRow, rows_of
 from workbench.domain.choice import Token
 from workbench.domain.display import token_text
 from workbench.tui.cells import fit
@@ -65,7 +65,7 @@ def _short(text: str) -> str:
     return fit(text, min(cell_len(text), _LONGEST))
 
 
-def _percent(row: Row) -> str:
+def _percent(row: AlternativeRow) -> str:
     if row.share is None:
         return "—"
     return "<1%" if 0 < row.share < 0.005 else f"{row.share * 100:.0f}%"
