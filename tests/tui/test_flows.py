@@ -222,6 +222,10 @@ async def test_the_fields_of_a_form_are_filled_in_a_burst() -> None:
 
 
 OPENED: Mapping[str, str] = {
+    "choose_kind": 'ctrl+p "kind" enter down up',
+    "prompt_set": 'ctrl+p "prompt" space "set" enter "x" tab "y"',
+    "save_preset": 'ctrl+p "save" space "preset" enter "x" left backspace',
+    "about": 'ctrl+p "about" enter down up',
     "help": "f1 down pagedown",
     "palette": 'ctrl+p "theme" down up',
     "jump": "ctrl+g",
