@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from math import exp, log
 from random import Random
+from threading import Event
 from typing import Any
 
 from tests.client.loopback import Handler, Received, answering
@@ -31,6 +32,10 @@ class ToyModel:
     refuses_echo: bool = False
     ignores_echo: bool = False
     fails: bool = False
+    holds_after: int | None = None
+    """How many requests are answered before the others wait for ever."""
+    held: Event = field(default_factory=Event)
+    """Set once a request waits for ever."""
     served: Counter[str] = field(default_factory=Counter)
     """How often each prompt came."""
 
@@ -90,6 +95,10 @@ class ToyModel:
         async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
             body: dict[str, Any] = dict(received.json)
             self.served[str(body["prompt"])] += 1
+            if self.holds_after is not None and self.served.total() > self.holds_after:
+                self.held.set()
+                await received.gone.wait()
+                return
             status = 200
             if self.fails or (self.refuses_echo and body.get("echo")):
                 words = "the engine is gone" if self.fails else "echo is not supported"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.bench.check import write_session
 from tests.cli.in_process import serving_beside
 from tests.cli.test_asking import Terminal
 from tests.toy_model import ToyModel
@@ -281,3 +283,24 @@ def test_much_is_sent_from_a_terminal_only_after_a_yes(
     assert check(toy, session, "--times", "3") == 2
     assert "15 requests, which may generate up to 90 completion tokens" in capfd.readouterr().err
     assert not toy.served
+
+
+def test_a_check_that_is_killed_goes_on_and_sends_nothing_twice_but_what_was_under_way(
+    tmp_path: Path,
+) -> None:
+    session, progress, cases = tmp_path / "many.toml", tmp_path / "progress.jsonl", 100
+    write_session(session, cases)
+    toy = ToyModel(holds_after=40)
+    with serving_beside(toy.handler) as loopback:
+        command = [sys.executable, "-m", "workbench", "check", str(session), "--progress", str(progress)]
+        command += ["--endpoint", loopback.base_url, "--concurrency", "8", "--json", str(tmp_path / "a.json")]
+        with subprocess.Popen(command) as killed:
+            assert toy.held.wait(120)
+            killed.kill()
+        kept = progress.read_bytes().count(b"\n") - 1
+        assert 40 - 8 <= kept <= 40
+        toy.holds_after = None
+        # Whatever the endpoint answers, each case has a result; these answers differ.
+        assert subprocess.run(command, check=False).returncode == 1
+    assert len(report(tmp_path / "a.json")["results"]) == cases
+    assert cases <= toy.served.total() <= cases + 2 * 8

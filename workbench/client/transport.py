@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
@@ -21,6 +22,10 @@ from workbench.client.urls import shown
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
+
+if find_spec("sniffio") is None:
+    # The HTTP library tries to import it several times for each request, and searches all paths in vain.
+    sys.modules["sniffio"] = None  # type: ignore[assignment]
 
 _POOL_WAIT = 10
 _KEPT_SECONDS = 5

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
 from math import exp, fsum, isfinite, log
-from operator import add
 from typing import NamedTuple
 
 from workbench.domain.choice import Token, token_bytes
@@ -69,6 +67,9 @@ class Position(NamedTuple):
 
 def compare_position(recorded: Token, now: Token) -> Position:
     """Compare the distributions at two tokens that follow the same text."""
+    is_known = recorded.logprob is not None and isfinite(recorded.logprob)
+    if is_known and recorded.alternatives and _distribution(recorded) == _distribution(now):
+        return Position(True, 1.0, 0.0, 0.0)
     first, second = listed(recorded), listed(now)
     own = token_bytes(recorded.text, recorded.raw)
     difference = abs(second[own] - first[own]) if own in first and own in second else None
@@ -84,6 +85,10 @@ def compare_position(recorded: Token, now: Token) -> Position:
     )
 
 
+def _distribution(token: Token) -> tuple[object, ...]:
+    return token.text, token.raw, token.logprob, token.alternatives
+
+
 @dataclass(frozen=True, slots=True)
 class Sum:
     """Numbers added up, and the largest of them."""
@@ -93,9 +98,10 @@ class Sum:
     largest: float = 0.0
 
     @staticmethod
-    def of(value: float | None) -> Sum:
-        """A single number, or none."""
-        return Sum() if value is None else Sum(1, float(value), float(value))
+    def of(values: Iterable[float | None]) -> Sum:
+        """The numbers among some values."""
+        known = [float(one) for one in values if one is not None]
+        return Sum(len(known), sum(known), max(known, default=0.0))
 
     def __add__(self, other: Sum) -> Sum:
         return Sum(self.count + other.count, self.total + other.total, max(self.largest, other.largest))
@@ -120,7 +126,8 @@ class Agreement:
     @staticmethod
     def of(positions: Iterable[Position]) -> Agreement:
         """The figures of some positions."""
-        return reduce(add, (Agreement(1, *map(Sum.of, one)) for one in positions), Agreement())
+        found = list(positions)
+        return Agreement(len(found), *map(Sum.of, zip(*found, strict=True)))
 
     def __add__(self, other: Agreement) -> Agreement:
         return Agreement(
