@@ -38,6 +38,8 @@ MOST_WORK = 500
 """Milliseconds of processor time a second: half a core."""
 _MIDDLE = 400
 """Tokens of each column before the measurement begins."""
+_LEAST_FRAMES = 25
+"""Frames a second, of 30, without which the CPU says nothing."""
 _WATCHED = 4.0
 """Seconds in which the CPU is watched."""
 
@@ -62,8 +64,8 @@ def comparison_of(services: Services) -> Comparison:
     return Comparison(services, columns, [job.run for job in jobs], lambda run: None)
 
 
-def ours(url: str) -> tuple[float, float, float]:
-    """CPU milliseconds a second; milliseconds from key to screen, p99: all, and this process's own work."""
+def ours(url: str) -> tuple[float, float, float, float]:
+    """CPU milliseconds and frames a second; milliseconds from key to screen, p99: all, and own work."""
     services = Services.open(dict(os.environ), url)
     app, found = Stage(services), list[tuple[float, float]]()
     cpu: list[float] = []
@@ -75,9 +77,10 @@ def ours(url: str) -> tuple[float, float, float]:
         await app.push_screen(screen)
         while min(run.tokens for run in comparison.runs) < _MIDDLE:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
-        began, worked = time.perf_counter(), time.process_time()
+        began, worked, drawn = time.perf_counter(), time.process_time(), screen._frames
         await asyncio.sleep(_WATCHED)
-        cpu.append((time.process_time() - worked) * 1000 / (time.perf_counter() - began))
+        took = time.perf_counter() - began
+        cpu.extend(((time.process_time() - worked) * 1000 / took, (screen._frames - drawn) / took))
         ground = app.main._token_styles.cursor.bgcolor
         assert ground is not None
         mark = ";".join(ground.get_ansi_codes(foreground=False))
@@ -101,7 +104,7 @@ def ours(url: str) -> tuple[float, float, float]:
     if app.return_code:
         raise RuntimeError("the workbench failed")
     wall, own = zip(*found, strict=True)
-    return cpu[0], percentile(list(wall), 0.99), percentile(list(own), 0.99)
+    return cpu[0], cpu[1], percentile(list(wall), 0.99), percentile(list(own), 0.99)
 
 
 def figures() -> list[Figure]:
@@ -113,9 +116,17 @@ def figures() -> list[Figure]:
         world = {**os.environ, "WORKBENCH_HOME": home, "COLORTERM": "truecolor", "TERM": "xterm-256color"}
         argv = [sys.executable, "-c", script, url]
         done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True, cwd=_ROOT, env=world)
-    work, wall, own = map(float, done.stdout.split())
+    work, frames, wall, own = map(float, done.stdout.split())
     name = f"compare: {MOST_COLUMNS} columns of {RATE} tokens/s"
     return [
         latency(f"{name}, key to screen p99", wall, own, GOAL),
-        Figure(f"{name}, CPU", work, "ms/s", f"≤ {MOST_WORK} ms/s", work <= MOST_WORK),
+        # Where the machine leaves it no time for its frames, it draws less and seems to cost less.
+        Figure(
+            f"{name}, CPU",
+            work,
+            "ms/s",
+            f"≤ {MOST_WORK} ms/s, at {_LEAST_FRAMES} frames a second or more",
+            work <= MOST_WORK and frames >= _LEAST_FRAMES,
+            {"frames a second": frames},
+        ),
     ]
