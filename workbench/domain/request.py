@@ -59,9 +59,14 @@ class Parameters:
 
     def set(self, name: str, value: ParameterValue | None) -> Parameters:
         """A copy with one field set, or unset by None (an empty list or map is unset too)."""
-        values = {key: old for key, old in self.values.items() if key != name}
-        if value is not None and value not in ((), {}):
-            values[name] = value
+        return self.set_all({name: value})
+
+    def set_all(self, changes: Mapping[str, ParameterValue | None]) -> Parameters:
+        """A copy with several fields set or unset, each as by `set`."""
+        values = {key: old for key, old in self.values.items() if key not in changes}
+        for name, value in changes.items():
+            if value is not None and value not in ((), {}):
+                values[name] = value
         return Parameters(values, self.extra)
 
     def with_extra(self, extra: JsonObject) -> Parameters:

@@ -48,9 +48,8 @@ class Sweep:
 
     def request_for(self, cell: Cell) -> Request:
         """The request of one cell; a pinned seed grows by one with each repeat."""
-        parameters = self.request.parameters
-        for axis, value in zip(self.axes, cell.values, strict=True):
-            parameters = parameters.set(axis.field, value)
+        values = {axis.field: value for axis, value in zip(self.axes, cell.values, strict=True)}
+        parameters = self.request.parameters.set_all(values)
         return Request(self.request.prompt, self.request.model, reseeded(parameters, cell.repeat))
 
     @property
