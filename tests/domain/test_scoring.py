@@ -78,7 +78,7 @@ def test_positions_are_common_up_to_and_including_the_divergence() -> None:
 def test_positions_of_other_tokens_are_common_where_both_begin() -> None:
     first = Passage.answer_of(choice_of(["ab", "c", "d"]))
     second = Passage.answer_of(choice_of(["a", "b", "cd"]))
-    assert list(common_positions(first, second)) == [(0, 0), (1, 2)]
+    assert list(common_positions(first, second)) == [(0, 0), (1, 2), (3, 3)]
 
 
 @given(texts, st.sets(st.integers(0, 60)))

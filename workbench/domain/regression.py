@@ -15,7 +15,7 @@ from workbench.domain.agreement import Agreement, Position, Tolerances, compare_
 from workbench.domain.choice import Choice, Token
 from workbench.domain.display import show_bytes
 from workbench.domain.run import Run
-from workbench.domain.scoring import Passage, common_length, common_positions
+from workbench.domain.scoring import Passage, common_positions
 
 
 class Verdict(StrEnum):
@@ -119,7 +119,7 @@ def compare_runs(recorded: Run, now: Run, tolerances: Tolerances) -> Comparison:
         return compared
     texts = tuple(
         (f"choice {one.choice.index}: " if len(pairs) > 1 else "")
-        + f"the text diverges at token {_diverges_at(one, other) + 1}"
+        + f"the text diverges at token {_divergence(one, other)[0] - one.tokens.start + 1}"
         for one, other in pairs
         if one.text != other.text
     )
@@ -132,8 +132,8 @@ def compare_passages(pairs: Sequence[tuple[Passage, Passage]], tolerances: Toler
     largest: tuple[float, Passage, int, Token | None, Token | None] | None = None
     for recorded, now in pairs:
         for index, other in common_positions(recorded, now):
-            first, second = recorded.choice.token(index), now.choice.token(other)
-            if first.logprob is None or second.logprob is None:
+            first, second = _token(recorded, index), _token(now, other)
+            if first is None or second is None or first.logprob is None or second.logprob is None:
                 continue
             position = compare_position(first, second)
             positions.append(position)
@@ -141,10 +141,9 @@ def compare_passages(pairs: Sequence[tuple[Passage, Passage]], tolerances: Toler
             if largest is None or size > largest[0]:
                 largest = size, recorded, index, first, second
     for recorded, now in pairs:
-        place = common_length(recorded.text, now.text)
         if recorded.text != now.text:
-            index = recorded.choice.echoed + _diverges_at(recorded, now)
-            largest = inf, recorded, index, _token_from(recorded, place), _token_from(now, place)
+            index, other = _divergence(recorded, now)
+            largest = inf, recorded, index, _token(recorded, index), _token(now, other)
             break
     agreement = Agreement.of(positions)
     difference = None
@@ -165,18 +164,15 @@ def judge(comparisons: Sequence[Comparison]) -> tuple[Verdict, int]:
     return Verdict.DIFFERS if differing == len(comparisons) else Verdict.NOISY, differing
 
 
-def _diverges_at(recorded: Passage, now: Passage) -> int:
-    """Index, among the generated tokens, of the recorded one in which the texts diverge."""
-    place = common_length(recorded.text, now.text)
-    token = _token_from(recorded, place)
-    return len(recorded.tokens) if token is None else token.position - recorded.choice.echoed
+def _divergence(recorded: Passage, now: Passage) -> tuple[int, int]:
+    """The tokens in which two passages diverge: the last ones that begin at one place after the same text."""
+    common = list(common_positions(recorded, now))
+    return common[-1] if common else (recorded.tokens.start, now.tokens.start)
 
 
-def _token_from(passage: Passage, place: int) -> Token | None:
-    """The token of a passage that has the character at a place; None beyond its end."""
-    if place >= passage.end:
-        return None
-    return passage.choice.token(passage.choice.token_at(passage.origin + place))
+def _token(passage: Passage, index: int) -> Token | None:
+    """A token of a passage; None behind its end."""
+    return passage.choice.token(index) if index < passage.tokens.stop else None
 
 
 def _shown(text: str, raw: bytes | None) -> str:

@@ -103,15 +103,15 @@ def align_scorings(first: Passage, second: Passage) -> Iterator[Span]:
 def common_positions(first: Passage, second: Passage) -> Iterator[tuple[int, int]]:
     """The tokens of two passages that begin at one place after an identical text, as pairs of indexes.
 
-    The last pair may be where the passages diverge: both distributions still follow the same text.
+    The last pair is where the passages diverge: both distributions still follow the same text. An index
+    behind a passage's tokens is its end.
     """
     shared = common_length(first.text, second.text)
     theirs = second.boundaries()
     for place, index in first.boundaries().items():
         if place > shared:
             return
-        other = theirs.get(place)
-        if other is not None and index < first.tokens.stop and other < second.tokens.stop:
+        if (other := theirs.get(place)) is not None:
             yield index, other
 
 
