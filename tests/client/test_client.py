@@ -127,9 +127,9 @@ async def failure_of(endpoint: Endpoint, environment: dict[str, str] | None = No
 @pytest.mark.parametrize(
     ("fields", "title"),
     [
-        ({"base_url": "nonsense://x"}, "The base URL is no web address"),
+        ({"base_url": "nonsense://x"}, "Invalid base URL"),
         ({"proxy": "socks5://127.0.0.1:1"}, "The proxy needs SOCKS support, which is not installed"),
-        ({"proxy": "nonsense"}, "The endpoint's proxy is no usable address"),
+        ({"proxy": "nonsense"}, "Invalid proxy address"),
         (
             {"base_url": "https://x.invalid", "ca_file": "/no/such/file"},
             "A TLS file of the endpoint cannot be used",

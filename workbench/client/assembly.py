@@ -68,7 +68,7 @@ class Assembly:
         self._warned: set[str] = set()
         self._answered = False
         self._stray: list[bytes] = []
-        """Lines of the stream that are no events."""
+        """Lines of the stream that are not events."""
 
     def feed(self, piece: bytes) -> list[Event]:
         """The events that a piece of the body completes.
@@ -115,7 +115,7 @@ class Assembly:
         for index, state in self._states.items():
             if state.half:
                 raw = state.half.encode("utf-8", "surrogatepass")
-                # A cut stream may have cut the character too: then half of it is no text yet.
+                # A cut stream may have cut the character too: then half of it is not text yet.
                 events.append(Delta(index, (Piece(whole(state.half) if self.marked else "", raw=raw),)))
                 state.half = ""
         if self._stray or (self._sse is not None and not self._answered):
@@ -136,7 +136,7 @@ class Assembly:
         body = bytes(self._body.strip(_BLANK))
         reading = _read(body)
         if reading is None and body[:1] != b"<":
-            # Lines of JSON, or a stream whose first line is no event.
+            # Lines of JSON, or a stream whose first line is not an event.
             parser = SseParser()
             for payload in [*parser.feed(body), *parser.finish()]:
                 self._payload(payload, events, is_last=True)

@@ -121,5 +121,5 @@ def encode(body: JsonObject) -> bytes:
         return json.dumps(body, separators=(",", ":")).encode()
     except (ValueError, TypeError) as error:
         raise EndpointError(
-            "The request cannot be written as JSON", str(error), "Infinite numbers and NaN are no JSON."
+            "The request cannot be written as JSON", str(error), "Infinity and NaN are not valid JSON."
         ) from None

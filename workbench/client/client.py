@@ -109,7 +109,7 @@ class Client:
     async def tokenize(
         self, endpoint: Endpoint, text: str, *, add_special: bool = False
     ) -> list[tuple[int, str]]:
-        """The tokens of a text as ids and texts; a token that is no text is spelled `bytes:\\xe2`.
+        """The tokens of a text as ids and texts; a token that is not text is spelled `bytes:\\xe2`.
 
         `add_special` adds those that the endpoint puts around every prompt. For endpoints with llama.cpp's
         `/tokenize`. Raises EndpointError.
@@ -149,7 +149,7 @@ class Client:
                 raise call.masked(broken.error) from None
             except ValueError:
                 raise EndpointError(
-                    "The answer is no JSON", shown(url), "Check the base URL: it may lead to a web page."
+                    "The response is not JSON", shown(url), "Check the base URL: it may lead to a web page."
                 ) from None
 
     async def _call(

@@ -157,7 +157,7 @@ def _legacy_entries(told: _Logprobs, payload: bytes) -> list[Piece] | None:
     tokens, logprobs, tops = told.tokens, told.token_logprobs, told.top_logprobs
     if tokens is None or logprobs is None or len(tokens) != len(logprobs):
         return None
-    # These names are no texts.
+    # These names are not text.
     if b"bytes:" in payload or b"token_id:" in payload:
         return None
     if tops is None:
@@ -194,7 +194,7 @@ def _spell(name: str, told: list[int] | None) -> tuple[str, bytes | None]:
     """Text and odd bytes of a token with a list of bytes, which is right where its name is not."""
     if not told:
         if name.startswith(("bytes:", "token_id:")):
-            raise ValueError("a name that is no text")
+            raise ValueError("a name that is not text")
         return name, None
     raw = bytes(told)
     try:

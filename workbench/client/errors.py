@@ -22,7 +22,7 @@ _TITLES = {
     402: ("The balance is used up", "Top up at the provider."),
     403: ("Access was denied", "Check the key's rights, the balance, and whether the model is open to you."),
     404: ("The endpoint does not know this address or model", "Check the base URL and the model's name."),
-    405: ("The address takes no such request", "Check the base URL: it may lead to another service."),
+    405: ("This URL does not accept this HTTP method", "Check the base URL: it may lead to another service."),
     408: ("The endpoint gave up waiting", "Send it again."),
     409: ("The endpoint is busy with a conflicting request", "Send it again in a moment."),
     411: ("The endpoint wants to know the length of the request", "A proxy between may have removed it."),
@@ -117,25 +117,25 @@ def error_within(value: Json | JsonValue, redact: Redact) -> EndpointError:
     status = said.status if said.status and 400 <= said.status < 600 else None
     error = _compose(status, said, said.words, redact)
     if status is None and said.code not in _CODES:
-        error.title, error.hint = "The endpoint failed while answering", "What came so far is kept."
+        error.title, error.hint = "The endpoint failed while answering", "The text received so far is kept."
     return error
 
 
 def no_completion(body: bytes, redact: Redact) -> EndpointError:
-    """The error of an answer that is no completion."""
+    """The error of an response that is not a completion."""
     return EndpointError(
-        "The answer is no completion",
+        "The response is not a completion",
         one_line(redact(_plain_text(body))),
         "Check the base URL: it may lead to a web page or another service.",
     )
 
 
 def stray_error(body: bytes, redact: Redact) -> EndpointError:
-    """The error that lines within a stream tell of which are no events."""
+    """The error that lines of a stream that are not events describe."""
     return EndpointError(
         "The endpoint failed while answering",
         one_line(redact(_plain_text(body))),
-        "What came so far is kept.",
+        "The text received so far is kept.",
     )
 
 
@@ -261,7 +261,7 @@ def _request_id(headers: Mapping[str, str]) -> str:
 
 
 def _plain_text(body: bytes) -> str:
-    """A body that is no JSON, in plain words; pages of proxies without tags and the visitor's address."""
+    """A body that is not JSON, in plain words; pages of proxies without tags and the visitor's address."""
     text = body[:100_000].decode("utf-8", "replace")
     if "<" not in text or not re.search(
         r"<(?:!doctype|html|head|body|title|h1|center)\b", text, re.IGNORECASE

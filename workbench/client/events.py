@@ -34,7 +34,7 @@ class ResponseStarted:
 
 @dataclass(frozen=True, slots=True)
 class KeepAlive:
-    """The endpoint gave a sign of life that is no text."""
+    """The endpoint gave a sign of life that is not text."""
 
     text: str = ""
     """What it said, in one safe line."""

@@ -40,7 +40,7 @@ def _integer(digits: str) -> int | float:
 def parse(payload: bytes) -> Json:
     """JSON as servers send it: invalid UTF-8 replaced, NaN and raw control characters accepted.
 
-    Raises ValueError where it is no JSON at all.
+    Raises ValueError where it is not JSON at all.
     """
     text = payload.decode("utf-8", "replace").removeprefix("\ufeff")
     try:
@@ -50,7 +50,7 @@ def parse(payload: bytes) -> Json:
 
 
 def read_exact(payload: bytes) -> Reading:
-    """What an event says, whatever its shape. Raises ValueError where it is no JSON."""
+    """What an event says, whatever its shape. Raises ValueError where it is not JSON."""
     return read_value(parse(payload))
 
 

@@ -55,9 +55,7 @@ def _checked(proxy: Proxy) -> Proxy:
     if rest and url.startswith(("socks://", "socks4://", "socks4a://")):
         hint = f"Write it as socks5://{rest} where it is a SOCKS5 proxy."
     named = f"{proxy.variable} is not a usable proxy address"
-    raise EndpointError(
-        named if proxy.variable else "The endpoint's proxy is no usable address", shown(url), hint
-    )
+    raise EndpointError(named if proxy.variable else "Invalid proxy address", shown(url), hint)
 
 
 def is_exempt(exempt: str, host: str, port: int) -> bool:

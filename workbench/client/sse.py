@@ -21,7 +21,7 @@ class ErrorField(bytes):
 
 
 class Stray(bytes):
-    """Lines that are no field of an event: what a proxy or a failing server wrote into the stream."""
+    """Lines that are not a field of an event: what a proxy or a failing server wrote into the stream."""
 
     __slots__ = ()
 

@@ -212,7 +212,7 @@ def _not_connected(error: Exception, url: str, endpoint: Endpoint) -> EndpointEr
     return EndpointError(
         "The endpoint cannot be reached",
         f"{shown(url)}: {words}" if words else shown(url),
-        "Check that it runs, its address, the network and the proxy.",
+        "Is the server running? Check the address, network and proxy.",
     )
 
 
@@ -220,16 +220,16 @@ def _broken(error: Exception, url: str, endpoint: Endpoint) -> EndpointError:
     words = one_line(str(error))
     if isinstance(error, httpcore.ReadTimeout):
         return EndpointError(
-            f"Nothing came for {endpoint.timeouts.read:g} s",
+            f"No data received for {endpoint.timeouts.read:g} s",
             shown(url),
             "Raise the read timeout in the endpoint's profile, or ask for less.",
         )
     if isinstance(error, httpx.DecodingError):
         return _compressed(words)
     return EndpointError(
-        "The connection broke off",
+        "Connection lost",
         words or shown(url),
-        "Send it again; if it breaks off again, the endpoint or a proxy between closes it.",
+        "Send it again; if it is lost again, the endpoint or a proxy in between closes it.",
     )
 
 

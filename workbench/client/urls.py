@@ -64,7 +64,7 @@ def normalise(base_url: str) -> Urls:
         parts, host = SplitResult("", "", "", "", ""), None
     if parts.scheme not in ("http", "https") or not host:
         raise EndpointError(
-            "The base URL is no web address",
+            "Invalid base URL",
             shown(text) or "It is empty.",
             "It looks like https://api.example.com/v1; a path such as /completions may follow.",
         )

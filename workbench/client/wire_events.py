@@ -28,7 +28,7 @@ class Gave:
 
 @dataclass(frozen=True, slots=True)
 class WireEvent:
-    """One event of an answer; an answer that is no stream is one event."""
+    """One event of an answer; an answer that is not a stream is one event."""
 
     at: float
     """Seconds since the request."""

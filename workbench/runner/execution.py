@@ -267,7 +267,7 @@ class Recorder:
     def _end(self, error: EndpointError | None) -> None:
         run = self._run
         if error is not None and self._is_whole:
-            run.note(f"the connection broke off after the whole answer: {_words(error)}")
+            run.note(f"the connection was lost after the whole answer: {_words(error)}")
         elif error is not None:
             run.error = run.error or Failure.of(error)
         elif not self._failed and not any(

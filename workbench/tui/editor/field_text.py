@@ -95,7 +95,7 @@ def extra_from_text(text: str) -> dict[str, JsonValue]:
         try:
             extra[name] = json.loads(rest, parse_constant=_no_constant)
         except (ValueError, RecursionError):
-            raise _bad_extra(number, f"holds no JSON after {visible(name)}=") from None
+            raise _bad_extra(number, f"does not have JSON after {visible(name)}=") from None
     return extra
 
 
