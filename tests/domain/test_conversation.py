@@ -37,7 +37,7 @@ def test_an_object_may_hold_messages_system_and_prefill() -> None:
     [
         ("Hi", "a list of turns"),
         ({}, "a list of turns"),
-        ({"messages": [], "system": 3}, "must be texts"),
+        ({"messages": [], "system": 3}, "must be strings"),
         (
             [{"role": "user", "content": "Hi"}, {"role": "wizard", "content": "Ho"}],
             "turn 2 has the role 'wiz",

@@ -22,7 +22,7 @@ def test_two_tokens_that_become_one_are_told() -> None:
     joint = _joint("A", " light|house| stood", "A| lighthouse| stood")
     assert joint is not None
     assert (joint.was, joint.now) == ((b" light", b"house"), (b" lighthouse",))
-    assert joint.describe() == "the joint tokenises differently: “ light” + “house” became “ lighthouse”"
+    assert joint.describe() == "retokenised at the branch point: “ light” + “house” → “ lighthouse”"
 
 
 def test_one_token_that_becomes_two_is_told() -> None:
@@ -45,7 +45,7 @@ def test_a_character_over_several_tokens_is_shown_in_bytes() -> None:
     whole = "é".encode()
     joint = changed_joint(b"A", [Known(whole[:1]), Known(whole[1:])], [b"A", whole])
     assert joint is not None
-    assert joint.describe().endswith("\\xc3 + \\xa9 became “é”")
+    assert joint.describe().endswith("\\xc3 + \\xa9 → “é”")
 
 
 def test_what_a_tokenizer_puts_before_everything_does_not_count() -> None:

@@ -49,10 +49,8 @@ def test_a_failed_rerun_is_not_identical() -> None:
 
 def test_repeats_are_counted() -> None:
     runs = [run_of(choice_of(["a", "b"])), run_of(choice_of(["a", "b"])), run_of(choice_of(["a", "c"]))]
-    assert describe_repeats(runs[:2]) == "repeats itself: 2 of 2 runs are identical"
-    assert describe_repeats(runs).startswith(
-        "does not repeat itself: 2 of 3 runs are equal to the first; 1/2"
-    )
+    assert describe_repeats(runs[:2]) == "reproducible: 2 of 2 identical"
+    assert describe_repeats(runs).startswith("not reproducible: 2 of 3 identical to the first; 1/2")
 
 
 def cut_short(outcome: Outcome, *choices: Choice) -> Run:
@@ -78,7 +76,7 @@ def cut_short(outcome: Outcome, *choices: Choice) -> Run:
         (
             cut_short(Outcome.ERROR, choice_of(["a", "b"], finish_reason=None)),
             run_of(choice_of(["a", "b", "c"])),
-            "identical for 2 tokens, then the recorded run broke off",
+            "identical for 2 tokens, then the recorded run was interrupted",
         ),
     ],
 )
@@ -90,7 +88,7 @@ def test_what_a_run_that_was_cut_short_left_out_is_no_difference(
     assert choice.describe() == words
     assert not choice.differs
     assert not check.identical
-    assert describe_repeats([recorded, again]) == f"1 of 2 runs are equal to the first; {words}"
+    assert describe_repeats([recorded, again]) == f"1 of 2 identical to the first; {words}"
 
 
 def test_a_run_that_differs_before_it_was_stopped_differs() -> None:

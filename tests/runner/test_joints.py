@@ -53,7 +53,7 @@ async def test_a_joint_that_stays_is_no_note() -> None:
 async def test_a_changed_joint_is_noted_in_the_run() -> None:
     run = run_of(choice_of([]))
     await note_joint(run, leaving(told(" a"), told(" light"), told("house")), tokenize)
-    assert run.notes == [f"{JOINT}“ light” + “house” became “ lighthouse”"]
+    assert run.notes == [f"{JOINT}“ light” + “house” → “ lighthouse”"]
 
 
 async def test_a_tokenizer_that_does_not_answer_leaves_no_note() -> None:

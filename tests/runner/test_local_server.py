@@ -80,7 +80,7 @@ async def test_an_engine_killed_midstream_is_named_keeps_the_text_and_is_started
         await task
         assert run.outcome is Outcome.ERROR
         assert run.error is not None
-        assert "embedded engine ended (signal SIGKILL)" in run.error.title
+        assert "embedded engine stopped (signal SIGKILL)" in run.error.title
         assert run.choices[0].text
         again = Run(Request(TextPrompt("Hello"), "", Parameters({"max_tokens": 4})), LOCAL)
         await connections.send(ENDPOINT, again)
@@ -205,9 +205,9 @@ async def test_closing_during_a_start_leaves_no_child_and_starts_none(pretended:
     await until(lambda: starts(pretended) == 1)
     await server.aclose()
     assert children() == []
-    with pytest.raises(EngineError, match="ended"):
+    with pytest.raises(EngineError, match="stopped"):
         await waiting
-    with pytest.raises(EngineError, match="ended"):
+    with pytest.raises(EngineError, match="stopped"):
         await server.ensure()
     assert starts(pretended) == 1
 

@@ -89,7 +89,7 @@ async def test_one_that_fails_leaves_the_others() -> None:
     assert run.error.title.startswith("1 of 3 requests failed: ")
     assert (run.error.message, run.error.status) == ("no", 400)
     assert run.usage == Usage(2, 4, 6)
-    assert "not every request reported its usage" in run.notes
+    assert "some requests reported no usage" in run.notes
 
 
 async def test_all_stream_at_once_within_the_limit_and_stop_together() -> None:

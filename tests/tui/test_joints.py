@@ -42,7 +42,7 @@ async def _branch(app: WorkbenchApp, pilot: Pilot[int]) -> None:
 async def test_a_changed_joint_is_shown_under_the_branch_and_kept() -> None:
     async with workbench(handle) as (app, pilot, _):
         await _branch(app, pilot)
-        note = f"{JOINT}“ lig” + “ other” became “ lig other”"
+        note = f"{JOINT}“ lig” + “ other” → “ lig other”"
         assert app.main.output.runs[1].notes == [note]
         assert app.main.output.view.sections[1].figures == f"! {note}"
 

@@ -69,7 +69,7 @@ def add_parameter_options(parser: argparse.ArgumentParser) -> None:
     """Add one option for each field of the parameter table, and `--extra`."""
     group = parser.add_argument_group("parameters (unset ones are not sent)")
     for field in PARAMETERS:
-        described = f"{field.help}{f' [{field.range}]' if field.range else ''} Unset: {field.unset}."
+        described = f"{field.help}{f' [{field.range}]' if field.range else ''} Default: {field.unset}."
         described = described.replace("%", "%%")
         match field.kind:
             case Kind.SWITCH:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from workbench.domain.display import show_bytes, visible
 
-JOINT = "the joint tokenises differently: "
+JOINT = "retokenised at the branch point: "
 """How a run's note of a changed joint begins."""
 AS_IDS = "sent as token ids: every token stays the one that was generated"
 """The note of a run that has no joint to change."""
@@ -41,7 +41,7 @@ class Joint(NamedTuple):
 
     def describe(self) -> str:
         """The note that a run keeps of it."""
-        return f"{JOINT}{_listed(self.was)} became {_listed(self.now)}"
+        return f"{JOINT}{_listed(self.was)} → {_listed(self.now)}"
 
 
 def changed_joint(prompt: bytes, generated: Sequence[Known], tokens: Sequence[bytes]) -> Joint | None:

@@ -124,22 +124,22 @@ def _cut_short(run: Run, index: int, name: str) -> str:
         case Outcome.STOPPED:
             return f"the {name} was stopped"
         case Outcome.TRUNCATED | Outcome.ERROR:
-            return f"the {name} broke off"
+            return f"the {name} was interrupted"
     return ""
 
 
 def describe_repeats(runs: Sequence[Run]) -> str:
     """Whether one request sent several times gave one answer, and where it first did not."""
     if len(runs) < 2:
-        return "one run cannot show whether it repeats"
+        return "one run cannot show reproducibility"
     checks = [check_run(runs[0], other) for other in runs[1:]]
     same = 1 + sum(check.identical for check in checks)
     if same == len(runs):
-        return f"repeats itself: {len(runs)} of {len(runs)} runs are identical"
-    counted = f"{same} of {len(runs)} runs are equal to the first"
+        return f"reproducible: {len(runs)} of {len(runs)} identical"
+    counted = f"{same} of {len(runs)} identical to the first"
     choices = [choice for check in checks for choice in check.choices]
     if (different := next((one for one in choices if one.differs), None)) is not None:
-        return f"does not repeat itself: {counted}; {different.describe()}"
+        return f"not reproducible: {counted}; {different.describe()}"
     unknown = [check.error for check in checks if check.error]
     unknown += [choice.describe() for choice in choices if choice.cut]
     return f"{counted}; {unknown[0]}"

@@ -93,7 +93,7 @@ def _completion_request(model: str, context: int, ids: JsonObject) -> JsonObject
     }
     for field in PARAMETERS:
         if field.name != "include_usage":
-            fields[field.name] = {**_field(field), "description": f"{field.help} Unset: {field.unset}."}
+            fields[field.name] = {**_field(field), "description": f"{field.help} Default: {field.unset}."}
     fields["max_tokens"] = {"type": ["integer", "null"], "minimum": 0, "maximum": min(context - 1, 2**31 - 1)}
     fields |= {name: _passed(field) for name, field in PASSED_THROUGH.items()}
     plain: JsonObject = {"stream": {"enum": [False, None]}, "stream_options": {"type": "null"}}

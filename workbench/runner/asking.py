@@ -74,7 +74,7 @@ class Asking:
 def failure_of(run: Run) -> tuple[Verdict, str] | None:
     """The finding where there is no answer to look at."""
     if run.error is None:
-        return None if run.choices else (Verdict.UNKNOWN, "no choice came back")
+        return None if run.choices else (Verdict.UNKNOWN, "no choice returned")
     words = f"{run.error.status or ''} {run.error.message or run.error.title}".strip()
     status = run.error.status
     refused = status is not None and (400 <= status < 500 or status == 501) and status not in (401, 408, 429)

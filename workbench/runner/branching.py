@@ -131,7 +131,7 @@ def branch_from(origin: Origin) -> Branch:
             more = [one.id for one in origin.generated if one.id is not None]
             if len(more) < len(origin.generated):
                 raise BadValueError(
-                    "The endpoint did not report token ids, so a prompt of token ids cannot be continued",
+                    "The endpoint returned no token ids, so this run cannot be continued as token ids",
                     hint="Send the prompt as text to branch or continue.",
                     field="prompt",
                 )

@@ -76,7 +76,7 @@ async def begin_answer(
     have values but for some.
     """
     if not asked.path:
-        raise BadValueError("There is nothing to answer", hint="Type a message first.")
+        raise BadValueError("No message to answer", hint="Type a message first.")
     if variables and (names := without_value(chat, asked, variables)):
         raise unfilled(names)
     made = await prompt_of(prompter, chat, asked, variables, place, sending=True)

@@ -73,7 +73,7 @@ class LocalServer:
         """
         while self._listening is None or self.pid is None:
             if self._is_closed:
-                raise EngineError("The local model was ended", hint="Start the workbench again.")
+                raise EngineError("The local model was stopped", hint="Start the workbench again.")
             if self._starting is None or self._starting.done():
                 self._starting = asyncio.create_task(self._start())
                 # Where nobody waits any more, nobody else would look at a start that failed.
@@ -117,13 +117,13 @@ class LocalServer:
         """
         process = self._process
         if process is None or self._listening is None or url != self._listening.url:
-            return EngineError("The embedded engine ended", hint=_AGAIN)
+            return EngineError("The embedded engine stopped", hint=_AGAIN)
         with suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
         if process.returncode is None:
             return None
         return EngineError(
-            f"The embedded engine ended ({_describe(process.returncode)})",
+            f"The embedded engine stopped ({_describe(process.returncode)})",
             one_line(" ".join(self._last_lines[-3:])),
             _AGAIN,
         )

@@ -94,10 +94,10 @@ def _look_at_plain(answers: Asking, greedy: Run) -> None:
     pieces = answers.wire.count
     most = max((len(token.alternatives) for token in choice), default=0)
     shape = logprobs_shape(bytes(answers.wire.answer))
-    words = f"{most} alternatives where 5 were asked for{', ' * bool(shape)}{shape}"
+    words = f"{most} of 5 requested alternatives returned{', ' * bool(shape)}{shape}"
     known = any(token.logprob is not None for token in choice)
-    answers.judge("logprobs", greedy, known, words, "none came in a stream")
-    answers.find("stream", Verdict.HONOURED if pieces > 1 else Verdict.UNKNOWN, f"{pieces} pieces came")
+    answers.judge("logprobs", greedy, known, words, "none returned in a stream")
+    answers.find("stream", Verdict.HONOURED if pieces > 1 else Verdict.UNKNOWN, f"{pieces} chunks received")
     tokens = greedy.usage.completion_tokens if greedy.usage else len(choice)
     fits = 0 < tokens <= MOST_TOKENS
     answers.judge(
@@ -117,15 +117,15 @@ async def _ask_about_usage_and_streams(answers: Asking, greedy: Run) -> None:
         asked, unasked = greedy.usage is not None, silent.usage is not None
         verdict = Verdict.HONOURED if asked and not unasked else Verdict.NO_EFFECT
         words = {
-            (True, False): "usage comes when asked for",
-            (True, True): "usage comes always",
-            (False, False): "usage never comes in a stream",
-            (False, True): "usage comes only when not asked for",
+            (True, False): "usage returned when requested",
+            (True, True): "usage always returned",
+            (False, False): "usage never returned in a stream",
+            (False, True): "usage returned only when not requested",
         }[asked, unasked]
         answers.find("include_usage", verdict, words)
     whole = await answers.ask("the same, not streamed", {"stream": False, "logprobs": 5})
     answers.judge(
-        "stream = off", whole, bool(text_of(whole)), f"usage {_came(whole.usage)}", "no text came back"
+        "stream = off", whole, bool(text_of(whole)), f"usage {_came(whole.usage)}", "no text returned"
     )
     same = text_of(whole) == text_of(greedy)
     answers.judge(
@@ -138,12 +138,12 @@ async def _ask_about_usage_and_streams(answers: Asking, greedy: Run) -> None:
 
 
 def _came(value: object) -> str:
-    return "came" if value is not None else "did not come"
+    return "returned" if value is not None else "not returned"
 
 
 async def _ask_about_chance(answers: Asking, greedy: Run) -> Run:
     seeded: dict[str, ParameterValue] = {"temperature": _HOT, "seed": _SEED}
-    hot = await answers.ask("a hot one, with a seed", seeded | {"logprobs": 5})
+    hot = await answers.ask("high temperature, with a seed", seeded | {"logprobs": 5})
     again = await answers.ask("the same seed again", seeded | {"logprobs": 5})
     other = await answers.ask("another seed", seeded | {"seed": _SEED + 1})
     differs = text_of(hot) != text_of(greedy) or text_of(other) != text_of(greedy)
@@ -152,7 +152,7 @@ async def _ask_about_chance(answers: Asking, greedy: Run) -> Run:
         hot,
         differs,
         f"at {_HOT:g}: {quoted(text_of(hot))}",
-        "hot and greedy gave the same text",
+        "high temperature and greedy gave the same text",
     )
     if failed := failure_of(again) or failure_of(hot):
         answers.find("seed", *failed)
@@ -169,10 +169,12 @@ async def _ask_about_filters(answers: Asking, greedy: Run, hot: Run) -> None:
     tight: dict[str, float] = {"top_p": 0.0001, "top_k": 1, "min_p": 1}
     for name, value in tight.items():
         run = await answers.ask(
-            f"hot, but {name} {value:g}", {"temperature": _HOT, "seed": _SEED, name: value}
+            f"high temperature, with {name} {value:g}", {"temperature": _HOT, "seed": _SEED, name: value}
         )
         if text_of(hot) == text_of(greedy) and failure_of(run) is None:
-            answers.find(name, Verdict.UNKNOWN, "heat changes nothing, so there is nothing to filter")
+            answers.find(
+                name, Verdict.UNKNOWN, "high temperature changes nothing, so there is nothing to filter"
+            )
             continue
         answers.judge(
             name,
@@ -210,7 +212,7 @@ async def _ask_about_stop_and_bias(answers: Asking, greedy: Run) -> None:
         run = await answers.ask("with a stop text", {"stop": (word,)})
         text = text_of(run)
         stopped = len(text) <= before + len(word) and text_of(greedy).startswith(text.rstrip())
-        answers.judge("stop", run, stopped, "ends there", f"goes on: {quoted(text)}")
+        answers.judge("stop", run, stopped, "ends there", f"continues: {quoted(text)}")
         if failure_of(run) is None and stopped:
             kept = text.endswith(word)
             answers.find(
@@ -233,7 +235,9 @@ async def _ask_about_logprobs(answers: Asking, greedy: Run, hot: Run) -> None:
     else:
         got = max((len(token.alternatives) for token in first_choice(many)), default=0)
         answers.find(
-            "logprobs = 20", Verdict.HONOURED if got >= 20 else Verdict.NO_EFFECT, f"{got} alternatives came"
+            "logprobs = 20",
+            Verdict.HONOURED if got >= 20 else Verdict.NO_EFFECT,
+            f"{got} alternatives returned",
         )
     answers.findings.append(_rawness(greedy, hot))
 
@@ -248,7 +252,7 @@ def _rawness(greedy: Run, hot: Run) -> Finding:
     )
     shared = [(cold[text], warm[text]) for text in cold.keys() & warm.keys()]
     if not shared:
-        return Finding("raw logprobs", Verdict.UNKNOWN, "there are no two to compare")
+        return Finding("raw logprobs", Verdict.UNKNOWN, "no logprobs to compare")
     furthest = max(abs(one - other) for one, other in shared)
     raw = furthest <= _NEARLY
     return Finding(
@@ -260,7 +264,7 @@ def _rawness(greedy: Run, hot: Run) -> Finding:
 
 async def _ask_about_choices(answers: Asking) -> None:
     two = await answers.ask("two choices", {"n": 2, "temperature": 1})
-    answers.judge("n", two, len(two.choices) == 2, "2 choices came", f"{len(two.choices)} of 2 came")
+    answers.judge("n", two, len(two.choices) == 2, "2 choices returned", f"{len(two.choices)} of 2 returned")
     best = await answers.ask("the best of two", {"best_of": 2, "temperature": 1})
     counted, of_two = (one.usage.completion_tokens if one.usage else 0 for one in (best, two))
     if (failed := failure_of(best)) is None and counted <= MOST_TOKENS:

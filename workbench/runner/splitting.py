@@ -177,7 +177,7 @@ def _join(run: Run, parts: Sequence[_PartRun]) -> None:
     if len(models) > 1:
         run.note(f"{len(models)} models answered")
     if run.usage is not None and any(part.usage is None for part in parts):
-        run.note("not every request reported its usage")
+        run.note("some requests reported no usage")
 
 
 def _sent_part(part: _PartRun, run: Run) -> SentPart:

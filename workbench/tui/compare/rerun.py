@@ -96,7 +96,7 @@ class Rerun(Comparison):
     def _reasons(self) -> list[str]:
         parameters, reasons = self.recorded.request.parameters, []
         if parameters.get("temperature") != 0 and parameters.get("seed") is None:
-            reasons.append("it has no seed, so it need not repeat itself")
+            reasons.append("it has no seed, so the answer may differ")
         if self.recorded.model and self.again.model and self.recorded.model != self.again.model:
             reasons.append(
                 f"answered by {one_line(self.recorded.model)}, then by {one_line(self.again.model)}"
