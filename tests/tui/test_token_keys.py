@@ -7,6 +7,7 @@ import pytest
 from tests.client.loopback import DONE, answering
 from tests.tui.scripted import answer, logprob_event, until, workbench
 from tests.tui.test_wiring import toasts
+from workbench.storage.config import load_state
 from workbench.tui.tokens.no_alternative import OTHER
 
 ANSWER = b"".join(
@@ -83,3 +84,22 @@ async def test_a_key_that_can_do_nothing_says_why() -> None:
             "There is no alternative 8: 3 alternatives are listed.",
         ]
         assert len(app.main.output.runs) == 1
+
+
+@pytest.mark.parametrize("keys", [("down", "enter"), ("2",)])
+async def test_the_inspector_branches_with_its_row_and_with_a_digit(keys: tuple[str, ...]) -> None:
+    async with workbench(answering(answer(" a", " b"))) as (app, pilot, loopback):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
+        await pilot.press("f4", "home", "i", *keys)
+        await until(pilot, lambda: len(app.main.output.runs) == 2)
+        await until(pilot, lambda: not app.workspace.runs.is_streaming)
+        parent = app.main.output.runs[1].parent
+        assert parent is not None and (parent.token, parent.alternative) == (0, " other")
+        assert str(loopback.requests[1].json["prompt"]).endswith(" other")
+
+
+async def test_the_colours_chosen_by_name_are_remembered_like_those_chosen_by_key() -> None:
+    async with workbench(answering(answer(" a", " b"))) as (app, pilot, _):
+        await pilot.press("ctrl+p", *"colour", "enter")
+        await until(pilot, lambda: load_state(app.services.folders).colour_by == "continuous")

@@ -451,7 +451,7 @@ class MainScreen(Screen[None]):
     def do(self, id: str) -> None:
         """Do a command by its id, in the pane it belongs to."""
         target: Widget = self.output if BY_ID[id].where is Where.OUTPUT else self
-        self.call_later(self.app.run_action, BY_ID[id].first_action, target)
+        target.call_later(self.app.run_action, BY_ID[id].first_action, target)
 
     def action_stop(self) -> None:
         """Close the search or the drawer, else stop what streams."""
@@ -492,7 +492,8 @@ class MainScreen(Screen[None]):
 
     @on(Inspector.AlternativeChosen)
     def _take_row(self, event: Inspector.AlternativeChosen) -> None:
-        self.output.take_alternative(event.position)
+        # As the pane's own doing: a message that this screen sent would end here, not at the application.
+        self.output.call_later(self.output.take_alternative, event.position)
 
 
 def _sampling(parameters: Parameters) -> Sampling:
