@@ -254,7 +254,7 @@ def test_a_draft_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture
     [
         (b'{"choices": 1', "Line 1 cannot be imported"),
         (b"", "has no runs"),
-        (b"curl http://a", "cannot be taken over"),
+        (b"curl http://a", "cannot be imported"),
         (b"\xff", "in is not UTF-8"),
     ],
 )

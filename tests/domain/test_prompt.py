@@ -86,10 +86,10 @@ def test_no_token_ids_at_all_are_no_prompt(kind: PromptKind) -> None:
 
 @pytest.mark.parametrize("value", [[], [[]], [1, "a"], [True], [-1], None, 7, {"a": 1}, [[1], []]])
 def test_anything_else_in_json_is_refused(value: object) -> None:
-    with pytest.raises(BadValueError, match="must be a text"):
+    with pytest.raises(BadValueError, match="must be a string"):
         prompt_from_json(value)  # type: ignore[arg-type]
 
 
 def test_prompts_of_two_kinds_do_not_join() -> None:
-    with pytest.raises(BadValueError, match="all texts or all lists"):
+    with pytest.raises(BadValueError, match="all strings or all lists"):
         join_prompts((TextPrompt("a"), TokensPrompt((1,))))

@@ -141,7 +141,7 @@ def test_an_endpoints_own_range_replaces_the_contracts() -> None:
     ("name", "value", "why"),
     [
         ("top_p", 0, "top_p must be 0 < x ≤ 1, not 0"),
-        ("stop", ("a",) * 5, "stop takes at most 4 texts, not 5"),
+        ("stop", ("a",) * 5, "stop takes at most 4 strings, not 5"),
         ("stop", ("",), "stop must not hold an empty text"),
         ("logit_bias", {"x": 1}, "logit_bias: 'x' is not a token id"),
         ("logit_bias", {"7": 101}, "logit_bias: the bias of 7 must be -100 ≤ x ≤ 100, not 101"),

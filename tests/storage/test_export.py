@@ -142,7 +142,7 @@ def test_curl_s_ways_of_giving_data_are_understood(option: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "wget x", "curl 'x", "curl http://a -d @file", "curl http://a -d '['"])
 def test_what_is_no_curl_command_says_why(text: str) -> None:
-    with pytest.raises(BadValueError, match="cannot be taken over"):
+    with pytest.raises(BadValueError, match="cannot be imported"):
         curl_from_text(text)
 
 

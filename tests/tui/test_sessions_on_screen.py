@@ -158,7 +158,12 @@ async def test_what_is_done_in_a_session_to_read_only_is_kept_in_one_of_its_own(
         assert app.workspace.keeper.path is not None
         (run,) = tomllib.loads(app.workspace.keeper.path.read_text())["runs"]
         assert run["choices"][0]["text"] == " in"
-        await until(pilot, lambda: any("read-only: you go on" in one.message for one in app._notifications))
+        await until(
+            pilot,
+            lambda: any(
+                "is read-only; changes go to a new session" in one.message for one in app._notifications
+            ),
+        )
     assert newer.read_text() == 'format = 2\ntitle = "from the future"\n'
 
 

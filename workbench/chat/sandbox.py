@@ -102,7 +102,7 @@ class Sandbox:
             await self._end()
             raise TemplateError(
                 f"The template did not finish within {self._limits.seconds:g} s",
-                "It was ended.",
+                "It was stopped.",
                 "It loops without end, or does far more than a template needs to.",
             ) from None
         return self._read(answer)
@@ -120,7 +120,7 @@ class Sandbox:
         if not answer.endswith(b"\n"):
             await self._end()
             raise TemplateError(
-                "The template's process ended",
+                "The template's process stopped",
                 _how(process.returncode),
                 "The template used too much memory or nests too deeply.",
             )

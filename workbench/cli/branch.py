@@ -1,4 +1,4 @@
-"""`workbench branch`: go on from a token of a recorded run, with another token or from its end."""
+"""`workbench branch`: continue a recorded run from a token, with another token, or from its end."""
 
 from __future__ import annotations
 
@@ -33,11 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", type=file_name, metavar="FILE", help="a session file, which gets the branch too"
     )
-    parser.add_argument("--run", metavar="ID", help="the run to leave: the beginning of its id, or its name")
+    parser.add_argument("--run", metavar="ID", help="run to branch from (id prefix or name)")
     parser.add_argument("--choice", type=int, default=1, metavar="K", help="its choice, from 1 (default: 1)")
-    parser.add_argument(
-        "--token", type=int, metavar="K", help="the token to leave it at, from 1; without it the end"
-    )
+    parser.add_argument("--token", type=int, metavar="K", help="token to branch at, from 1 (default: end)")
     taken = parser.add_mutually_exclusive_group()
     taken.add_argument("--with", dest="text", metavar="TEXT", help="the text in that token's place")
     taken.add_argument("--rank", type=int, metavar="K", help="the K-th alternative listed, from 1")

@@ -33,8 +33,8 @@ def add_chat_options(parser: argparse.ArgumentParser) -> None:
         "--chat",
         type=file_name,
         metavar="FILE",
-        help='turns as JSON: [{"role": "user", "content": "…"}, …]; answers the last one, or goes on with it '
-        "where it is an answer",
+        help='turns as JSON: [{"role": "user", "content": "…"}, …]; replies to the last turn, or '
+        "continues it if it is the assistant's",
     )
     group.add_argument(
         "--say", metavar="TEXT", help="the next turn of the conversation, of --chat or else of --session"

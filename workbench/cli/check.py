@@ -100,12 +100,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--progress",
         type=file_name,
         metavar="FILE",
-        help="keep each result in this JSON Lines file; started again, the check goes on after the last one",
+        help="write each result to this JSON Lines file; a restarted check continues after the last one",
     )
     group.add_argument(
         "--bless",
         action="store_true",
-        help="append the answers that differ to their sessions; later checks hold against the newest",
+        help="append the answers that differ to their sessions; later checks compare with the newest answer",
     )
     add_yes_option(group)
 

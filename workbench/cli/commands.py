@@ -25,7 +25,7 @@ COMMANDS: Mapping[str, CliCommand] = {
         "workbench.cli.check", "Check that an endpoint still answers as recorded; for continuous integration."
     ),
     "replay": CliCommand("workbench.cli.replay", "Show a recorded run again, or send it again and compare."),
-    "branch": CliCommand("workbench.cli.branch", "Go on from a token of a recorded run, or from its end."),
+    "branch": CliCommand("workbench.cli.branch", "Continue a recorded run from a token or from its end."),
     "inspect": CliCommand(
         "workbench.cli.inspect", "Print the tokens of a run with their probabilities and alternatives."
     ),

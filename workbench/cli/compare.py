@@ -73,7 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=file_name,
         nargs="+",
         metavar="FILE#RUN",
-        help="compare saved runs instead, by the beginning of their ids or their names; nothing is sent",
+        help="compare saved runs (id prefixes or names) instead; nothing is sent",
     )
     add_endpoint_options(parser)
     add_parameter_options(parser)

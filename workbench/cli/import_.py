@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         with open_for_writing(arguments.session) as keeper:
             assert keeper is not None
             _take_draft(keeper, arguments.session, taken.draft)
-        told = " ".join(("the request is the session's draft now.", *taken.notes))
+        told = " ".join(("the request is now the session's draft.", *taken.notes))
     else:
         runs = runs_from_json_lines(text)
         if not runs:
@@ -68,7 +68,7 @@ def _take_draft(keeper: Keeper, name: str, draft: Draft) -> None:
     if keeper.session.draft.prompt not in ("", draft.prompt):
         raise StorageError(
             f"{Path(name).name} has a draft already",
-            "The request in the command would take its place.",
+            "Importing would replace it.",
             "Choose another session; one that is missing is created.",
             path=name,
         )

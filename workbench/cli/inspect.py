@@ -30,9 +30,7 @@ _BYTES = 16
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("file", type=file_name, metavar="SESSION", help="a session file")
-    parser.add_argument(
-        "--run", metavar="ID", help="the beginning of the run's id, or its name (default: the newest run)"
-    )
+    parser.add_argument("--run", metavar="ID", help="run to print (id prefix or name; default: the newest)")
     parser.add_argument("--choice", type=int, default=1, metavar="K", help="its choice, from 1 (default: 1)")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument(

@@ -32,7 +32,7 @@ from workbench.workspace.costs import cost_of_jobs
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("file", type=file_name, metavar="FILE", help="a session file")
-    parser.add_argument("--run", metavar="ID", help="one run, by the beginning of its id or its name")
+    parser.add_argument("--run", metavar="ID", help="one run (id prefix or name)")
     parser.add_argument(
         "--speed", type=_speed, default=1.0, metavar="X", help="2 is twice as fast as recorded; 0 is at once"
     )

@@ -123,7 +123,7 @@ def _refuse_mixed_prompts(arguments: argparse.Namespace) -> None:
     if is_chat(arguments) and arguments.split:
         raise BadValueError("--split is for prompts: a conversation has one answer at a time")
     if arguments.say is not None and not (arguments.chat or arguments.session):
-        raise BadValueError("--say needs a conversation to go on with", hint="Name --session or --chat.")
+        raise BadValueError("--say needs a conversation to continue", hint="Name --session or --chat.")
 
 
 def find_endpoint(arguments: argparse.Namespace) -> Endpoint:

@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = "\n".join(f"  {name:<10}{command.help}" for name, command in COMMANDS.items())
     parser = Parser(
         "workbench",
-        description="A workbench for LLM text completions, on the embedded model unless told otherwise.",
+        description="A workbench for LLM text completions, on the embedded model by default.",
         epilog=f"commands without a screen (workbench COMMAND --help):\n{commands}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -25,8 +25,8 @@ _HEADS = ("run", "where", "tokens", "ppl", "logprob", "outcome")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("file", type=file_name, metavar="FILE", help="a session file")
-    parser.add_argument("--name", nargs=2, metavar=("RUN", "NAME"), help="name a run; '' takes the name away")
-    parser.add_argument("--prune", metavar="RUN", help="take a run and all its branches out of the session")
+    parser.add_argument("--name", nargs=2, metavar=("RUN", "NAME"), help="name a run; '' removes the name")
+    parser.add_argument("--prune", metavar="RUN", help="remove a run and its branches")
     parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
 
 

@@ -84,7 +84,7 @@ MODEL = Field(
 PROMPT = Field(
     "prompt",
     Kind.PROMPT,
-    "A text, a list of texts, a list of token ids, or a list of such lists.",
+    "A string, a list of strings, a list of token ids, or a list of such lists.",
     "an empty text",
 )
 

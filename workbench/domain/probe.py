@@ -16,7 +16,7 @@ class Verdict(StrEnum):
     HONOURED = "honoured"
     """It changed the answer as it should."""
     NO_EFFECT = "no effect"
-    """It was taken without a word, and nothing changed."""
+    """Silently ignored: it was accepted, and nothing changed."""
     REFUSED = "refused"
     UNKNOWN = "unknown"
     """It could not be told; the evidence says why."""

@@ -99,7 +99,7 @@ def join_prompts(prompts: tuple[TextPrompt | TokensPrompt, ...]) -> Prompt:
         return TextsPrompt(texts)
     if prompts and len(lists) == len(prompts):
         return TokenListsPrompt(lists)
-    raise _bad("prompts must be all texts or all lists of token ids, and at least one")
+    raise _bad("prompts must be all strings or all lists of token ids, and at least one")
 
 
 def prompt_to_json(prompt: Prompt) -> JsonValue:
@@ -130,7 +130,9 @@ def prompt_from_json(value: JsonValue) -> Prompt:
         lists = [_ids(one) for one in value]
         if all(lists):
             return TokenListsPrompt(tuple(one for one in lists if one))
-    raise _bad("must be a text, a list of texts, a list of token ids, or a list of such lists, and not empty")
+    raise _bad(
+        "must be a string, a list of strings, a list of token ids, or a list of such lists, and not empty"
+    )
 
 
 _SEPARATOR = "---"

@@ -96,7 +96,7 @@ def check_value(field: Field, value: ParameterValue, limits: Mapping[str, Range]
                 return f"{field.name} must be {allowed}, not {format_value(value)}"
         case tuple():
             if field.most is not None and len(value) > field.most:
-                return f"{field.name} takes at most {field.most} texts, not {len(value)}"
+                return f"{field.name} takes at most {field.most} strings, not {len(value)}"
             if any(not one for one in value):
                 return f"{field.name} must not hold an empty text"
         case _:
@@ -202,9 +202,9 @@ def _wanted(field: Field) -> str:
         Kind.INTEGER: "a whole number",
         Kind.NUMBER: "a finite number",
         Kind.SWITCH: "true or false",
-        Kind.TEXTS: "a text or a list of texts",
+        Kind.TEXTS: "a string or a list of strings",
         Kind.BIASES: "an object of token id to bias",
-    }.get(field.kind, "a text")
+    }.get(field.kind, "a string")
 
 
 def _bad(field: Field, why: str) -> BadValueError:

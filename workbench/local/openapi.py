@@ -86,8 +86,8 @@ def _completion_request(model: str, context: int, ids: JsonObject) -> JsonObject
             "properties": {"include_usage": _SWITCH, "include_obfuscation": _SWITCH},
             "additionalProperties": False,
         },
-        "echo": {**_SWITCH, "description": "Whether the text begins with the prompt. Unset: false."},
-        "include_stop_str_in_output": {**_SWITCH, "description": "Unset: true."},
+        "echo": {**_SWITCH, "description": "Whether the text begins with the prompt. Default: false."},
+        "include_stop_str_in_output": {**_SWITCH, "description": "Default: true."},
         "user": {"type": ["string", "null"], "description": "Ignored."},
         **{name: {"enum": [neutral, None]} for name, neutral in UNSUPPORTED.items()},
     }

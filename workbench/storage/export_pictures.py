@@ -40,7 +40,7 @@ def _escape(text: str) -> str:
 
 
 def to_html(session: Session) -> str:
-    """One page without scripts or anything from elsewhere; alternatives show where the pointer rests."""
+    """One page without scripts or anything from elsewhere; alternatives show on hover."""
     title = _escape(session.title or "Untitled session")
     words = zip(range(5), legend(Mode.PROBABILITY), strict=True)
     key = " ".join(f'<span class="l{n}">{escape(word)}</span>' for n, word in words)

@@ -203,7 +203,7 @@ def _without_escapes(text: str) -> str:
 
 def _no_curl(why: str) -> BadValueError:
     return BadValueError(
-        f"This curl command cannot be taken over: {why}",
+        f"This curl command cannot be imported: {why}",
         hint="It must look like: curl URL -H … -d '{\"prompt\": …}'",
     )
 

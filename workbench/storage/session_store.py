@@ -267,7 +267,7 @@ class SessionStore:
         self.owns_draft = True
         if aside:
             self.notes.append(
-                "this window's draft is the session's now; the other's becomes a session of its own "
+                "This window's draft was saved; the other window's draft will open as a separate session "
                 "at the next start"
             )
 

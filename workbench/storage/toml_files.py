@@ -84,7 +84,7 @@ def read_toml(path: Path) -> TomlFile:
         raise StorageError(
             f"{path.name}, line {line}: not valid TOML",
             one_line(_AT_LINE.sub("", str(error)), 120),
-            'Texts need quotes: name = "value".',
+            'Strings need quotes: name = "value".',
             path=str(path),
             line=line,
         ) from None
@@ -204,7 +204,7 @@ def _wanted(schema: Mapping[str, Any], key: tuple[str, ...] = ()) -> str:
         case {"type": "boolean"}:
             return "true or false"
         case {"type": "array", "items": items}:
-            return "a list of texts" if items.get("type") == "string" else "a list"
+            return "a list of strings" if items.get("type") == "string" else "a list"
         case {"type": "object"}:
             return f"a table: [{'.'.join(key)}]"
     kind = "a whole number" if schema["type"] == "integer" else "a number"

@@ -475,7 +475,7 @@ class Keeper:
         theirs = replace(copy, draft=Draft(), runs=list(map(replace, runs)))
         self._writer.ask(lambda writer: writer.go_on_in(theirs))
         told = one_line(title, 60)
-        self._notes.append(f"the file is read-only: you go on in a session of its own, {told}")
+        self._notes.append(f"The file is read-only; changes go to a new session, {told}")
 
     async def settle(self) -> bool:
         """Write everything that is to be kept; whether that could be written."""
