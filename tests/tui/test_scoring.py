@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.client.loopback import serving
 from tests.toy_model import ToyModel
-from tests.tui.scripted import until, workbench
+from tests.tui.scripted import until, use_parameters, workbench
+from workbench.domain.request import Parameters
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.compare.column import CompareColumn
+from workbench.tui.compare.screen import CompareScreen
+from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.popups.naming import Naming
 from workbench.tui.popups.picker import Picker
 from workbench.tui.run_state import figures_of
@@ -62,3 +67,22 @@ async def test_an_endpoint_without_echo_is_told_what_is_needed(toy: ToyModel) ->
         run = next(iter(app.workspace.runs))
         told = [*run.notes, run.error.hint if run.error else ""]
         assert any("Scoring needs an endpoint that answers echo: true" in one for one in told)
+
+
+async def test_an_answer_is_shown_as_two_models_find_it() -> None:
+    other = ToyModel(shift=3, cut=r"\s|[^\s]{1,3}")
+    async with workbench(ToyModel().handler) as (app, pilot, _), serving(other.handler) as elsewhere:
+        app.workspace.drafting.set_text("Once")
+        use_parameters(app, Parameters({"max_tokens": 4, "logprobs": 3, "temperature": 0.0}))
+        await pilot.press("f5")
+        await ended(app, pilot, 1)
+        app.flows.start("scoring.flow:score_elsewhere")
+        await until(pilot, lambda: isinstance(app.screen, EndpointsScreen))
+        app.screen.dismiss(elsewhere.endpoint())
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        first, second = (column.run for column in app.screen.query(CompareColumn))
+        assert first.choices[0].texts() == second.choices[0].texts()
+        assert first.choices[0].text == next(iter(app.workspace.runs)).choices[0].text
+        assert list(first.choices[0].logprobs) != list(second.choices[0].logprobs)

@@ -12,11 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.domain.agreement import Agreement, Tolerances
-from workbench.domain.choice import Choice
 from workbench.domain.display import sentences
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, EndpointError, StorageError
-from workbench.domain.prompt import TextPrompt, TokensPrompt
 from workbench.domain.regression import (
     CaseResult,
     Comparison,
@@ -28,10 +26,8 @@ from workbench.domain.regression import (
     judge,
 )
 from workbench.domain.run import Outcome, Parent, Run
-from workbench.domain.scoring import Passage
-from workbench.runner.branching import branch_from, end_of
 from workbench.runner.connections import Connections
-from workbench.runner.scoring import scored, scoring_request
+from workbench.runner.scoring import score_answer
 from workbench.storage.session_file import iterate_runs
 
 BLESSED = "blessed"
@@ -210,40 +206,16 @@ class RegressionCheck:
 
     async def _score(self, recorded: Run) -> Comparison:
         try:
-            pairs = [await self._score_choice(recorded, choice) for choice in recorded.ordered]
+            model = self.model or recorded.request.model
+            pairs = [
+                await score_answer(
+                    self.connections, self.endpoint, recorded, choice, model=model, batch=self.batch
+                )
+                for choice in recorded.ordered
+            ]
         except (EndpointError, BadValueError) as error:
             return Comparison(error=sentences(error.title, error.message, error.hint))
         return compare_passages(pairs, self.tolerances)
-
-    async def _score_choice(self, recorded: Run, choice: Choice) -> tuple[Passage, Passage]:
-        """A recorded answer, and its tokens as the endpoint scores them.
-
-        The answer follows its prompt as token ids where all are known, else as text. Raises EndpointError or
-        BadValueError.
-        """
-        prompt, origin = scoring_prompt(recorded, choice)
-        top = max(choice.listed_top, 1)
-        model = self.model or recorded.request.model
-        now = Run(scoring_request(prompt, model, top), self.endpoint.name)
-        await self.connections.send(self.endpoint, now, batch=self.batch)
-        scoring = scored(now, origin)
-        if isinstance(prompt, TokensPrompt):
-            # Its prompt has ids alone: the answer begins after as many tokens.
-            first = len(prompt.ids) - (len(choice) - choice.echoed)
-            scoring = replace(scoring, origin=scoring.choice.start_of(first))
-        return Passage.answer_of(choice), scoring
-
-
-def scoring_prompt(run: Run, choice: Choice) -> tuple[TextPrompt | TokensPrompt, int]:
-    """A prompt that holds an answer after its own prompt, and the character at which the answer begins.
-
-    Of token ids the character is not known: it is 0. Raises BadValueError where an answer to token ids has
-    tokens whose ids are unknown.
-    """
-    origin = end_of(run, choice)
-    prompt = branch_from(origin).prompt
-    before = origin.prompt.text if isinstance(origin.prompt, TextPrompt) else ""
-    return prompt, len(before)
 
 
 def _why_failed(run: Run) -> str:

@@ -190,6 +190,13 @@ COMMANDS: tuple[Command, ...] = (
         flow="scoring.flow:score",
     ),
     Command(
+        "score_elsewhere",
+        (),
+        "Score with another model",
+        "Show the answer as its own model and another one find it, token by token.",
+        flow="scoring.flow:score_elsewhere",
+    ),
+    Command(
         "chat",
         ("f12",),
         "Chat",

@@ -137,7 +137,7 @@ async def compare_runs(flow: FlowContext) -> None:
         return
     mine = [one for one in saved if one.run.id in taken.values]
     if _ANOTHER not in taken.values:
-        await _compare_saved(flow, mine)
+        await compare_saved(flow, mine)
     elif (path := await flow.ask(_other_sessions(flow))) is not None:
         await compare_session(flow, Path(path), mine)
 
@@ -159,7 +159,7 @@ async def compare_session(flow: FlowContext, path: Path, mine: Sequence[SavedRun
     title = f"Compare with runs of {path.stem}"
     picker = SeveralPicker(title, items, Selection(), least=1 if mine else 2, most=MOST_COLUMNS)
     if (taken := await flow.ask(picker)) is not None:
-        await _compare_saved(flow, [*mine, *(offered[int(place)] for place in taken.values)])
+        await compare_saved(flow, [*mine, *(offered[int(place)] for place in taken.values)])
 
 
 def _other_sessions(flow: FlowContext) -> Picker:
@@ -167,13 +167,14 @@ def _other_sessions(flow: FlowContext) -> Picker:
     return Picker("Compare with a run of", [], note="reading…", more=more)
 
 
-async def _compare_saved(flow: FlowContext, saved: Sequence[SavedRun]) -> None:
+async def compare_saved(flow: FlowContext, saved: Sequence[SavedRun], notes: Sequence[str] = ()) -> None:
+    """Show runs that are over beside each other, with what else is to be known of them."""
     if not 2 <= len(saved) <= MOST_COLUMNS:
         flow.warn(f"A comparison has 2 to {MOST_COLUMNS} runs, not {len(saved)}.", "Compare")
         return
     columns = [saved_column(one, flow.services.endpoints) for one in saved]
     runs = [one.run for one in saved]
-    comparison = Comparison(flow.services, columns, runs, lambda run: None, saved_remarks(runs))
+    comparison = Comparison(flow.services, columns, runs, lambda run: None, [*notes, *saved_remarks(runs)])
     adopted = await flow.ask(CompareScreen(comparison, flow.styles, "saved runs: nothing is sent"))
     if adopted is not None:
         await adopt(flow, adopted)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 
 from workbench.domain.errors import BadValueError
+from workbench.domain.figures import bits_per_byte
 from workbench.domain.prompt import Prompt, TextPrompt
 from workbench.runner.branching import branch_from, end_of
-from workbench.runner.scoring import scoring_request
+from workbench.runner.saved import SavedRun
+from workbench.runner.scoring import aligned_runs, score_answer, scoring_request
 from workbench.storage.text_files import read_text
+from workbench.tui.compare.flow import compare_saved
+from workbench.tui.endpoints.flow import ask_place
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.naming import Naming, typed_path
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.running.flow import send
+from workbench.workspace.costs import cost_of
 
 
 async def score(flow: FlowContext) -> None:
@@ -44,3 +49,26 @@ async def _text_to_score(flow: FlowContext) -> Prompt | None:
                 raise BadValueError("The file is empty", hint="Name a file that has text.")
             return TextPrompt(text)
     return None
+
+
+async def score_elsewhere(flow: FlowContext) -> None:
+    """Choose another endpoint or model, and show the answer under the cursor as both find it."""
+    answer = flow.main.output.answer
+    if answer is None or answer[0].is_running:
+        raise BadValueError("No answer is under the cursor", hint="Go to an answer that has ended.")
+    run, choice = answer
+    if (place := await ask_place(flow, flow.workspace.drafting.endpoint)) is None:
+        return
+    endpoint, model = place
+    if not await flow.agreed(cost_of(endpoint, scoring_request(run.request.prompt, model))):
+        return
+    own, other = await score_answer(flow.services.connections, endpoint, run, choice, model=model)
+    first, second = aligned_runs(run, own, other)
+    second.endpoint, second.model = endpoint.name, model or endpoint.model
+    figures = " · ".join(
+        f"{title} {bits:.3f} bits/byte"
+        for title, one in (("own", first), ("other", second))
+        if (bits := bits_per_byte(one.ordered[0], range(len(one.ordered[0])))) is not None
+    )
+    saved = [SavedRun("its own model", first), SavedRun(f"scored by {endpoint.name}", second)]
+    await compare_saved(flow, saved, [figures])
