@@ -19,7 +19,8 @@ from workbench.tui.editor.field_text import (
     field_to_text,
     with_ids,
 )
-from workbench.tui.main.parameter_panel import ROWS, ParameterPanel
+from workbench.tui.main.parameter_panel import ParameterPanel
+from workbench.tui.main.parameter_rows import ROWS
 
 
 class Alone(App[None]):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rich.cells import cell_len
 from textual import events, getters, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -17,12 +16,11 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
-from workbench.domain.display import one_line, token_text
+from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError, WorkbenchError
-from workbench.domain.parameters import FIELDS, PARAMETERS, Field, ParameterValue, Range
+from workbench.domain.parameters import FIELDS, Field, Range
 from workbench.domain.request import Parameters
-from workbench.domain.values import check_value, format_value, step_value
-from workbench.tui.cells import fit
+from workbench.domain.values import check_value, step_value
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.field_editor import FieldEditor
@@ -36,10 +34,8 @@ from workbench.tui.editor.field_text import (
     has_lines,
     with_ids,
 )
+from workbench.tui.main.parameter_rows import EXTRA, MODEL, ROWS, ParameterRows
 
-MODEL, EXTRA = "model", "extra"
-ROWS: tuple[str, ...] = (MODEL, *(field.name for field in PARAMETERS), EXTRA)
-"""The names of the rows, top to bottom."""
 _LINES = {"logit_bias": 'ID=BIAS or "text"=BIAS per line.', EXTRA: "KEY=JSON per line."}
 """How the fields are written that have a form of their own."""
 _TOGETHER = frozenset({"temperature", "top_p"})
@@ -358,7 +354,21 @@ class ParameterPanel(Vertical, can_focus=True):
         self.call_after_refresh(self._show_row)
 
     def _rows(self, width: int) -> Content:
-        return Content("\n").join(self._line(place, width) for place in range(len(ROWS)))
+        shown = self._shown
+        current = self.field if self._has_keys else ""
+        return Content("\n").join(shown.line(name, width, is_current=name == current) for name in ROWS)
+
+    @property
+    def _shown(self) -> ParameterRows:
+        return ParameterRows(
+            self._parameters,
+            self._preset or Parameters(),
+            self._limits,
+            self._notes,
+            self._model,
+            self._token_texts,
+            self._prompts,
+        )
 
     def _show_row(self) -> None:
         rows = self.query_one("#rows", VerticalScroll)
@@ -366,76 +376,20 @@ class ParameterPanel(Vertical, can_focus=True):
         if not top <= self._row < top + height:
             rows.scroll_to(y=self._row if self._row < top else self._row - height + 1, animate=False)
 
-    def _line(self, place: int, width: int) -> Content:
-        name = ROWS[place]
-        value, is_set = self._shown(name)
-        mark = "✗" if name in self._wrong() else "•" if self._differs(name) else " "
-        note = "!" if name in self._notes else " "
-        room = max(width - cell_len(name) - 4, 3)
-        value = fit(value, min(cell_len(value), room))
-        gap = " " * max(width - 3 - cell_len(name) - cell_len(value), 1)
-        style = "" if is_set else "$text-muted"
-        line = Content.assemble(
-            (mark, "$text-error" if mark == "✗" else "$text-accent"),
-            " ",
-            (name, style),
-            gap,
-            (value, "bold" if is_set else style),
-            (note, "$text-warning"),
-        )
-        # In the colours of the row's parts it would be reversed in as many patches.
-        return Content.styled(line.plain, "reverse") if place == self._row and self._has_keys else line
-
     @property
     def _has_keys(self) -> bool:
         return self.has_focus or self._editing is not None
 
-    def _shown(self, name: str) -> tuple[str, bool]:
-        """What a row says, and whether the user set it."""
-        if name == MODEL:
-            return one_line(self._model, 60) or "—", bool(self._model)
-        if name == EXTRA:
-            return ", ".join(one_line(key, 30) for key in self._parameters.extra) or "—", bool(
-                self._parameters.extra
-            )
-        value = self._parameters.get(name)
-        sent = self._parameters.sent(name)
-        return self._format(name, sent), value is not None
-
-    def _format(self, name: str, value: ParameterValue | None) -> str:
-        match value:
-            case tuple():
-                return " ".join(f'"{token_text(one)}"' for one in value)
-            case Mapping():
-                return " ".join(f"{self._token(key)}={format_value(bias)}" for key, bias in value.items())
-            case _:
-                return format_value(value)
-
-    def _token(self, key: str) -> str:
-        text = self._token_texts.get(key)
-        return one_line(key, 20) if text is None else f"{key}({token_text(text)})"
-
-    def _differs(self, name: str) -> bool:
-        base = self._preset if self._preset is not None else Parameters()
-        if name == MODEL:
-            return False
-        if name == EXTRA:
-            return extra_to_text(base.extra) != extra_to_text(self._parameters.extra)
-        return base.get(name) != self._parameters.get(name)
-
-    def _wrong(self) -> dict[str, str]:
-        return {problem.field: problem.title for problem in self._parameters.problems(self._limits)}
-
     def _help(self) -> Iterator[str]:
         """What the request may cost; while the keys are here, what the row is for, the most needed first."""
-        name = self.field
-        if cost := self._cost():
-            yield cost
+        name, shown = self.field, self._shown
+        if shown.cost:
+            yield shown.cost
         if not self._has_keys:
             return
         if name in self._notes:
             yield f"! {one_line(self._notes[name])}"
-        if (why := self._wrong().get(name)) and not self._problem:
+        if (why := shown.problems.get(name)) and not self._problem:
             yield f"✗ {one_line(why)}"
         if self._editing is not None:
             several = self._editing == EXTRA or has_lines(FIELDS[self._editing])
@@ -445,16 +399,6 @@ class ParameterPanel(Vertical, can_focus=True):
         if name in _TOGETHER and self._parameters.values.keys() >= _TOGETHER:
             yield "temperature or top_p, not both"
         yield from _help_of(name, self._limits)
-
-    def _cost(self) -> str:
-        parameters = self._parameters
-        n, best_of = parameters.number("n", 1), parameters.number("best_of", 1)
-        each, most = int(max(n, best_of)), int(parameters.number("max_tokens", 16))
-        if each * self._prompts <= 1:
-            return ""
-        factors = [f"{self._prompts} prompts"] * (self._prompts > 1)
-        factors += [f"{'best_of' if best_of > n else 'n'} {each}"] * (each > 1)
-        return f"up to {self._prompts * each * most:,} tokens: {' × '.join([*factors, f'{most:,}'])}"
 
 
 class _Lines(Widget):
