@@ -20,7 +20,7 @@ from workbench.domain.parameters import ParameterValue
 from workbench.domain.request import Parameters
 from workbench.domain.run import Parent, Run
 from workbench.domain.session import Session
-from workbench.storage.export import to_curl, to_json_lines, to_markdown, to_python, to_text
+from workbench.storage.export import run_facts, to_curl, to_json_lines, to_markdown, to_python, to_text
 from workbench.storage.export_pictures import to_html, to_svg
 from workbench.storage.imports import curl_from_text, runs_from_json_lines
 
@@ -150,3 +150,11 @@ def test_the_python_program_compiles_and_reads_its_key_from_the_environment() ->
     program = to_python({"prompt": '"""\\\n\u2028'}, "http://a/v1", "bad name; rm")
     compile(program, "exported", "exec")
     assert 'os.environ["WORKBENCH_API_KEY"]' in program
+
+
+@pytest.mark.parametrize("kind", ["rerun", "blessed"])
+def test_a_run_that_was_sent_again_leaves_no_token(kind: str) -> None:
+    first, again = run_of(choice_of(["a"])), run_of(choice_of(["b"]))
+    again.parent = Parent(first.id, kind=kind)
+    facts = run_facts(Session(runs=[first, again]), again)
+    assert [one for one in facts if "run 1" in one] == ["sent again from run 1"]

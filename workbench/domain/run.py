@@ -54,7 +54,13 @@ class Parent:
     alternative: str = ""
     """The text taken in that token's place; empty where the rest is rolled again."""
     kind: str = "branch"
-    """`branch`, `again` (the same prefix rolled again), `continue` or `rerun`."""
+    """`branch`, `again` (the same prefix rolled again), `continue`, `rerun`, or `blessed` (a rerun that later
+    checks compare with)."""
+
+    @property
+    def is_rerun(self) -> bool:
+        """Whether the whole request was sent again."""
+        return self.kind in ("rerun", "blessed")
 
 
 @dataclass(frozen=True, slots=True)

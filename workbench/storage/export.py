@@ -61,12 +61,17 @@ def run_facts(session: Session, run: Run) -> list[str]:
         facts.append(f"preset {run.preset}")
     numbers = {one.id: number for number, one in enumerate(session.runs, 1)}
     if run.parent is not None and (number := numbers.get(run.parent.run)) is not None:
-        where = "" if run.parent.kind == "rerun" else f" at token {run.parent.token + 1}"
+        where = "" if run.parent.is_rerun else f" at token {run.parent.token + 1}"
         facts.append(f"{_ORIGINS.get(run.parent.kind, 'branched from')} run {number}{where}")
     return [fact for fact in (*facts, run.outcome or "") if fact]
 
 
-_ORIGINS = {"rerun": "sent again from", "again": "regenerated from", "continue": "continues"}
+_ORIGINS = {
+    "rerun": "sent again from",
+    "blessed": "sent again from",
+    "again": "regenerated from",
+    "continue": "continues",
+}
 
 
 def parameter_texts(run: Run) -> list[str]:

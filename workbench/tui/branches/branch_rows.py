@@ -44,7 +44,7 @@ class BranchRow:
         """The text before it parts: the end of the parent's, or of its own prompt."""
         own = self.run.parent
         choice = None if self.parent is None or own is None else self.parent.choices.get(own.choice)
-        if choice is not None and own is not None and own.kind != "rerun" and own.token:
+        if choice is not None and own is not None and not own.is_rerun and own.token:
             return "".join(choice.texts(max(own.token - _BEGINNING, 0), own.token))
         return prompt_to_editor(self.run.request.prompt)
 
@@ -150,7 +150,7 @@ def _where(row: BranchRow, numbers: dict[str, int]) -> str:
     if own is None:
         return "independent run"
     parent = f"run {numbers[own.run]}" if row.parent is not None else "a run that is not in this session"
-    if own.kind == "rerun":
+    if own.is_rerun:
         return f"{parent} sent again"
     choice = f", choice {own.choice + 1}" if row.parent is not None and len(row.parent.choices) > 1 else ""
     if own.kind == "continue":
