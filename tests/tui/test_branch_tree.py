@@ -127,7 +127,9 @@ async def test_the_tree_is_walked_and_enter_goes_to_the_run() -> None:
         await pilot.press("right", "right")
         assert screen.looked_at is screen.rows[2]
         await pilot.press("up")
-        assert "leaves run 1 at token 2 with ·other" in str(screen.query_one("#passage", Static).render())
+        assert "branched from run 1 at token 2 with ·other" in str(
+            screen.query_one("#passage", Static).render()
+        )
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is app.main and app.main.output.token is not None)
         found = app.main.output.token

@@ -118,7 +118,7 @@ async def test_four_presets_answer_one_prompt_with_one_seed(size: tuple[int, int
         assert len({str(request.json["prompt"]) for request in loopback.requests}) == 1
         said = sorted(str(one.choice.text) for one in columns_of(app) if one.choice is not None)
         assert said == sorted("".join(texts) for texts in BY_TEMPERATURE.values())
-        assert "drawn for all" in text_of(app, "about")
+        assert "(random)" in text_of(app, "about")
 
 
 async def test_s_gives_every_column_a_seed_of_its_own() -> None:
@@ -129,7 +129,7 @@ async def test_s_gives_every_column_a_seed_of_its_own() -> None:
         await until(pilot, lambda: isinstance(app.screen, CompareScreen) and all_ended(app))
         assert len({request.json["seed"] for request in loopback.requests}) == 4
         await until(pilot, lambda: "different seeds" in text_of(app, "remarks"))
-        assert "a seed for each" in text_of(app, "about")
+        assert "separate seeds" in text_of(app, "about")
 
 
 async def test_columns_stand_side_by_side_stacked_or_alone_by_width() -> None:

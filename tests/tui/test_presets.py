@@ -28,7 +28,7 @@ def test_the_line_of_a_preset_tells_what_it_would_change() -> None:
     current = Parameters({"temperature": 0.7, "top_p": 0.5, "max_tokens": 9})
     told = changes_of(preset, current)
     assert told == "temperature 0.7 → 1 · top_p 0.5 → unset · min_p unset → 0.05"
-    assert changes_of(preset, preset.applied_to(current)) == "as the panel is"
+    assert changes_of(preset, preset.applied_to(current)) == "same as current settings"
 
 
 def test_applying_keeps_what_does_not_shape_the_distribution() -> None:

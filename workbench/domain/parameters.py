@@ -111,7 +111,7 @@ PARAMETERS: tuple[Field, ...] = (
     Field(
         "min_p",
         Kind.NUMBER,
-        "Drops tokens less likely than this fraction of the most likely one.",
+        "Drops tokens below this fraction of the top token's probability.",
         "0 (off)",
         Range(0, 1),
         0.01,

@@ -55,7 +55,7 @@ class ChoiceCheck:
 
 @dataclass(frozen=True, slots=True)
 class RunCheck:
-    """A run held against the same request sent again."""
+    """A run compared with the same request sent again."""
 
     run: str
     """Id of the recorded run."""

@@ -145,19 +145,19 @@ def _titled(number: int, run: Run) -> str:
 
 
 def _where(row: BranchRow, numbers: dict[str, int]) -> str:
-    """Where a run leaves its parent, in words."""
+    """Where a run branched from its parent, in words."""
     own = row.run.parent
     if own is None:
         return "independent run"
     parent = f"run {numbers[own.run]}" if row.parent is not None else "a run that is not in this session"
     if own.is_rerun:
-        return f"{parent} sent again"
+        return f"re-run of {parent}"
     choice = f", choice {own.choice + 1}" if row.parent is not None and len(row.parent.choices) > 1 else ""
     if own.kind == "continue":
-        return f"goes on after {parent}{choice}"
+        return f"continues {parent}{choice}"
     instead = ""
     parents = row.parent.choices.get(own.choice) if row.parent is not None else None
     if parents is not None and own.token < len(parents):
         instead = f" in place of {token_text(parents.text_of(own.token), parents.raw_of(own.token))}"
-    words = f"leaves {parent}{choice} at token {own.token + 1}"
+    words = f"branched from {parent}{choice} at token {own.token + 1}"
     return f"{words} with {token_text(own.alternative)}{instead}" if own.alternative else words

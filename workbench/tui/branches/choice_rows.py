@@ -71,7 +71,8 @@ def choice_passage(run: Run, answer: Answer) -> Content:
     ]
     for fork in answer.forks:
         others = ", ".join(str(index + 1) for index in fork.others)
-        words = f"\n{FORK} parts from {others} at token {fork.token - choice.echoed + 1}"
+        noun = "choices" if len(fork.others) > 1 else "choice"
+        words = f"\n{FORK} diverges from {noun} {others} at token {fork.token - choice.echoed + 1}"
         parts.append(Content.styled(words, "$text-accent"))
     shared = visible("".join(choice.texts(choice.echoed, answer.shared)))
     parts.append(Content.styled(f"\n\n{shared}", "$text-muted"))

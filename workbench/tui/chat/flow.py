@@ -73,6 +73,6 @@ def _run_of_turn(screen: ChatScreen) -> Run | None:
     turn = screen.turns.turn
     run = screen.chat.run_of(turn) if turn is not None else None
     if run is None or run.is_running:
-        screen.tell("Go to an answer: only a run that has ended can be played or sent again.")
+        screen.tell("Go to an answer: only a finished run can be replayed or re-run.")
         return None
     return run

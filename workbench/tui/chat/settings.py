@@ -25,10 +25,10 @@ _OWN = "\0own"
 """Stands for the endpoint's own template among names, none of which can hold this character."""
 _SIZE = "size"
 _RULES = {
-    WhenFull.REFUSE: "refuse: send nothing and say why",
+    WhenFull.REFUSE: "stop with an error",
     WhenFull.DROP_OLDEST: "drop the oldest turns, as few as possible",
     WhenFull.KEEP_FIRST: "keep the first exchange, drop those after it",
-    WhenFull.LAST_ONLY: "drop all but the last message",
+    WhenFull.LAST_ONLY: "keep only the last message",
 }
 
 

@@ -2037,7 +2037,7 @@ COMMANDS: tuple[Command, ...] = (
         action="answer(True)",
         needs_pane=True,
     ),
-    Command("no", ("n",), "No", "Do not agree.", Where.QUESTION, action="answer(False)", needs_pane=True),
+    Command("no", ("n",), "No", "Cancel.", Where.QUESTION, action="answer(False)", needs_pane=True),
     Command(
         "take_text",
         (

@@ -49,7 +49,7 @@ async def choose_columns(
     loaded = load_presets(flow.services.folders)
     for problem in loaded.problems:
         flow.warn(str(problem), "Preset")
-    items = [Item(_PANEL, "draft", "the panel as it is")]
+    items = [Item(_PANEL, "current settings", "as the panel shows them")]
     items += [
         Item(one.name, one.name, changes_of(one, request.parameters)) for one in loaded.presets.values()
     ]
@@ -79,10 +79,10 @@ async def choose_columns(
 
 
 def _column(flow: FlowContext, preset: Preset | None, request: Request) -> Column:
-    """The column of a preset, or of the panel as it is."""
+    """The column of a preset, or of the current settings."""
     here, model = flow.workspace.drafting.endpoint, request.model
     if preset is None:
-        return Column("draft", here, model, _single(request.parameters))
+        return Column("current settings", here, model, _single(request.parameters))
     name, parameters = preset.name, _single(preset.applied_to(request.parameters))
     if not preset.endpoint or preset.endpoint == here.name:
         return Column(name, here, preset.model or model, parameters, name)
@@ -107,7 +107,7 @@ def with_seeds(chosen: Chosen) -> tuple[Sequence[Column], str, list[Column]]:
     """The columns with their seeds, the words for them, and the columns whose own seed was replaced."""
     columns = chosen.columns
     if chosen.own_seeds:
-        return [seeded(column, random.getrandbits(31)) for column in columns], "a seed for each", []
+        return [seeded(column, random.getrandbits(31)) for column in columns], "separate seeds", []
     seed, words = _shared_seed(columns)
     replaced = [one for one in columns if one.parameters.get("seed") not in (None, seed)]
     shared = [replace(column, parameters=column.parameters.set("seed", seed)) for column in columns]
@@ -119,9 +119,9 @@ def _shared_seed(columns: Sequence[Column]) -> tuple[int, str]:
     for column in columns:
         seed = column.parameters.get("seed")
         if isinstance(seed, int):
-            return seed, f"seed {seed} for all"
+            return seed, f"shared seed {seed}"
     seed = random.getrandbits(31)
-    return seed, f"seed {seed} drawn for all"
+    return seed, f"shared seed {seed} (random)"
 
 
 def endpoint_of(flow: FlowContext, name: str) -> Endpoint:

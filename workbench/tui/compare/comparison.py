@@ -143,11 +143,11 @@ class Comparison:
 
     @property
     def summary(self) -> str:
-        """How many columns stream, wait, and have ended."""
+        """How many columns stream, wait, and are done."""
         running = [run for run in self._runs if run.is_running]
         queued = sum(self._many is not None and self._many.phase(run) is Phase.QUEUED for run in running)
         ended = len(self._runs) - len(running)
-        counts = ((len(running) - queued, "running"), (queued, "queued"), (ended, "ended"))
+        counts = ((len(running) - queued, "running"), (queued, "queued"), (ended, "done"))
         return " · ".join(f"{count} {word}" for count, word in counts if count)
 
     @property

@@ -156,7 +156,7 @@ class EndpointsScreen(AskedScreen[Endpoint]):
         """What Enter would do where no endpoint is under the cursor."""
         typed = self.filter.value.strip()
         if "://" not in typed:
-            return "Nothing matches. A base URL is taken as it is: https://host/v1"
+            return "No matches. Type a base URL to use it: https://host/v1"
         same = [one.name for one in self._services.endpoints.endpoints.values() if one.base_url == typed]
         known = f" With its key: choose {', '.join(same)}." if same else ""
         return f"Enter uses this URL, without an API key.{known}"

@@ -103,7 +103,7 @@ class Grid(Comparison):
     @property
     def summary(self) -> str:
         """How many requests stream and wait, and how many of all have an answer."""
-        counts = [one for one in super().summary.split(" · ") if not one.endswith("ended")]
+        counts = [one for one in super().summary.split(" · ") if not one.endswith("done")]
         answered = sum(run.outcome in _ANSWERED for run in self._runs)
         told = [*counts, f"{answered} of {len(self._runs)} answered"]
         return " · ".join(told)

@@ -73,7 +73,7 @@ async def show_about(flow: FlowContext) -> None:
 
 
 async def open_config(flow: FlowContext) -> None:
-    """Edit the configuration in the person's editor; what it says holds from the next start."""
+    """Edit the configuration in the person's editor; what it says takes effect at the next start."""
     path = config_file(flow.services.folders)
     text = await asyncio.to_thread(_text_of, path)
     services = flow.services
@@ -86,7 +86,7 @@ async def open_config(flow: FlowContext) -> None:
     for problem in problems:
         flow.warn(str(problem), path.name)
     if not problems:
-        flow.app.notify(f"Saved {one_line(str(path), 80)}; it holds from the next start.", markup=False)
+        flow.app.notify(f"Saved {one_line(str(path), 80)}; it takes effect at the next start.", markup=False)
 
 
 def _text_of(path: Path) -> str:

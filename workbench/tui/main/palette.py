@@ -15,7 +15,7 @@ from workbench.tui.commands.keymap import CommandTable
 from workbench.tui.popups.picker import Item, Late, Picker
 from workbench.workspace.services import Services
 
-_NOTE = "type to filter · Enter does it · Esc"
+_NOTE = "type to filter · Enter runs it · Esc"
 _NEWEST = 50
 """Sessions that are offered."""
 

@@ -18,7 +18,7 @@ def help_screen(where: Where, commands: CommandTable) -> Picker:
         )
     )
     items = [Item(one.id, one.title, _help(one, where), one.key_label) for one in ordered]
-    return Picker(f"Help · {where}", items, note="type to filter · Enter does it · Esc")
+    return Picker(f"Help · {where}", items, note="type to filter · Enter runs it · Esc")
 
 
 def _help(command: Command, here: Where) -> str:

@@ -140,7 +140,7 @@ class Picker(Popup[str]):
                 placeholder="filter, or type a name" if self._free_text else "filter", select_on_focus=False
             )
             yield RowList(markup=False)
-            yield Label("Enter uses what you typed." if self._free_text else "Nothing matches.", id="none")
+            yield Label("Enter uses what you typed." if self._free_text else "No matches.", id="none")
             yield Static(id="more", markup=False)
 
     def on_mount(self) -> None:

@@ -36,7 +36,7 @@ class Writing(Popup[str]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(self._title)
-            box.border_subtitle = Content("Ctrl+J or F5 takes it · Esc")
+            box.border_subtitle = Content("Ctrl+J or F5 accepts · Esc")
             yield ExactTextArea(soft_wrap=True, compact=True)
 
     def on_mount(self) -> None:

@@ -11,4 +11,4 @@ def changes_of(preset: Preset, parameters: Parameters) -> str:
     changes = [str(change) for change in parameters.changes_to(preset.applied_to(parameters))]
     changes += ["extra differs"] * (preset.applied_to(parameters).extra != parameters.extra)
     where = [f"{preset.model} @ {preset.endpoint}".strip(" @")] if preset.model or preset.endpoint else []
-    return " · ".join([*(changes or ["as the panel is"]), *where])
+    return " · ".join([*(changes or ["same as current settings"]), *where])

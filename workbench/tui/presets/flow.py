@@ -37,7 +37,7 @@ async def save_panel(flow: FlowContext) -> None:
     items = [
         Item(one.name, one.name, one.difference(preset.parameters) or "the same") for one in presets.values()
     ]
-    name = await flow.ask(Picker("Save the panel as", items, chosen=preset.name, free_text=True))
+    name = await flow.ask(Picker("Save settings as preset", items, chosen=preset.name, free_text=True))
     if name is None:
         return
     if (old := presets.get(name)) is not None:

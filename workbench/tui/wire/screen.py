@@ -159,7 +159,7 @@ class WireScreen(AskedScreen[Spot]):
     def _answer_head(self) -> str:
         wire = self._wire
         if wire.status is None:
-            return "nothing came" if wire.is_over else "nothing yet"
+            return "no response" if wire.is_over else "nothing yet"
         heads = [f"{name}: {value}" for name, value in wire.answer_headers.items()]
         return wire.key.redact("\n".join([f"HTTP {wire.status}", *heads]))
 
