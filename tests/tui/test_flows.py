@@ -245,9 +245,23 @@ OPENED: Mapping[str, str] = {
     "wire": "f4 e down up y c p tab f1 escape",
     "export": 'f4 ctrl+p "export" enter "mark"',
     "compare_runs": "f4 v down space space",
+    "endpoint_form": 'ctrl+t ctrl+n "box" tab up down shift+tab escape',
+    "choose_model": 'ctrl+p "model" enter "x" down up',
+    "paste_curl": 'ctrl+p "paste" enter "x" left',
+    "rerun": "f4 r tab d y f1 escape",
+    "compared": "f8 enter tab shift+tab d y f1 escape",
+    "swept": 'ctrl+p "sweep" enter enter y m down up f1 escape',
+    "inspector": "f4 home i down up pageup pagedown y escape",
+    "output": "f4 home right left right_square_bracket left_square_bracket full_stop comma j k c w escape",
+    "find": 'f4 slash "in" enter n N b escape',
+    "parameters": "f3 down up enter escape",
     "chat": 'f12 "hi" f3 escape f6 escape f7 escape ctrl+t escape f4 j k f e escape f2',
 }
 """The keys of each screen, after those that open it."""
+
+
+SENDS = {"rerun", "compared", "swept"}
+"""Those of which the keys send requests."""
 
 
 @pytest.mark.parametrize("id", OPENED)
@@ -262,7 +276,7 @@ async def test_no_key_of_a_burst_goes_astray(id: str) -> None:
         assert app.main.prompt.text == f"{EXAMPLE}z"
         assert app.screen is app.main
         assert app.main.parameters.parameters == before
-        assert len(app.main.output.runs) == 1
+        assert (len(app.main.output.runs) > 1) == (id in SENDS)
 
 
 async def test_keys_are_not_held_back_for_long_by_a_flow_that_shows_nothing() -> None:
