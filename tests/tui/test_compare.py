@@ -17,6 +17,7 @@ from textual.widgets import OptionList, Static
 
 from tests.client.loopback import DONE, Handler, Received, answering, head
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
+from tests.tui.test_wiring import toasts
 from workbench.domain.alternatives import AlternativeRow
 from workbench.domain.endpoint import Prices
 from workbench.domain.parameters import ParameterValue
@@ -266,6 +267,32 @@ async def test_adopting_takes_a_columns_parameters_to_the_panel_without_the_draw
         }
         assert app.main.parameters.parameters == Parameters(expected)
         assert app.workspace.drafting.draft.preset == "creative"
+        (told,) = (one for one in toasts(app) if one.startswith("Settings of creative adopted: "))
+        assert "temperature unset → 1.2 · " in told and "presence_penalty unset → 0.3" in told
+        assert told.endswith("; u undoes")
+
+
+async def test_the_last_row_says_what_escape_and_enter_do_and_who_stays_in_the_session() -> None:
+    async with workbench(stuck(), (80, 24)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: all(column.run.tokens == 1 for column in columns_of(app)))
+        await until(pilot, lambda: "Esc Stop " in keys_of(app))
+        assert "Enter/a Adopt" in keys_of(app) and "^C Stop all" in keys_of(app)
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: "Esc Close" in keys_of(app))
+        assert "Stop" not in keys_of(app)
+        assert "Enter/a Adopt" in keys_of(app) and "k Only this" in keys_of(app)
+
+
+async def test_saving_names_the_session_and_what_is_typed_then_adopts_nothing() -> None:
+    async with workbench(tempered(), (80, 24)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: all_ended(app))
+        before = app.main.parameters.parameters
+        await pilot.press("ctrl+s", *"a talk".replace(" ", "_"), "enter")
+        await until(pilot, lambda: app.workspace.keeper.title == "a_talk")
+        assert isinstance(app.screen, CompareScreen)
+        assert app.main.parameters.parameters == before
 
 
 async def test_keeping_one_column_leaves_it_alone_on_the_screen_and_the_other_runs_in_the_session() -> None:

@@ -56,12 +56,12 @@ def as_kind(text: str, kind: PromptKind, wanted: PromptKind) -> str:
     return text
 
 
-def difference(before: Draft, after: Draft) -> str:
-    """What differs between two drafts but for their prompts, on one line."""
+def difference(before: Draft, after: Draft, width: int = _LABEL) -> str:
+    """What differs between two drafts but for their prompts, on one line of at most `width` cells."""
     parts = [f"the prompt as {after.kind}"] * (before.kind is not after.kind)
     parts += [f"preset {after.preset or 'none'}"] * (before.preset != after.preset)
     parts += [str(change) for change in before.parameters.changes_to(after.parameters)]
     parts += ["extra"] * (before.parameters.extra != after.parameters.extra)
     parts += [f"endpoint {after.endpoint}"] * (before.endpoint != after.endpoint)
     parts += [f"model {after.model or 'the endpoint’s own'}"] * (before.model != after.model)
-    return one_line(" · ".join(parts), _LABEL)
+    return one_line(" · ".join(parts), width)

@@ -159,7 +159,7 @@ class Drafting:
         self._changed(before)
 
     def adopt(self, column: Column) -> None:
-        """Continue with a column's parameters, endpoint and model."""
+        """Continue with a column's parameters, endpoint and model, and tell what that changed."""
         before = self._now
         if not column.endpoint.base_url:
             words = f"There is no endpoint {one_line(column.endpoint.name, 40)} any more."
@@ -171,6 +171,9 @@ class Drafting:
             self.preset = self._preset_named(column.preset, column.parameters)
         self.parameters = column.parameters
         self._changed(before)
+        changes = difference(before.draft, self.settings, 400)
+        end = f"{changes}; u undoes" if changes else "they were the same"
+        self._tell(Told(f"Settings of {one_line(column.title, 40)} adopted: {end}"))
 
     # --- steps -------------------------------------------------------------------------------------------
 

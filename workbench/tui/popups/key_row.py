@@ -49,13 +49,14 @@ class KeyRow(Widget):
 
     def press(self, command: Command) -> None:
         """Do what was clicked: press its key, where it is one key."""
-        if not command.shown:
+        if not command.actions:
             self.app.simulate_key(command.keys[0])
 
     def _entries(self) -> list[_Entry]:
         shown: list[_Entry] = []
         at = 1
-        for place, command in enumerate(self.listed()):
+        listed = (one for one in self.listed() if self.running or one.title != "Stop all")
+        for place, command in enumerate(listed):
             key = command.shown or command.first_key.replace("Ctrl+", "^")
             end = at + cell_len(key) + 1 + cell_len(self._title(command))
             if end > self.size.width and place >= self.ALWAYS:
@@ -65,8 +66,7 @@ class KeyRow(Widget):
         return shown
 
     def _title(self, command: Command) -> str:
-        stops = command.keys == ("escape",) and command.title == "Stop"
-        return "Close" if stops and not self.running else command.title
+        return "Close" if command.title == "Stop" and not self.running else command.title
 
     def render(self) -> Content:
         """The row of keys."""
