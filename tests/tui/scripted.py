@@ -20,6 +20,8 @@ from workbench.workspace.services import Services
 
 _PATIENCE = 60.0
 """Seconds after which a condition is taken never to come true, on however busy a machine."""
+FOUR_PRESETS = ("space", "down", "down", *("space", "down") * 2, "space")
+"""Keys that choose the first four presets, and no longer the current settings, where a comparison begins."""
 SIZES = [(80, 24), (120, 40), (200, 50)]
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from textual.pilot import Pilot
 
 from tests.client.loopback import Loopback
-from tests.tui.scripted import answer, until, workbench
+from tests.tui.scripted import FOUR_PRESETS, answer, until, workbench
 from tests.tui.test_chat import chatty, screen_of
 from workbench.domain.conversation import WhenFull
 from workbench.domain.turns import Turn
@@ -196,7 +196,7 @@ async def test_presets_answer_at_one_place_and_each_answer_is_a_branch() -> None
         await talk.say("one")
         await talk.press("f4", "f8")
         await until(talk.pilot, lambda: isinstance(app.screen, SeveralPicker))
-        await talk.pilot.press("enter")
+        await talk.pilot.press(*FOUR_PRESETS, "enter")
         await until(talk.pilot, lambda: len(talk.chat.chat.chat.turns.all) == 6)
         assert set(talk.sent) == {"<user>one<assistant>"}
         await talk.pilot.press("escape")

@@ -12,11 +12,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from textual.containers import Vertical
 from textual.pilot import Pilot
 from textual.widgets import OptionList, Static
 
 from tests.client.loopback import DONE, Handler, Received, answering, head
-from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
+from tests.tui.scripted import FOUR_PRESETS, SIZES, answer, logprob_event, until, workbench
 from tests.tui.test_wiring import toasts
 from workbench.domain.alternatives import AlternativeRow
 from workbench.domain.endpoint import Prices
@@ -87,10 +88,10 @@ def text_of(app: WorkbenchApp, id: str) -> str:
 
 
 async def open_comparison(app: WorkbenchApp, pilot: Pilot[int]) -> None:
-    """Compare what is chosen from the first: the first four presets."""
+    """Compare the first four presets."""
     await pilot.press("f8")
     await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
-    await pilot.press("enter")
+    await pilot.press(*FOUR_PRESETS, "enter")
     await until(pilot, lambda: isinstance(app.screen, CompareScreen))
     await until(pilot, lambda: len(columns_of(app)) == 4)
 
@@ -122,11 +123,39 @@ async def test_four_presets_answer_one_prompt_with_one_seed(size: tuple[int, int
         assert "(random)" in text_of(app, "about")
 
 
+async def test_the_current_settings_and_the_first_preset_are_compared_first_then_those_compared_last() -> (
+    None
+):
+    async with workbench(answering(answer(" in", ".")), (80, 24)) as (app, pilot, _):
+        await pilot.press("f8")
+        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        box = app.screen.query_one(Vertical)
+        hint = "2 of 8 selected · Space toggle · Enter run · Esc"
+        assert box.border_subtitle == hint and len(hint) < box.size.width
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen) and len(columns_of(app)) == 2)
+        assert [one.column.title for one in columns_of(app)] == ["current settings", "greedy"]
+        await until(pilot, lambda: all_ended(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        await pilot.press("f8")
+        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await pilot.press("space", "down", "down", "space", "enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen) and all_ended(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        await pilot.press("f8")
+        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen) and len(columns_of(app)) == 2)
+        assert [one.column.title for one in columns_of(app)] == ["greedy", "precise"]
+
+
 async def test_s_gives_every_column_a_seed_of_its_own() -> None:
     async with workbench(tempered(), (120, 40)) as (app, pilot, loopback):
         await pilot.press("f8")
         await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
-        await pilot.press("s", "enter")
+        await pilot.press(*FOUR_PRESETS, "s", "enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen) and all_ended(app))
         assert len({request.json["seed"] for request in loopback.requests}) == 4
         await until(pilot, lambda: "different seeds" in text_of(app, "remarks"))
@@ -216,6 +245,7 @@ async def test_more_columns_than_the_endpoint_takes_at_once_say_that_they_are_qu
         await pilot.press("f8")
         await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
         options = app.screen.query_one(OptionList)
+        await pilot.press(*FOUR_PRESETS)
         options.highlighted = 0
         await pilot.press("space")
         options.highlighted = 5
@@ -392,9 +422,7 @@ async def test_one_preset_is_compared_with_itself_at_another_model() -> None:
         await pilot.press("f8")
         await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
         options = app.screen.query_one(OptionList)
-        for place in (2, 3, 4):
-            options.highlighted = place
-            await pilot.press("space")
+        await pilot.press("space")
         options.highlighted = 1
         await pilot.press("plus")
         await until(pilot, lambda: isinstance(app.screen, EndpointsScreen))
@@ -517,7 +545,7 @@ async def test_the_main_screen_is_drawn_under_a_popup_but_not_where_it_is_covere
         await pilot.press("f8")
         await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
         assert app.main.is_current
-        await pilot.press("enter")
+        await pilot.press(*FOUR_PRESETS, "enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen) and all_ended(app))
         assert not app.main.is_current
         await pilot.press("escape")

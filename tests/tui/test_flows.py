@@ -34,6 +34,8 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "palette": ("escape",),
     "jump": ("escape",),
     "save": ("escape",),
+    "save_compared": ("escape",),
+    "save_rerun": ("escape",),
     "sessions": ("escape",),
     "new": (),
     "choose_endpoint": ("escape",),
@@ -196,7 +198,7 @@ def burst(app: WorkbenchApp, keys: str) -> None:
 
 async def test_rows_of_a_comparison_are_chosen_in_a_burst() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, loopback):
-        burst(app, "f8 down space down space enter")
+        burst(app, "f8 space down down down down space enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen) and len(loopback.requests) == 2)
         temperatures = sorted(str(request.json["temperature"]) for request in loopback.requests)
         assert temperatures == ["0", "1.2"]

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Label, Static
 
 from tests.client.loopback import Handler, Received, head
-from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
+from tests.tui.scripted import FOUR_PRESETS, SIZES, answer, logprob_event, until, workbench
 from workbench.domain.prompt import PromptKind, TextPrompt
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
@@ -241,7 +241,7 @@ async def test_every_prompt_of_a_file_meets_every_chosen_preset(tmp_path: Path) 
     async with workbench(longer_when_hotter()) as (app, pilot, loopback):
         await fill_in(app, pilot, "prompt_set", str(prompts), "")
         await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
-        await pilot.press("enter")
+        await pilot.press(*FOUR_PRESETS, "enter")
         await until(pilot, lambda: isinstance(app.screen, Question))
         await pilot.press("y")
         await until(pilot, lambda: isinstance(app.screen, GridScreen))
@@ -269,7 +269,7 @@ async def test_several_prompts_of_the_editor_are_compared_in_a_grid(command: str
             await until(pilot, lambda: isinstance(app.screen, Form))
             await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
-        await pilot.press("enter")
+        await pilot.press(*FOUR_PRESETS, "enter")
         await until(pilot, lambda: isinstance(app.screen, Question))
         await pilot.press("y")
         await until(pilot, lambda: isinstance(app.screen, GridScreen))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.domain.display import one_line
@@ -11,6 +11,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters, Request
+from workbench.domain.run import Run
 from workbench.runner.comparison import Column, seeded
 from workbench.storage.endpoints import endpoint_for
 from workbench.storage.presets import load_presets
@@ -23,7 +24,6 @@ from workbench.tui.presets.changes import changes_of
 
 LEAST, MOST = 2, MOST_COLUMNS
 """How many columns a comparison has."""
-_FIRST_CHOSEN = 4
 _SEEDS = "shared seed", "own seeds"
 _ELSEWHERE = "\0elsewhere"
 """Begins what stands for a preset at an endpoint that was chosen for it."""
@@ -54,10 +54,18 @@ async def choose_columns(
         Item(one.name, one.name, changes_of(one, request.parameters)) for one in loaded.presets.values()
     ]
     columns = {item.value: _column(flow, loaded.presets.get(item.value), request) for item in items}
-    selection = Selection(tuple(chosen or list(loaded.presets)[:_FIRST_CHOSEN]))
+    first = _PANEL, *list(loaded.presets)[:1]
+    selection = Selection(tuple(chosen) or _compared_last(flow.workspace.runs, columns) or first)
     while True:
         picker = SeveralPicker(
-            title, items, selection, least=least, most=MOST, can_vary="other endpoint", switch=_SEEDS
+            title,
+            items,
+            selection,
+            least=least,
+            most=MOST,
+            can_vary="other endpoint",
+            switch=_SEEDS,
+            take="run",
         )
         answer = await flow.ask(picker)
         if answer is None:
@@ -76,6 +84,14 @@ async def choose_columns(
     taken = [columns[value] for value in selection.values]
     check_columns(taken)
     return Chosen(taken, selection.is_switched)
+
+
+def _compared_last(runs: Sequence[Run], offered: Container[str]) -> tuple[str, ...]:
+    """What the session's last comparison compared and is still offered; nothing where that is one alone."""
+    group = next((run.group for run in reversed(runs) if run.group), "")
+    names = dict.fromkeys(run.preset or _PANEL for run in runs if group and run.group == group)
+    values = tuple(name for name in names if name in offered)
+    return values if LEAST <= len(values) <= MOST else ()
 
 
 def _column(flow: FlowContext, preset: Preset | None, request: Request) -> Column:

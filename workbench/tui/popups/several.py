@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import OptionList
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from workbench.domain.display import one_line
@@ -50,6 +50,7 @@ class SeveralPicker(Popup[Selection]):
         border-title-color: $foreground; border-subtitle-color: $text-muted;
     }
     SeveralPicker RowList { height: auto; }
+    SeveralPicker #further { height: 1; color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.SELECTION)
     where = Where.SELECTION
@@ -64,15 +65,18 @@ class SeveralPicker(Popup[Selection]):
         most: int,
         can_vary: str = "",
         switch: tuple[str, str] | None = None,
+        take: str = "compare",
     ):
         """`can_vary` says what + makes of the item looked at; empty where it does nothing.
 
-        `switch` names what the key s turns off and on: as it is first, and as it is then.
+        `switch` names what the key s turns off and on: as it is first, and as it is then. `take` says what
+        Enter does.
         """
         super().__init__()
         self._switch = switch
         self._is_switched = selection.is_switched
         self._can_vary = can_vary
+        self._take = take
         self._title = title
         self._items = list(items)
         values = [item.value for item in self._items]
@@ -86,6 +90,7 @@ class SeveralPicker(Popup[Selection]):
         with Vertical() as box:
             box.border_title = Content(one_line(self._title))
             yield RowList(*(Option(self._line(item)) for item in self._items), markup=False)
+            yield Static(id="further", markup=False)
 
     def on_mount(self) -> None:
         """Begin at the item last looked at, else at the first one chosen."""
@@ -136,9 +141,12 @@ class SeveralPicker(Popup[Selection]):
         self.dismiss(self._selection)
 
     def _count(self) -> None:
-        more = f" · + {self._can_vary}" if self._can_vary else ""
-        more += f" · s {self._switch[self._is_switched]}" if self._switch is not None else ""
-        told = f"{len(self._chosen)} of {self._most} selected · Space toggle{more} · Enter · Esc"
+        further = [f"+ {self._can_vary}"] * bool(self._can_vary)
+        further += [f"s {self._switch[self._is_switched]}"] if self._switch is not None else []
+        box = self.query_one("#further", Static)
+        box.display = bool(further)
+        box.update(" · ".join(further))
+        told = f"{len(self._chosen)} of {self._most} selected · Space toggle · Enter {self._take} · Esc"
         self.query_one(Vertical).border_subtitle = Content(told)
 
     def _line(self, item: Item) -> Content:
