@@ -59,7 +59,7 @@ async def test_a_run_plays_again_to_the_same_text_and_nothing_is_sent(size: tupl
         (section,) = screen.view.sections
         assert section.choice is not None
         assert section.choice.text == " went in."
-        assert section.figures.startswith("done · stop · 3 tok")
+        assert section.figures.startswith("done · end of text · 3 tok")
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
         assert len(loopback.requests) == 1
