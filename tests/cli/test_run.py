@@ -233,7 +233,7 @@ async def test_an_answer_without_anything_is_said_and_fails() -> None:
     async with serving(answering(DONE)) as server:
         done = await workbench("run", "--prompt", "x", "--endpoint", server.base_url)
     assert (done.status, done.out) == (1, b"")
-    assert "workbench: No answer came\n" in done.err
+    assert "workbench: No answer received\n" in done.err
 
 
 async def test_every_note_of_a_run_is_printed_beside_its_text() -> None:

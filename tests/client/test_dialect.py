@@ -286,4 +286,4 @@ def test_text_after_a_finish_reason_is_kept_and_said() -> None:
     body = b'data: {"choices":[{"text":"a","finish_reason":"stop"}]}\n\ndata: {"choices":[{"text":"b"}]}\n\n'
     run = run_of(answer_events([body]))
     assert texts(run) == ["ab"]
-    assert "text came after a finish_reason" in run.notes
+    assert "text received after a finish_reason" in run.notes

@@ -42,7 +42,7 @@ def test_an_answer_without_anything_is_an_error(name: str) -> None:
     run = reported(f"no_answer/{name}")
     assert run.outcome is Outcome.ERROR
     assert run.error is not None
-    assert run.error.title == "No answer came"
+    assert run.error.title == "No answer received"
 
 
 def test_a_blank_choice_without_an_end_is_no_answer_but_one_that_ended_is() -> None:

@@ -180,7 +180,7 @@ def _environment(environment: Mapping[str, str]) -> dict[str, str]:
 def _error(reply: JsonObject, limits: Limits) -> TemplateError:
     kind, words, line = str(reply.get("error")), one_line(str(reply.get("message"))), reply.get("line")
     if kind == "size":
-        words = f"More than {limits.characters:,} characters came out of it."
+        words = f"More than {limits.characters:,} characters were rendered."
     elif kind == "memory":
         words = f"It may use {limits.memory // 1_000_000} MB."
     elif kind not in _TITLES:

@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     put = actions.add_parser(
         "set", help="add or change one: set NAME base_url=https://host/v1 key.environment=MY_KEY"
     )
-    test = actions.add_parser("test", help=f"{ANNOUNCEMENT}; prints the models and what came")
+    test = actions.add_parser("test", help=f"{ANNOUNCEMENT}; prints the models and the answer")
     remove = actions.add_parser("delete", help="delete your profile; the built-in one is used again")
     for one in (show, put, test, remove):
         one.add_argument("name", metavar="NAME", help="the endpoint's name")

@@ -210,7 +210,7 @@ class Assembly:
             text = _join_halves(state, text)
         if text or entries:
             if state.finished and text:
-                self._warn("text came after a finish_reason", events)
+                self._warn("text received after a finish_reason", events)
             self._add(index, state, text, entries or (), events)
         if reason is not None and reason != state.finished:
             state.finished = reason

@@ -23,7 +23,7 @@ _TITLES = {
     403: ("Access was denied", "Check the key's rights, the balance, and whether the model is open to you."),
     404: ("The endpoint does not know this address or model", "Check the base URL and the model's name."),
     405: ("This URL does not accept this HTTP method", "Check the base URL: it may lead to another service."),
-    408: ("The endpoint gave up waiting", "Send it again."),
+    408: ("The endpoint timed out", "Send it again."),
     409: ("The endpoint is busy with a conflicting request", "Send it again in a moment."),
     411: ("The endpoint wants to know the length of the request", "A proxy between may have removed it."),
     413: ("The request is too large", "Shorten the prompt."),

@@ -201,7 +201,7 @@ def _words(error: EndpointError) -> str:
 
 
 _NO_ANSWER = Failure(
-    "No answer came",
+    "No answer received",
     "The endpoint ended its answer without any text or finish_reason.",
     "Send it again; if it stays so, check the model's name and the parameters, or the raw traffic.",
 )

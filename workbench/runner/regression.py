@@ -221,4 +221,4 @@ class RegressionCheck:
 def _why_failed(run: Run) -> str:
     if (error := run.error) is not None:
         return sentences(error.title, error.message, error.hint)
-    return f"the answer is {run.outcome}" if run.outcome else "no answer came"
+    return f"the answer is {run.outcome}" if run.outcome else "no answer received"

@@ -139,7 +139,7 @@ class FlowContext:
         path = typed_path(typed)
         question = f"Replace the file {one_line(str(path), 60)}?"
         if await asyncio.to_thread(_is_there, path, own):
-            return path if await self.confirmed(question, "replace", "leave it") else None
+            return path if await self.confirmed(question, "replace", "cancel") else None
         return path
 
     def warn(self, words: str, title: str) -> None:

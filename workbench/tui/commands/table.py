@@ -2055,7 +2055,7 @@ COMMANDS: tuple[Command, ...] = (
             "enter",
         ),
         "Yes",
-        "Agree.",
+        "Confirm.",
         Where.QUESTION,
         action="answer(True)",
         needs_pane=True,

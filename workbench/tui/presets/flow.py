@@ -43,7 +43,7 @@ async def save_panel(flow: FlowContext) -> None:
     if (old := presets.get(name)) is not None:
         changes = one_line(old.difference(preset.parameters) or "nothing changes")
         question = f"Replace the preset {one_line(name, 40)}?\n{changes}"
-        if not await flow.confirmed(question, "replace", "leave it"):
+        if not await flow.confirmed(question, "replace", "cancel"):
             return
     saved = replace(preset, name=name if old is not None else name.strip())
     try:

@@ -90,8 +90,8 @@ async def offer_curl(flow: FlowContext, text: str) -> None:
         taken = draft_from_curl(text, flow.services.endpoints)
     except WorkbenchError:
         return
-    question = "This is a curl command. Take its prompt and parameters?\n" + "\n".join(taken.notes)
-    if await flow.confirmed(question, "take them", "keep the text as it is"):
+    question = "This is a curl command. Import its prompt and parameters?\n" + "\n".join(taken.notes)
+    if await flow.confirmed(question, "import", "keep as text"):
         _take(flow, taken)
 
 
