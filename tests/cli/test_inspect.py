@@ -106,7 +106,7 @@ def test_two_runs_are_shown_where_they_diverge(tmp_path: Path, capsys: pytest.Ca
     assert main(["inspect", str(file), "--run", first, "--against", short]) == 0
     assert f"run {short[:8]} ended after 1 token" in capsys.readouterr().out
     assert main(["inspect", str(file), "--run", first, "--against", first]) == 0
-    assert capsys.readouterr().out == "2 tokens in common; no difference as far as both go\n"
+    assert capsys.readouterr().out == "2 tokens in common; identical as far as both go\n"
     assert main(["inspect", str(file), "--run", first, "--against", short, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["runs"], found["shared"], found["diverges_at"]) == ([first, short], 1, 2)

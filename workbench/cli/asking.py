@@ -13,7 +13,7 @@ from workbench.workspace.costs import Cost
 
 def add_yes_option(parser: argparse._ActionsContainer) -> None:
     """Add `--yes`."""
-    parser.add_argument("--yes", action="store_true", help="send without asking, however much it may cost")
+    parser.add_argument("--yes", action="store_true", help="send without asking for confirmation")
 
 
 def is_agreed(cost: Cost, *, sure: bool) -> bool:

@@ -31,14 +31,18 @@ from workbench.workspace.keeper import Keeper
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument(
-        "file", type=file_name, metavar="FILE", help="a session file, which gets the branch too"
+        "file", type=file_name, metavar="FILE", help="a session file; the branch is added to it"
     )
     parser.add_argument("--run", metavar="ID", help="run to branch from (id prefix or name)")
-    parser.add_argument("--choice", type=int, default=1, metavar="K", help="its choice, from 1 (default: 1)")
+    parser.add_argument(
+        "--choice", type=int, default=1, metavar="K", help="choice of the run, from 1 (default: 1)"
+    )
     parser.add_argument("--token", type=int, metavar="K", help="token to branch at, from 1 (default: end)")
     taken = parser.add_mutually_exclusive_group()
-    taken.add_argument("--with", dest="text", metavar="TEXT", help="the text in that token's place")
-    taken.add_argument("--rank", type=int, metavar="K", help="the K-th alternative listed, from 1")
+    taken.add_argument("--with", dest="text", metavar="TEXT", help="text that replaces the token")
+    taken.add_argument(
+        "--rank", type=int, metavar="K", help="rank of the listed alternative that replaces the token, from 1"
+    )
     parser.add_argument(
         "--as-ids", action="store_true", help="send token ids, so that every token stays as it was generated"
     )
@@ -98,7 +102,7 @@ def _alternative(choice: Choice, position: int, arguments: argparse.Namespace) -
         text: str = arguments.text
         return next((one for one in listed if one.text == text), Alternative(text, None))
     if arguments.rank is None:
-        raise BadValueError("Nothing is given in the token's place", hint="Use --with TEXT or --rank K.")
+        raise BadValueError("No replacement for the token given", hint="Use --with TEXT or --rank K.")
     if not 0 < arguments.rank <= len(listed):
         hint = f"{len(listed)} are listed."
         raise BadValueError(f"The token has no alternative {arguments.rank}", hint=hint)

@@ -43,7 +43,7 @@ def add_chat_options(parser: argparse.ArgumentParser) -> None:
         "--template",
         metavar="NAME|FILE",
         help="chatml, llama3, mistral, gemma, alpaca, vicuna, plain, or a chat template's file (FILE:NAME of "
-        "several); without it the session's, else the endpoint's own",
+        "several); default: the session's, else the endpoint's own",
     )
     group.add_argument(
         "--prefix",

@@ -34,7 +34,7 @@ COMMANDS: Mapping[str, CliCommand] = {
     "export": CliCommand(
         "workbench.cli.export", "Write a session as Markdown, JSON Lines, HTML, SVG, text, curl or Python."
     ),
-    "import": CliCommand("workbench.cli.import_", "Take exported runs or a curl command into a session."),
+    "import": CliCommand("workbench.cli.import_", "Import exported runs or a curl command into a session."),
     "endpoints": CliCommand("workbench.cli.endpoints", "List endpoints; set one up, test or delete it."),
     "probe": CliCommand("workbench.cli.probe", "Find out what an endpoint honours, ignores and refuses."),
     "schema": CliCommand(

@@ -31,17 +31,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     # What follows an action is for its own parser to check.
     actions.type = file_name
-    show = actions.add_parser("show", help="every field of one endpoint, as `set` takes it")
+    show = actions.add_parser("show", help="show every field of an endpoint, as `set` accepts it")
     put = actions.add_parser(
-        "set", help="add or change one: set NAME base_url=https://host/v1 key.environment=MY_KEY"
+        "set", help="add or change an endpoint: set NAME base_url=https://host/v1 key.environment=MY_KEY"
     )
     test = actions.add_parser("test", help=f"{ANNOUNCEMENT}; prints the models and the answer")
     remove = actions.add_parser("delete", help="delete your profile; the built-in one is used again")
     for one in (show, put, test, remove):
         one.add_argument("name", metavar="NAME", help="the endpoint's name")
-    put.add_argument("fields", nargs="+", metavar="FIELD=VALUE", help="empty takes a value back")
+    put.add_argument("fields", nargs="+", metavar="FIELD=VALUE", help="an empty value resets the field")
     put.add_argument("--like", default="", metavar="NAME", help="the profile to copy settings from")
-    test.add_argument("--model", default="", help="the model to ask; the profile's, or the first listed")
+    test.add_argument("--model", default="", help="model (default: the profile's, else the first listed)")
 
 
 def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:

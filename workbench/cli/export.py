@@ -30,7 +30,7 @@ _OF_ONE_RUN = (*RUN_FORMS, *REQUEST_FORMS)
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("file", type=file_name, metavar="FILE", help="a session file")
-    parser.add_argument("--to", required=True, choices=(*SESSION_FORMS, *_OF_ONE_RUN), help="the form")
+    parser.add_argument("--to", required=True, choices=(*SESSION_FORMS, *_OF_ONE_RUN), help="output format")
     parser.add_argument("--run", metavar="ID", help="one run (id prefix or name; default: all)")
     parser.add_argument(
         "--output", type=file_name, metavar="F", help="write a file instead of standard output"

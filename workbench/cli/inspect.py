@@ -31,7 +31,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("file", type=file_name, metavar="SESSION", help="a session file")
     parser.add_argument("--run", metavar="ID", help="run to print (id prefix or name; default: the newest)")
-    parser.add_argument("--choice", type=int, default=1, metavar="K", help="its choice, from 1 (default: 1)")
+    parser.add_argument(
+        "--choice", type=int, default=1, metavar="K", help="choice of the run, from 1 (default: 1)"
+    )
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument(
         "--token", type=int, metavar="N", help="one token, from 1, and its alternatives; else all in a list"
@@ -140,7 +142,7 @@ def _diverge(runs: tuple[Run, Run], choices: tuple[Choice, Choice], *, as_json: 
         return
     if runs[0].request.prompt != runs[1].request.prompt:
         tell(["the prompts differ"])
-    where = f"diverges at token {shared + 1}" if place is not None else "no difference as far as both go"
+    where = f"diverges at token {shared + 1}" if place is not None else "identical as far as both go"
     print(f"{plural(shared, 'token')} in common; {where}")
     for one, choice in zip(runs, choices, strict=True) if place is not None else ():
         if shared < len(choice):

@@ -26,7 +26,7 @@ from workbench.storage.probes import load_probe, save_probe
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("endpoint", metavar="ENDPOINT", help="an endpoint's name or base URL")
-    parser.add_argument("--model", default="", help="the model to ask; the profile's own where none is given")
+    parser.add_argument("--model", default="", help="model (default: the profile's)")
     parser.add_argument("--api-key-env", metavar="NAME", help="the environment variable that holds the key")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
 

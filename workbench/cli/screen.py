@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
         type=file_name,
         nargs="?",
         metavar="SESSION.toml",
-        help="a session file to open; without it the last one",
+        help="a session file to open (default: the last one)",
     )
     parser.add_argument(
         "--demo", action="store_true", help="play a recorded run, with no engine and no network"

@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--model", type=file_name, metavar="FILE", help="a GGUF file (default: the embedded model)"
     )
     parser.add_argument(
-        "--api-key-env", metavar="NAME", help="environment variable that holds the key to ask for"
+        "--api-key-env", metavar="NAME", help="environment variable that holds the required API key"
     )
     parser.add_argument(
         "--cors",

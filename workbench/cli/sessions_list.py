@@ -19,7 +19,10 @@ from workbench.storage.library import Library, Listed
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument(
-        "--search", default="", metavar="WORDS", help="only those whose title, prompts or answers hold all"
+        "--search",
+        default="",
+        metavar="WORDS",
+        help="only sessions whose title, prompts or answers contain all words",
     )
     parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
 

@@ -29,7 +29,7 @@ def rows_of(token: Token) -> tuple[AlternativeRow, ...]:
     """A token's rows in the endpoint's order: alternatives, the unlisted chosen one, the remaining mass."""
     texts = Counter((one.text, one.raw) for one in token.alternatives)
     rank, chosen_at = token.rank, token.listed_at
-    # The chosen token may be listed beside the most likely ones: it is no alternative to branch to.
+    # The chosen token may be listed beside the most likely ones: it is not an alternative to branch to.
     outside = "" if rank is None or rank.is_exact else f"not among the top {rank.value - 1}"
     rows = []
     for place, one in enumerate(token.alternatives):

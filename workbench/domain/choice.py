@@ -94,7 +94,7 @@ class Token(NamedTuple):
 
 @dataclass(slots=True)
 class Columns:
-    """All token columns of a choice, for reading and writing them as a whole. NaN is no logprob, -1 no id."""
+    """All token columns of a choice, to read and write as a whole; NaN: no logprob, -1: no id."""
 
     texts: list[str] = field(default_factory=list)
     logprobs: array[float] = field(default_factory=lambda: array("d"))

@@ -21,7 +21,7 @@ def parse_value(field: Field, text: str) -> ParameterValue:
     `stop` is a JSON list of strings or one plain text (with `\\n`, `\\t` and the like understood),
     `logit_bias` a JSON object or `ID=BIAS` pairs separated by blanks or commas.
 
-    Raises BadValueError where the text is no value of the field's type; the range is not looked at.
+    Raises BadValueError where the text is not a value of the field's type; the range is not looked at.
     """
     stripped = text.strip()
     match field.kind:

@@ -93,7 +93,7 @@ class _State:
         weights = [None if one is None else exp(min(one, 0.0)) for one in logprobs]
         total = fsum(one for one in weights if one is not None)
         rest = max(1 - total, 0.0)
-        # Listed probabilities are rounded: what rounding leaves is no token.
+        # Listed probabilities are rounded: what rounding leaves is not a token.
         return _State(weights, rest if rest > 1e-6 else 0.0, top)
 
     def ranked(self) -> list[int]:

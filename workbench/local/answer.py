@@ -158,7 +158,7 @@ class ChoiceBuilder:
 
 
 def token_key(token: Candidate, name_of: Callable[[int], str]) -> str:
-    """A token's text as a key: its own, its name where it has none, its bytes where they are no text."""
+    """A token's text as a key: its own, its name where it has none, its bytes where they are not text."""
     return _name(token.bytes) if token.bytes else name_of(token.id)
 
 

@@ -109,7 +109,7 @@ def _read_key(options: ServeOptions) -> str | None:
                 hint="Name the variable that holds it with --api-key-env NAME.",
             )
         return None
-    # Blanks around a key never reach a server: they are no part of a header's value.
+    # Blanks around a key never reach a server: they are not part of a header's value.
     key = os.environ.get(options.api_key_env, "").strip()
     if not key:
         raise WorkbenchError(

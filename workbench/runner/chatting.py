@@ -145,7 +145,7 @@ async def _fitted(
     except BadValueError:
         if count is not None:
             raise
-        # A guess is no reason to refuse: the endpoint will say whether it is too long.
+        # A guess is not a reason to refuse: the endpoint will say whether it is too long.
         fitted = Fitted(conversation, await counted(conversation))
     return replace(fitted, is_exact=count is not None)
 

@@ -24,7 +24,7 @@ class CurlDraft:
 def draft_from_curl(text: str, loaded: EndpointList) -> CurlDraft:
     """The draft of a curl command; it goes to the profile at its address, else to the bare address.
 
-    Raises BadValueError where it is no such command, EndpointError where its address is none.
+    Raises BadValueError where it is not such a command, EndpointError where its address is not valid.
     """
     command = curl_from_text(text.strip())
     request = command.request

@@ -78,7 +78,7 @@ class LocalServer:
                 self._starting = asyncio.create_task(self._start())
                 # Where nobody waits any more, nobody else would look at a start that failed.
                 self._starting.add_done_callback(lambda task: task.cancelled() or task.exception())
-            # The start of a server that is being closed is cancelled, which is no cancellation of who waits.
+            # The start of a server that is being closed is cancelled, which does not cancel those who wait.
             await asyncio.wait({self._starting})
             if not self._starting.cancelled():
                 self._starting.result()

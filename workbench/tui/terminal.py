@@ -83,7 +83,7 @@ def safe_driver(driver: type[Driver]) -> type[Driver]:
                         if not data:
                             # A pipe at its end is readable for ever.
                             break
-                        # Half a character is no text yet, and an empty text would be the end of input.
+                        # Half a character is not text yet, and an empty text would be the end of input.
                         if text := decode(data):
                             self._process(parser.feed(text))
                     self._process(parser.tick())

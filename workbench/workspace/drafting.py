@@ -91,7 +91,7 @@ class Drafting:
     # --- what is put in its place ------------------------------------------------------------------------
 
     def show(self, draft: Draft) -> None:
-        """Begin with another draft, which is no change that can be undone."""
+        """Begin with another draft, which is not a change that can be undone."""
         try:
             step = self._to(draft)
         except BadValueError as problem:
@@ -125,7 +125,7 @@ class Drafting:
     def set_kind(self, kind: PromptKind) -> None:
         """Read the text as another kind of prompt; the text of one prompt of texts is written anew.
 
-        Raises BadValueError where it is no prompt of its kind.
+        Raises BadValueError where it is not a prompt of its kind.
         """
         self.use(replace(self.settings, kind=kind, prompt=as_kind(self.text, self.kind, kind)))
 

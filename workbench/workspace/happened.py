@@ -38,7 +38,7 @@ class SessionChanged:
     """Another session is open: draft, runs and all."""
 
     text: str = ""
-    """The file's text where it is no session."""
+    """The file's text where it is not a session."""
     error: WorkbenchError | None = None
     """Why it is none."""
     line: int = 1

@@ -80,12 +80,12 @@ class Workspace:
     def prompt(self) -> Prompt:
         """The draft's prompt with its variables filled in.
 
-        Raises BadValueError where it is no prompt of its kind, or a variable has no value while others have.
+        Raises BadValueError where it is not a prompt of its kind, or only some variables have a value.
         """
         return fill_prompt(self.drafting.prompt, self.session.variables)
 
     def request(self, parameters: Parameters) -> Request:
-        """What the draft would send under some parameters. Raises BadValueError where it is no prompt."""
+        """What the draft would send under some parameters. Raises BadValueError where it is not a prompt."""
         return Request(self.prompt, self.drafting.asked_model, parameters)
 
     # --- what is done ------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ class Workspace:
             return
         keeper, opened = await self.keepers.open(path)
         self._leave(keeper)
-        # A file that is no session has no draft: the one there is stays.
+        # A file that is not a session has no draft: the one there is stays.
         error = opened.error
         self._show(opened.session.draft if error is None else self.drafting.draft)
         self._tell(SessionChanged(opened.text, error, (error.line or 1) if error is not None else 1))

@@ -108,7 +108,7 @@ async def when_full(flow: FlowContext) -> None:
 
 
 def _size(text: str) -> int | None:
-    """Raises BadValueError where it is no number of tokens."""
+    """Raises BadValueError where it is not a number of tokens."""
     digits = text.replace(",", "").replace("_", "")
     if digits and not (digits.isascii() and digits.isdigit() and int(digits)):
         raise BadValueError("The context is a number of tokens", hint="Such as 4096.")

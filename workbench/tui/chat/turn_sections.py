@@ -36,7 +36,7 @@ class _State(NamedTuple):
 
 
 class TurnSections:
-    """Makes sections of turns, most of them once: figures of thousands of answers are no small thing."""
+    """Makes sections of turns, most of them once: figures of thousands of answers cost a lot."""
 
     def __init__(self, chat: ChatSession) -> None:
         self._chat = chat

@@ -37,7 +37,7 @@ def field_to_text(field: Field, value: ParameterValue | None) -> str:
 def field_from_text(field: Field, text: str) -> ParameterValue | None:
     """The value that an edited text means; None where it is empty, which unsets the field.
 
-    Raises BadValueError where it is no value of the field, whatever its range.
+    Raises BadValueError where it is not a value of the field, whatever its range.
     """
     if not text.strip() and (field.kind is not Kind.TEXTS or not text.strip("\n")):
         return None

@@ -62,7 +62,7 @@ class Grid(Comparison):
 
         def ended(run: Run) -> None:
             self._note_end(self._cells[run.id])
-            # What was stopped before its turn came is no run worth keeping.
+            # What was stopped before its turn came is not worth keeping.
             if run.id in begun or run.error is not None:
                 on_end(run)
 

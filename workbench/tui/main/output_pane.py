@@ -141,7 +141,7 @@ class OutputPane(Vertical):
         self._tell_token()
 
     def show_text(self, text: str, line: int) -> None:
-        """Show the text of a file that is no session, with its lines numbered, and go to one of them."""
+        """Show the text of a file that is not a session, with its lines numbered, and go to one of them."""
         lines = [f"{number:5}  {one}" for number, one in enumerate(text.split("\n"), 1)]
         self.remove_class("-empty")
         self.view.set_sections([Section("text", "── the file as text", "\n".join(lines))])

@@ -105,7 +105,7 @@ class ParameterPanel(Vertical, can_focus=True):
 
     @property
     def parameters(self) -> Parameters:
-        """The parameters, with what is being typed. Raises BadValueError where that is no value."""
+        """The parameters, with what is being typed. Raises BadValueError where that is not a value."""
         if self._editing is None:
             return self._parameters
         return self._with_typed(self._editing, self.editor.text)
@@ -151,7 +151,7 @@ class ParameterPanel(Vertical, can_focus=True):
             self._draw()
 
     def go_to(self, name: str) -> bool:
-        """Go to a field's row by its name; False where it has none, or what is being typed is no value."""
+        """Go to a field's row by its name; False where it has none, or what is being typed is not a value."""
         if name not in ROWS or not self._finish():
             return False
         self._row = ROWS.index(name)
@@ -221,7 +221,7 @@ class ParameterPanel(Vertical, can_focus=True):
         self._draw()
 
     def on_key(self, event: events.Key) -> None:
-        """A character that is no command begins a new value."""
+        """A character that is not a command begins a new value."""
         if self._editing is not None and (event.is_printable or event.key in ("enter", "tab", "escape")):
             # Typed behind the first character, before the focus had moved on; the editor takes them all.
             event.stop()
@@ -273,7 +273,7 @@ class ParameterPanel(Vertical, can_focus=True):
         self.focus()
 
     def _finish(self) -> bool:
-        """Take what was typed; where it is no value, keep it, say why and return False."""
+        """Take what was typed; where it is not a value, keep it, say why and return False."""
         if self._editing is None:
             return True
         text = self.editor.text

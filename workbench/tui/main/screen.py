@@ -177,7 +177,7 @@ class MainScreen(Screen[None]):
                 self._workspace.drafting.use_endpoint(services.endpoint)
             if services.model:
                 self._workspace.drafting.use_model(services.model)
-            # What was typed at the start is no change that could be undone.
+            # What was typed at the start is not a change that could be undone.
             self._workspace.history.clear()
         self.post_message(self.Begun())
 
@@ -316,7 +316,7 @@ class MainScreen(Screen[None]):
     def count_prompt(self) -> None:
         """Say how many prompts and tokens the draft holds."""
         self._counter.stop()
-        # Where it is no prompt, the editor's own frame says so.
+        # Where it is not a prompt, the editor's own frame says so.
         with suppress(BadValueError):
             prompt = self._workspace.prompt
             self.parameters.set_prompt_count(count_prompts(prompt))

@@ -148,7 +148,7 @@ class WireScreen(AskedScreen[Spot]):
         return " ".join(told)
 
     def _text(self, raw: bytes) -> str:
-        """Bytes as text, with the key masked and bytes that are no text as `\\xe2`."""
+        """Bytes as text, with the key masked and bytes that are not text as `\\xe2`."""
         return self._wire.key.redact(raw.decode("utf-8", "backslashreplace"))
 
     def _request(self) -> str:
