@@ -11,10 +11,10 @@ from workbench.client.shapes import logprobs_shape
 @pytest.mark.parametrize("case", [one for one in recordings() if any(one.entries or [])], ids=str)
 def test_a_recording_has_the_shape_of_its_server(case: Case) -> None:
     is_python = case.name.startswith("llamacpppython")
-    assert ("arrays side by side" if is_python else "as chats have them") in logprobs_shape(case.body)
+    assert ("parallel arrays" if is_python else "chat format") in logprobs_shape(case.body)
 
 
 def test_other_shapes_are_told_too() -> None:
-    assert logprobs_shape(b'{"choices":[{"text":"a","logprobs": -0.5}]}') == "as one number a chunk"
-    assert logprobs_shape(b'{"logprobs":{"top_logprobs":null,"text_offset":[0]}}') == "as arrays side by side"
+    assert logprobs_shape(b'{"choices":[{"text":"a","logprobs": -0.5}]}') == "as one number per chunk"
+    assert logprobs_shape(b'{"logprobs":{"top_logprobs":null,"text_offset":[0]}}') == "as parallel arrays"
     assert logprobs_shape(b'{"choices":[{"text":"a","logprobs":null}]}') == ""

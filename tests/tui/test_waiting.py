@@ -22,17 +22,17 @@ async def test_the_wait_before_another_attempt_is_counted_down_and_can_be_cancel
     async with workbench(BUSY) as (app, pilot, loopback):
         app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, retries=2))
         await pilot.press("ctrl+j")
-        await until(pilot, lambda: "again in" in figures(app))
+        await until(pilot, lambda: "retrying in" in figures(app))
         assert "◌ Too many requests (HTTP 429): slow [down]" in figures(app)
         assert "(attempt 2 of 3) · Esc cancels" in figures(app)
-        assert "again in 6" in str(app.main.header.state)
+        assert "retrying in 6" in str(app.main.header.state)
         first = figures(app)
         await until(pilot, lambda: figures(app) != first)
-        assert "again in" in figures(app)
+        assert "retrying in" in figures(app)
         await pilot.press("escape")
         await until(pilot, lambda: not app.workspace.runs.is_streaming)
         assert app.main.output.runs[-1].outcome is Outcome.STOPPED
-        assert "again in" not in figures(app)
+        assert "retrying in" not in figures(app)
         assert len(loopback.requests) == 1
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 
 _SHAPES = {
-    "as a list of tokens, as chats have them": re.compile(rb'"logprobs"\s*:\s*\{\s*"content"\s*:\s*\['),
-    "as arrays side by side": re.compile(
-        rb'"logprobs"\s*:\s*\{[^{}]*"(?:tokens|token_logprobs|text_offset)"'
-    ),
-    "as one number a chunk": re.compile(rb'"logprobs"\s*:\s*-?\d'),
+    "as a list of tokens (chat format)": re.compile(rb'"logprobs"\s*:\s*\{\s*"content"\s*:\s*\['),
+    "as parallel arrays": re.compile(rb'"logprobs"\s*:\s*\{[^{}]*"(?:tokens|token_logprobs|text_offset)"'),
+    "as one number per chunk": re.compile(rb'"logprobs"\s*:\s*-?\d'),
 }
 
 

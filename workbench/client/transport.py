@@ -237,5 +237,5 @@ def _compressed(words: str) -> EndpointError:
     return EndpointError(
         "The answer is compressed in a way that cannot be read",
         one_line(words),
-        "A proxy between compresses what it was asked not to; go around it.",
+        "A proxy in between compresses the response although asked not to; bypass it.",
     )

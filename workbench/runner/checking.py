@@ -88,7 +88,7 @@ async def check(
     await connections.send(endpoint, run, on_status=tell)
     error = run.error
     if error is None and (run.outcome is Outcome.ERROR or not run.choices):
-        error = Failure("The endpoint answered nothing", hint="Try a run to see what it sends.")
+        error = Failure("The endpoint returned nothing", hint="Try a run to see what it sends.")
     return Checked(models, no_models, model, run, error, run.total or 0.0)
 
 

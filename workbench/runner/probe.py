@@ -85,7 +85,7 @@ class Probing:
 def _as_error(run: Run) -> EndpointError:
     failure = run.error
     if failure is None:
-        return EndpointError("The endpoint answered nothing", hint="Try a run to see what it sends.")
+        return EndpointError("The endpoint returned nothing", hint="Try a run to see what it sends.")
     return EndpointError(failure.title, failure.message, failure.hint, failure.status, failure.request_id)
 
 

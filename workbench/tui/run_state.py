@@ -37,7 +37,7 @@ IDLE = RunState("○", "idle", "$text-muted")
 def state_of(run: Run | None, elapsed: float, status: str = "") -> RunState:
     """The state of the newest run, `elapsed` seconds after it was sent.
 
-    `status` is what is going on before the first token (`starting the local model`, `trying again in 2 s`).
+    `status` is what is going on before the first token (`starting the local model`, `retrying in 2 s`).
     """
     if run is None:
         return IDLE
@@ -77,7 +77,7 @@ def waiting_of(activity: Activity) -> str:
 
 def _countdown(activity: Activity) -> str:
     left = ceil(activity.seconds_left)
-    return f"again in {left} s" if left > 0 else "sending again"
+    return f"retrying in {left} s" if left > 0 else "retrying"
 
 
 def _running(run: Run, elapsed: float, status: str) -> RunState:

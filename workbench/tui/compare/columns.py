@@ -76,7 +76,7 @@ async def choose_columns(
         if (place := await ask_place(flow, flow.workspace.drafting.endpoint)) is not None:
             endpoint, model = place
             varied = next(item for item in items if item.value == selection.varied)
-            words = f"{one_line(model, 40) or 'its own model'} @ {one_line(endpoint.name, 40)}"
+            words = f"{one_line(model, 40) or 'its default model'} @ {one_line(endpoint.name, 40)}"
             item = Item(f"{_ELSEWHERE}{len(items)}", varied.title, words)
             items.append(item)
             columns[item.value] = replace(columns[varied.value], endpoint=endpoint, model=model)

@@ -34,7 +34,7 @@ async def ask_place(flow: FlowContext, current: Endpoint) -> tuple[Endpoint, str
     endpoint = await flow.ask(EndpointsScreen(flow.services, current, current.model))
     if endpoint is None:
         return None
-    name = await flow.ask(_model_picker(flow, endpoint, [Item(_OWN, "its own model", endpoint.model)]))
+    name = await flow.ask(_model_picker(flow, endpoint, [Item(_OWN, "its default model", endpoint.model)]))
     return None if name is None else (endpoint, endpoint.model if name == _OWN else name)
 
 

@@ -232,7 +232,7 @@ class GridScreen(AskedScreen[Adopted | None]):
             return
         places = self._grid.layout.places(event.coordinate.row, event.coordinate.column - 1)
         if any(self._grid.runs[place].is_running for place in places):
-            self.notify("The cell has not ended yet.", markup=False, timeout=2)
+            self.notify("The cell is not done yet.", markup=False, timeout=2)
             return
         self._open_places(places)
 
@@ -249,7 +249,7 @@ class GridScreen(AskedScreen[Adopted | None]):
         shown = [places[0] for places in cells[first : first + MOST_COLUMNS]]
         ended = [place for place in shown if not self._grid.runs[place].is_running]
         if len(ended) < 2:
-            self.notify("Fewer than two cells have ended.", markup=False, timeout=2)
+            self.notify("Fewer than two cells are done.", markup=False, timeout=2)
             return
         left_out = len(cells) - len(ended)
         self._open_places(ended, [f"{len(ended)} of {len(cells)} cells are shown"] if left_out else [])
@@ -283,7 +283,7 @@ class GridScreen(AskedScreen[Adopted | None]):
     async def action_resume(self, flow: FlowContext) -> None:
         """Send what ended without an answer, after a question."""
         if self._grid.is_running or not self._grid.left:
-            self.notify("Nothing is left to send.", markup=False, timeout=2)
+            self.notify("Nothing left to send.", markup=False, timeout=2)
             return
         if await flow.confirmed(self._grid.cost, "send", "cancel"):
             self._grid.send_left()

@@ -329,7 +329,7 @@ class OutputPane(Vertical):
         """Go to the first token of the next or previous run; to the newest one from nowhere."""
         answered = [run for run in self._runs if run.tokens]
         if not answered:
-            self.notify("There is no run to go to yet.", markup=False, timeout=3)
+            self.notify("No runs yet.", markup=False, timeout=3)
             return
         found = self.token
         index = len(answered) - 1 if found is None else answered.index(found[0]) + step

@@ -216,7 +216,7 @@ class MainScreen(Screen[None]):
                 self.prompt.show_prompt()
                 if error is not None:
                     self.output.show_text(text, line)
-                    self.output.fail(Failure.of(error), "opened to read only", was_sent=False)
+                    self.output.fail(Failure.of(error), "opened read-only", was_sent=False)
                 self.show_session()
             case RunBegan(run):
                 self.output.begin(run)

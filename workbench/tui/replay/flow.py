@@ -16,7 +16,7 @@ async def replay(flow: FlowContext) -> None:
     run = answer[0]
     refuse_running(run)
     if not run.tokens:
-        raise BadValueError("The run holds no tokens", hint="There is nothing to play.")
+        raise BadValueError("The run has no tokens", hint="Nothing to replay.")
     number = flow.workspace.runs.index(run) + 1
     await flow.ask(ReplayScreen(run, flow.styles, number=number, mode=flow.main.output.view.mode))
 

@@ -47,7 +47,7 @@ async def send(flow: FlowContext, request: Request, branch: Branch | None = None
         )
         if flow.must_confirm(cost):
             words = f"{words}\n{cost_of(endpoint, request, offer.split)}"
-        answer = await flow.ask(Question(words, f"send {offer.requests} requests", "send one as it is"))
+        answer = await flow.ask(Question(words, f"send {offer.requests} requests", "send as one request"))
         if answer is None:
             return None
         if answer:

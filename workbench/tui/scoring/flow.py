@@ -35,7 +35,7 @@ async def _text_to_score(flow: FlowContext) -> Prompt | None:
     items = [Item("prompt", "the prompt", "as it is in the editor")]
     if answer is not None and not answer[0].is_running:
         items.append(Item("answer", "the answer under the cursor", "after its prompt"))
-    items.append(Item("file", "a file…", "its text, whole"))
+    items.append(Item("file", "a file…", "the whole text"))
     match await flow.ask(Picker("Score", items)):
         case "prompt":
             return flow.main.request.prompt
@@ -55,7 +55,7 @@ async def score_elsewhere(flow: FlowContext) -> None:
     """Choose another endpoint or model, and show the answer under the cursor as both find it."""
     answer = flow.main.output.answer
     if answer is None or answer[0].is_running:
-        raise BadValueError("No answer is under the cursor", hint="Go to an answer that has ended.")
+        raise BadValueError("No answer is under the cursor", hint="Select a finished answer.")
     run, choice = answer
     if (place := await ask_place(flow, flow.workspace.drafting.endpoint)) is None:
         return
@@ -70,5 +70,5 @@ async def score_elsewhere(flow: FlowContext) -> None:
         for title, one in (("own", first), ("other", second))
         if (bits := bits_per_byte(one.ordered[0], range(len(one.ordered[0])))) is not None
     )
-    saved = [SavedRun("its own model", first), SavedRun(f"scored by {endpoint.name}", second)]
+    saved = [SavedRun("its default model", first), SavedRun(f"scored by {endpoint.name}", second)]
     await compare_saved(flow, saved, [figures])

@@ -217,7 +217,7 @@ class SessionsScreen(AskedScreen[ChosenSession]):
             return
         path = Path(listed.path)
         if path == self._current:
-            self.notify("This session is open: begin or open another one first.", severity="warning")
+            self.notify("This session is open: start or open another session first.", severity="warning")
             return
         self.action_move(1 if listed is not self.shown[-1] else -1)
         await self._change(partial(self._library.delete, path))

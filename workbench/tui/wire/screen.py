@@ -109,9 +109,9 @@ class WireScreen(AskedScreen[Spot]):
 
     def _show_about(self) -> None:
         wire = self._wire
-        status = "no answer yet" if wire.status is None else f"HTTP {wire.status}"
+        status = "no response yet" if wire.status is None else f"HTTP {wire.status}"
         if wire.status is None and wire.is_over:
-            status = "no answer"
+            status = "no response"
         count = "reading…" if wire.is_over and not self.events.is_over else f"{len(self.events)} events"
         kept = f"{wire.size:,} bytes"
         if not wire.is_whole:
@@ -182,7 +182,7 @@ class WireScreen(AskedScreen[Spot]):
 
     def _title(self, place: int) -> str:
         if place < _HEADS:
-            return "The request, as sent" if place == 0 else "The head of the answer"
+            return "Request as sent" if place == 0 else "Response headers"
         event = self.events[place - _HEADS]
         gave = sum(one.count for one in event.gave)
         tokens = {0: "no token", 1: "1 token"}.get(gave, f"{gave:,} tokens")
