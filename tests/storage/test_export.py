@@ -157,4 +157,4 @@ def test_a_run_that_was_sent_again_leaves_no_token(kind: str) -> None:
     first, again = run_of(choice_of(["a"])), run_of(choice_of(["b"]))
     again.parent = Parent(first.id, kind=kind)
     facts = run_facts(Session(runs=[first, again]), again)
-    assert [one for one in facts if "run 1" in one] == ["sent again from run 1"]
+    assert [one for one in facts if "run 1" in one] == ["re-run of run 1"]

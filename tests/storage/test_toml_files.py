@@ -83,7 +83,7 @@ def test_a_session_opens_or_names_what_is_wrong(table: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ({"parent": {"run": 1}}, "the session: runs 1: parent.run must be text in quotes"),
+        ({"parent": {"run": 1}}, "the session: runs 1: parent.run must be a string in quotes"),
         ({"parts": [{"choices": 3}]}, "the session: runs 1: parts must be a list"),
         ({"outcome": "x"}, "the session: runs 1: outcome must be one of complete, "),
         ({"timing": {"total": "x"}}, "the session: runs 1: timing.total must be a number"),

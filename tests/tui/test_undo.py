@@ -38,7 +38,7 @@ async def test_parameters_and_prompt_are_taken_back_from_any_pane_in_the_order_t
         await pilot.press("ctrl+z")
         await until(pilot, lambda: main.prompt.text == prompt)
         await pilot.press("u")
-        await until(pilot, lambda: "There is nothing to undo." in toasts(app))
+        await until(pilot, lambda: "Nothing to undo." in toasts(app))
         await pilot.press("ctrl+y", "U")
         await until(pilot, lambda: main.parameters.parameters == stepped)
         assert main.prompt.text == f"{prompt}!?"
@@ -82,7 +82,7 @@ async def test_typing_and_a_parameter_are_undone_in_order_with_the_keys_of_the_p
             await pilot.press("ctrl+z")
             await until(pilot, partial(is_at, *step))
         await pilot.press("ctrl+z")
-        await until(pilot, lambda: "There is nothing to undo." in toasts(app))
+        await until(pilot, lambda: "Nothing to undo." in toasts(app))
         assert is_at(*steps[-1])
         for step in reversed(steps[:-1]):
             await pilot.press("ctrl+y")
@@ -152,7 +152,7 @@ async def test_another_session_has_nothing_to_take_back() -> None:
         await pilot.press("ctrl+n")
         await until(pilot, lambda: main.prompt.text == "")
         main.do("undo")
-        await until(pilot, lambda: "There is nothing to undo." in toasts(app))
+        await until(pilot, lambda: "Nothing to undo." in toasts(app))
         assert main.prompt.text == ""
         assert main.parameters.parameters != Parameters()
 

@@ -86,7 +86,7 @@ async def test_every_change_of_the_draft_is_undone_and_redone_in_order() -> None
             assert drafting.draft == state
         assert words(told)[-1] == "Redone: both"
         workspace.redo()
-        assert words(told)[-1] == "There is nothing to redo."
+        assert words(told)[-1] == "Nothing to redo."
 
 
 async def test_only_what_is_not_shown_yet_is_told() -> None:
@@ -195,6 +195,6 @@ async def test_a_file_that_is_no_session_keeps_the_draft_and_is_told_with_its_te
         assert [(one.text, one.line) for one in told if isinstance(one, SessionChanged)] == [("= broken", 1)]
         run = run_of(choice_of([" a"]))
         run.outcome = Outcome.COMPLETE
-        with pytest.raises(BadValueError, match="read only"):
+        with pytest.raises(BadValueError, match="read-only"):
             workspace.runs.remove([run], "the run")
     assert broken.read_text() == "= broken"

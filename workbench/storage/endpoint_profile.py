@@ -102,7 +102,7 @@ class EndpointFile(Struct, frozen=True, forbid_unknown_fields=True):
     headers: Annotated[dict[str, str], about("Sent with each request: HTTP-Referer: https://me; X: y")] = {}
     concurrency: Annotated[int, about("Maximum concurrent requests.", ge=1)] = 4
     requests_per_minute: Annotated[_Count | None, about("Maximum requests per minute, if any.")] = None
-    retries: Annotated[int, about("How often a refused request (429, 503) is sent again.", ge=0)] = 2
+    retries: Annotated[int, about("How often a refused request (429, 503) is retried.", ge=0)] = 2
     timeouts: TimeoutsTable = TimeoutsTable()
     proxy: Annotated[str, about("Such as http://127.0.0.1:3128 or socks5://127.0.0.1:1080; empty: none.")] = (
         ""

@@ -67,8 +67,8 @@ def run_facts(session: Session, run: Run) -> list[str]:
 
 
 _ORIGINS = {
-    "rerun": "sent again from",
-    "blessed": "sent again from",
+    "rerun": "re-run of",
+    "blessed": "re-run of",
     "again": "regenerated from",
     "continue": "continues",
 }

@@ -200,7 +200,7 @@ def _wanted(schema: Mapping[str, Any], key: tuple[str, ...] = ()) -> str:
         case {"enum": names}:
             return f"one of {', '.join(names)}"
         case {"type": "string"}:
-            return "text in quotes"
+            return "a string in quotes"
         case {"type": "boolean"}:
             return "true or false"
         case {"type": "array", "items": items}:

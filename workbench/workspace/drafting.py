@@ -162,7 +162,7 @@ class Drafting:
         """Continue with a column's parameters, endpoint and model, and tell what that changed."""
         before = self._now
         if not column.endpoint.base_url:
-            words = f"There is no endpoint {one_line(column.endpoint.name, 40)} any more."
+            words = f"The endpoint {one_line(column.endpoint.name, 40)} no longer exists."
             self._tell(Told(words, "Endpoint"))
         elif column.endpoint.name != self.endpoint.name:
             self.endpoint, self.model = column.endpoint, ""

@@ -148,7 +148,7 @@ class Runs(Sequence[Run]):
 
     def _check(self, runs: Sequence[Run]) -> None:
         if self._keeper.read_only:
-            raise BadValueError("The session is open to read only", hint="Nothing can be changed in it.")
+            raise BadValueError("The session is open read-only", hint="Nothing can be changed in it.")
         if any(run.is_running for run in runs):
             raise BadValueError("The run is still streaming", hint="Wait for its end, or stop it with Esc.")
 
@@ -162,7 +162,7 @@ class Runs(Sequence[Run]):
         if name == run.name:
             return
         self._check([run])
-        label = f"the name {one_line(name, 40)}" if name else f"the name {one_line(run.name, 40)} taken away"
+        label = f"the name {one_line(name, 40)}" if name else f"the name {one_line(run.name, 40)} removed"
         self._history.record(label, self.make(NameRun(run, name)))
 
     def make(self, step: RemoveRuns | RestoreRuns | NameRun) -> RemoveRuns | RestoreRuns | NameRun:

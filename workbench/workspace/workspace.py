@@ -130,12 +130,12 @@ class Workspace:
     def undo(self) -> None:
         """Undo the newest change, and say which."""
         label = self.history.undo(self._make)
-        self._tell(Told(f"Undone: {label}" if label else "There is nothing to undo."))
+        self._tell(Told(f"Undone: {label}" if label else "Nothing to undo."))
 
     def redo(self) -> None:
         """Make the change last undone again, and say which."""
         label = self.history.redo(self._make)
-        self._tell(Told(f"Redone: {label}" if label else "There is nothing to redo."))
+        self._tell(Told(f"Redone: {label}" if label else "Nothing to redo."))
 
     def _make(self, step: Step) -> Step:
         """Make a step of a change; the step that undoes it."""
@@ -233,7 +233,7 @@ class Workspace:
     def _tell_of_saving(self) -> None:
         problems, notes = self.keeper.take_told()
         for problem in problems:
-            words = f"{problem}\nEverything is still in memory and is tried again."
+            words = f"{problem}\nEverything is still in memory; saving will be retried."
             self._tell(Told(words, "Not saved", is_error=True))
         for note in notes:
             self._tell(Told(note, "Session"))

@@ -35,7 +35,7 @@ class ChoicesScreen(ListingScreen[Choice]):
         places = [place for place, answer in enumerate(answers) if self._current in answer.choices]
         count = sum(len(answer.choices) for answer in answers)
         words = f"run {self._number} · {count} choices, {len(answers)} different"
-        self.put_rows(rows, places[0] if places else 0, f"{words} · {BEST} likeliest · {FORK} parts")
+        self.put_rows(rows, places[0] if places else 0, f"{words} · {BEST} likeliest · {FORK} diverges")
 
     def passage_of(self, place: int) -> Content:
         """The answer's text and figures."""

@@ -95,4 +95,4 @@ async def delete_run(flow: FlowContext) -> None:
     found = flow.main.output.token
     run = runs[-1] if found is None else found[0]
     flow.workspace.runs.remove([run], f"the deletion of run {runs.index(run) + 1}")
-    flow.app.notify("The run is deleted; u brings it back.", markup=False, timeout=3)
+    flow.app.notify("Run deleted; u restores it.", markup=False, timeout=3)

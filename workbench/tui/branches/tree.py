@@ -128,7 +128,7 @@ class TreeScreen(ListingScreen[Run]):
         self.show_rows()
         name = one_line(row.run.name, 40) or f"run {row.number}"
         more = f" and {len(pruned) - 1} more" if len(pruned) > 1 else ""
-        self.notify(f"Pruned {name}{more}; u brings it back.", markup=False, timeout=5)
+        self.notify(f"Pruned {name}{more}; u restores it.", markup=False, timeout=5)
 
     def action_undo(self) -> None:
         """Take the last change back, whichever it was."""

@@ -361,7 +361,7 @@ class ChatScreen(AskedScreen[str]):
             after = len(self.chat.path) - self.chat.path.index(turn) - 1
             self.chat.delete(turn)
             more = f" and the {after} after it" if after else ""
-            self.notify(f"Deleted the turn{more}. u brings it back.", markup=False, timeout=4)
+            self.notify(f"Deleted the turn{more}. u restores it.", markup=False, timeout=4)
 
     def action_take_back(self) -> None:
         """Put the last thing said back into the composer; its run stays in the session."""

@@ -230,4 +230,4 @@ class TurnsPane(Vertical):
         """Find a text in the answers; n and N go on to others."""
         text = await flow.ask(Naming("Find in the answers", "", may_be_empty=True))
         if text is not None and not await self.view.find(text) and text:
-            self.post_message(self.NotDone(f"No answer shown holds {text!r}."))
+            self.post_message(self.NotDone(f"No answer shown contains {text!r}."))

@@ -167,4 +167,4 @@ async def copy_error(flow: FlowContext) -> None:
     if text := flow.main.output.error.text:
         flow.app.copy_to_clipboard(text)
     else:
-        flow.app.notify("There is no error.", markup=False, timeout=2)
+        flow.app.notify("No error to copy.", markup=False, timeout=2)

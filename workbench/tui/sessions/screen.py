@@ -222,7 +222,7 @@ class SessionsScreen(AskedScreen[ChosenSession]):
         self.action_move(1 if listed is not self.shown[-1] else -1)
         await self._change(partial(self._library.delete, path))
         name = one_line(listed.title or path.stem, 40)
-        words = f"{name} is deleted; Ctrl+Z brings it back, for {KEPT.days} days."
+        words = f"{name} deleted; Ctrl+Z restores it within {KEPT.days} days."
         self.notify(words, markup=False, timeout=5)
 
     @asks
