@@ -12,7 +12,8 @@ from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_wiring import configure, toasts
 from workbench.tui.chat.screen import ChatScreen
 from workbench.tui.chat.turns import TurnsPane
-from workbench.tui.commands.keymap import OWN_KEYS, with_keys
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.keymap import _TOGETHER, OWN_KEYS, with_keys
 from workbench.tui.commands.table import COMMANDS
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.naming import Naming
@@ -143,3 +144,9 @@ async def test_a_command_that_is_not_there_is_told_with_the_nearest_one() -> Non
     configure('[keys]\nrum = "f6"\n')
     async with workbench(answering(answer(" in", "."))) as (app, _, _):
         assert toasts(app) == ["config.toml: keys.rum is not a command\nDid you mean run?"]
+
+
+@pytest.mark.parametrize("keys", _TOGETHER, ids=lambda keys: "-".join(sorted(keys)))
+def test_no_two_commands_of_one_place_have_the_same_name(keys: set[Where]) -> None:
+    titles = [command.title for command in COMMANDS if command.where in keys]
+    assert sorted(set(titles)) == sorted(titles)

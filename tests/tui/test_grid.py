@@ -293,6 +293,16 @@ async def test_the_cells_of_an_only_column_are_compared_around_the_cursor() -> N
         assert "8 of 11 cells are shown" in told(app, "remarks")
 
 
+async def test_what_is_typed_into_a_form_replaces_what_it_proposes() -> None:
+    async with workbench(longer_when_hotter()) as (app, pilot, _):
+        app.main.do("sweep")
+        await until(pilot, lambda: isinstance(app.screen, Form))
+        first = app.screen.query(Input)[0]
+        await until(pilot, lambda: first.value != "" and first.has_focus)
+        await pilot.press(*"top_p=0.5,0.9", "tab", "tab", *"2")
+        assert [one.value for one in app.screen.query(Input)][::2] == ["top_p=0.5,0.9", "2"]
+
+
 async def test_a_file_that_holds_no_prompts_is_said_in_the_form(tmp_path: Path) -> None:
     async with workbench(longer_when_hotter()) as (app, pilot, _):
         await fill_in(app, pilot, "prompt_set", str(tmp_path / "none.txt"), "")

@@ -71,7 +71,7 @@ async def test_a_copy_is_said_once(keys: tuple[str, ...]) -> None:
 async def test_all_fields_are_in_view_beside_the_inspector(size: tuple[int, int]) -> None:
     async with workbench(answering(ANSWER + DONE), size) as (app, pilot, _):
         assert len(app.main.parameters.rows_in_view) == 18
-        assert any("Press ← or → to select a token" in row for row in drawn(app))
+        await until(pilot, lambda: any("F4, then ← or → picks a token" in row for row in drawn(app)))
         if size[0] < 160:
             assert app.main.inspector.content_size.height == 1
         await pilot.press("f3", "0", "full_stop", "5", "enter", "ctrl+j")

@@ -292,6 +292,16 @@ async def test_the_parameters_are_a_drawer_where_it_is_narrow() -> None:
         assert app.is_running
 
 
+async def test_sending_from_the_drawer_closes_it_so_that_the_answer_is_seen() -> None:
+    async with workbench(answering(answer(" in")), (80, 24)) as (app, pilot, _):
+        await pilot.press("f3")
+        await until(pilot, lambda: app.main.query_one("#side").display)
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs))
+        await until(pilot, lambda: not app.main.query_one("#side").display)
+        assert app.main.focused is app.main.output.view
+
+
 async def test_an_endpoint_can_be_typed_as_a_url_and_the_model_list_comes_from_it() -> None:
     models = answering(b'{"data":[{"id":"first/model"},{"id":"second/[model"}]}', content_type=JSON)
     async with workbench(models) as (app, pilot, loopback):

@@ -11,7 +11,7 @@ from math import exp, log
 import pytest
 from textual import events
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Label
 
 from tests.client.loopback import Received, answering, head
 from tests.tui.scripted import answer, logprob_event, until, use_parameters, workbench
@@ -21,8 +21,8 @@ from workbench.domain.request import Parameters
 from workbench.storage.demo import load_demo
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.main.probability import read_share
+from workbench.tui.popups.form import Form
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.naming import Naming
 from workbench.workspace.services import Services
 
 
@@ -268,15 +268,18 @@ async def test_thresholds_are_asked_for_and_taken() -> None:
     async with answered(" a", " b") as (app, pilot):
         view = app.main.output.view
         app.main.do("surprise_threshold")
-        await until(pilot, lambda: isinstance(app.screen, Naming))
+        await until(pilot, lambda: isinstance(app.screen, Form))
         assert app.screen.query_one(Input).value == "10%"
         app.screen.query_one(Input).value = "60%"
         await pilot.press("enter")
         await until(pilot, lambda: view.surprise_threshold == -log(0.6))
         app.main.do("coverage_threshold")
-        await until(pilot, lambda: isinstance(app.screen, Naming))
-        app.screen.query_one(Input).value = "nothing"
-        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Form))
+        await pilot.press(*"nothing", "enter")
+        wrong = app.screen.query_one("#wrong", Label)
+        await until(pilot, lambda: "nothing is not a probability" in str(wrong.render()))
+        assert "Type 10%" in str(wrong.render())
+        await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
         assert view.coverage_threshold == 0.5
 

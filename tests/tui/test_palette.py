@@ -62,6 +62,15 @@ async def test_the_command_that_is_named_is_done() -> None:
         assert loopback.requests == []
 
 
+async def test_what_curl_makes_of_the_last_request_comes_before_what_it_brings() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        picker = app.screen
+        assert isinstance(picker, Picker)
+        assert [item.value for item in picker.matching("curl")][:2] == ["copy_as_curl", "paste_curl"]
+
+
 async def test_a_parameter_is_gone_to_or_set_and_a_wrong_value_is_told() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         await choose(app, pilot, "temperature 0.7")

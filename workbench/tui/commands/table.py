@@ -248,13 +248,6 @@ COMMANDS: tuple[Command, ...] = (
         flow="presets.flow:save_panel",
     ),
     Command(
-        "paste_curl",
-        (),
-        "Paste curl",
-        "Take the prompt and parameters from a curl command.",
-        flow="prompt.flow:paste_curl",
-    ),
-    Command(
         "choose_model",
         (),
         "Model",
@@ -302,6 +295,13 @@ COMMANDS: tuple[Command, ...] = (
         "Copy as Python",
         "Copy the last request as a Python program; the key is read from the environment.",
         flow="wire.flow:copy_as_python",
+    ),
+    Command(
+        "paste_curl",
+        (),
+        "Paste curl",
+        "Take the prompt and parameters from a curl command.",
+        flow="prompt.flow:paste_curl",
     ),
     Command(
         "open_config",
@@ -568,7 +568,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "next_run",
         ("k", "j"),
-        "Run",
+        "Previous, next run",
         "Go to the previous or next run.",
         Where.OUTPUT,
         shown="k j",
@@ -723,7 +723,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "choose_number",
         tuple("123456789"),
-        "Branch",
+        "Branch by number",
         "Branch with that alternative.",
         Where.INSPECTOR,
         shown="1–9",
@@ -1414,7 +1414,7 @@ COMMANDS: tuple[Command, ...] = (
             "up",
             "down",
         ),
-        "Field",
+        "Previous, next field",
         "Previous, next field.",
         Where.ENDPOINT_FORM,
         shown="↑ ↓",
@@ -1540,7 +1540,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "stop_requests",
         ("ctrl+c",),
-        "Stop",
+        "Stop sending",
         "Stop and keep the results so far.",
         Where.PROBE,
         action="stop_sending",
@@ -1852,7 +1852,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "branch_with",
         tuple("123456789"),
-        "Token",
+        "Alternative",
         "Regenerate from this token on, with that alternative.",
         Where.TURNS,
         footer=12,
@@ -1997,7 +1997,7 @@ COMMANDS: tuple[Command, ...] = (
             "ctrl+n",
             "ctrl+p",
         ),
-        "Item",
+        "Next, previous item",
         "Next, previous item.",
         Where.PICKER,
         shown="Ctrl+N Ctrl+P",

@@ -62,9 +62,7 @@ class EndpointForm(Popup[Endpoint]):
         self._endpoint = endpoint
         self._save = save
         self._first = needs
-        self._inputs = {
-            name: Input(text, name=name, select_on_focus=False) for name, text in texts_of(endpoint).items()
-        }
+        self._inputs = {name: Input(text, name=name) for name, text in texts_of(endpoint).items()}
         self._wrong = {name: Static(classes="wrong", name=name) for name in self._inputs}
         self._refused: dict[str, str] = {}
         """Texts that were refused, by field."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from importlib.metadata import version
 from math import exp, log
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from textual.theme import BUILTIN_THEMES
 
 from workbench.domain.display import one_line
+from workbench.domain.errors import BadValueError
 from workbench.storage.atomic import write_atomically
 from workbench.storage.config import config_file, load_config
 from workbench.storage.presets import load_presets
@@ -20,9 +22,9 @@ from workbench.tui.flows import FlowContext
 from workbench.tui.main.palette import Kind, about, palette
 from workbench.tui.main.probability import read_share
 from workbench.tui.popups.asked import AskedScreen
+from workbench.tui.popups.form import Entry, Form
 from workbench.tui.popups.help import help_screen
 from workbench.tui.popups.jump import Jump, Place
-from workbench.tui.popups.naming import Naming
 from workbench.tui.popups.picker import Item, Picker, Popup
 from workbench.tui.sessions.flow import open_session
 
@@ -141,12 +143,15 @@ async def coverage_threshold(flow: FlowContext) -> None:
 
 async def _ask_probability(flow: FlowContext, title: str, now: float) -> float | None:
     """Ask for a probability, as `10%`, `0.1` or the surprisal `2.3 nats`."""
-    text = await flow.ask(Naming(title, f"{now * 100:g}%"))
-    if text is None:
-        return None
-    if (share := read_share(text)) is None:
-        words = f"{one_line(text, 40)} is not a probability between 0 and 1.\nType 10%, 0.1 or 2.3 nats."
-        flow.warn(words, "Nothing was changed")
+    return await flow.ask(Form(title, [Entry("Probability", f"{now * 100:g}%")], _read_probability))
+
+
+def _read_probability(typed: Sequence[str]) -> float:
+    if (share := read_share(typed[0])) is None:
+        raise BadValueError(
+            f"{one_line(typed[0], 40) or 'Nothing'} is not a probability between 0 and 1.",
+            hint="Type 10%, 0.1 or 2.3 nats.",
+        )
     return share
 
 

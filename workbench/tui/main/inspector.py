@@ -22,6 +22,7 @@ from workbench.tui.cells import fit, percent
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.tokens.no_alternative import OTHER, no_alternative
+from workbench.tui.tokens.selecting import how_to_select
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LABEL = 10
@@ -90,8 +91,9 @@ class Inspector(Static, can_focus=True):
         self._draw()
 
     def on_mount(self) -> None:
-        """Show which row the keys are on as long as they are here."""
+        """Show which row the keys are on as long as they are here, else how a token is selected."""
         self.watch(self, "has_focus", self._draw, init=False)
+        self.watch(self.screen, "focused", self._draw, init=False)
 
     # --- keys and mouse ----------------------------------------------------------------------------------
 
@@ -157,7 +159,7 @@ class Inspector(Static, can_focus=True):
     def _draw(self) -> None:
         if self._token is None:
             self._most_rows = 0
-            self._tell(Content.styled("Press ← or → to select a token", "$text-muted"))
+            self._tell(Content.styled(how_to_select(self.screen.focused), "$text-muted"))
             return
         lines = self._facts(self._token)
         self._first_row = len(lines)

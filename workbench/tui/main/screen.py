@@ -219,6 +219,9 @@ class MainScreen(Screen[None]):
                     self.output.fail(Failure.of(error), "opened read-only", was_sent=False)
                 self.show_session()
             case RunBegan(run):
+                if self.where is Where.PARAMETERS and self.has_class("-narrow"):
+                    # The drawer would lie over the answer.
+                    self.output.focus_view()
                 self.output.begin(run)
                 self.legend.scale = fitted(run.request.parameters)
                 self.footer.running = True
@@ -281,7 +284,8 @@ class MainScreen(Screen[None]):
         self.header.model = self._workspace.drafting.asked_model or run.model
         if run.outcome is Outcome.ERROR and run.error is not None:
             place = activity.endpoint
-            url = place.address if place is not None and place.address != run.endpoint else ""
+            told = f"{run.endpoint} {run.error.message} {run.error.hint}"
+            url = place.address if place is not None and place.address not in told else ""
             self.output.fail(run.error, f"at {run.endpoint} {url}".rstrip())
 
     def _frame(self) -> None:

@@ -10,6 +10,7 @@ from workbench.domain.alternatives import AlternativeRow, rows_of
 from workbench.domain.choice import Token
 from workbench.domain.display import token_text
 from workbench.tui.cells import fit
+from workbench.tui.tokens.selecting import how_to_select
 
 _LONGEST = 14
 
@@ -26,8 +27,8 @@ class TokenStrip(Static):
         self._token: Token | None = None
 
     def on_mount(self) -> None:
-        """Say how a token is selected."""
-        self._draw()
+        """Say how a token is selected, from where the focus is."""
+        self.watch(self.screen, "focused", self._draw)
 
     def show(self, token: Token | None) -> None:
         """Show a token, or none."""
@@ -41,7 +42,7 @@ class TokenStrip(Static):
     def _draw(self) -> None:
         token = self._token
         if token is None:
-            self.update(Content.styled("Press ← or → to select a token", "$text-muted"), layout=False)
+            self.update(Content.styled(how_to_select(self.screen.focused), "$text-muted"), layout=False)
             return
         rows = rows_of(token)
         chosen = next((row for row in rows if row.is_chosen), None)

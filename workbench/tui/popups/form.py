@@ -64,7 +64,7 @@ class Form(Popup[ScreenResultType]):
             box.border_subtitle = Content("Tab · Enter · Esc")
             for entry in self._entries:
                 yield Label(Content(entry.label))
-                yield Input(entry.text, placeholder=entry.example, select_on_focus=False)
+                yield Input(entry.text, placeholder=entry.example)
             yield Label(id="wrong")
 
     @on(Input.Changed)

@@ -45,3 +45,5 @@ class Naming(Popup[str]):
         name = event.value.strip()
         if name or self._may_be_empty:
             self.dismiss(name)
+        else:
+            self.query_one(Vertical).border_subtitle = Content("It is empty: type something · Esc")

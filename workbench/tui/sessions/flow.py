@@ -21,7 +21,7 @@ async def save(flow: FlowContext) -> None:
     keeper.edited(flow.workspace.drafting.draft)
     if await keeper.rename(name):
         where = one_line(str(keeper.path), 160)
-        flow.app.notify(f"Saved as {keeper.title} in {where}", markup=False, timeout=4)
+        flow.app.notify(f"Saved as {keeper.title} in {where}", markup=False, timeout=8)
     flow.main.show_session()
 
 
