@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 
 import pytest
+from textual.containers import Vertical
 from textual.widgets import Input, Label, OptionList, Static
 
 from tests.client.loopback import JSON, Received, answering, hanging, head, in_turn
@@ -18,6 +20,7 @@ from workbench.tui.commands.table import BY_ID
 from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.jump import Jump
+from workbench.tui.popups.naming import Naming
 from workbench.tui.popups.picker import Picker
 from workbench.tui.popups.question import Question
 
@@ -290,6 +293,26 @@ async def test_the_parameters_are_a_drawer_where_it_is_narrow() -> None:
         await pilot.press("escape")
         await until(pilot, lambda: not app.main.query_one("#side").display)
         assert app.is_running
+
+
+async def test_the_url_of_an_endpoint_stands_once_in_an_error() -> None:
+    refuse = answering(b'{"error":{"message":"no such model"}}', status=404, content_type=JSON)
+    async with workbench(refuse, (80, 24)) as (app, pilot, loopback):
+        app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, name="mine"))
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: app.main.output.error.display)
+        text = app.main.output.error.text
+        assert text.count(loopback.base_url) == 1
+        assert "at mine" in text
+
+
+async def test_an_empty_name_is_said_where_it_is_typed() -> None:
+    async with workbench(answering(answer(" in")), (80, 24)) as (app, pilot, _):
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, Naming))
+        await pilot.press("enter")
+        await until(pilot, lambda: "It is empty" in str(app.screen.query_one(Vertical).border_subtitle))
+        assert isinstance(app.screen, Naming)
 
 
 async def test_sending_from_the_drawer_closes_it_so_that_the_answer_is_seen() -> None:
