@@ -53,7 +53,9 @@ def test_a_conversation_and_its_template(name: str, text: str, tmp_path: Path) -
     assert prompt_of("--chat", turns, "--template", saved(tmp_path, name, text)) == "<user>Hi<assistant>"
 
 
-@pytest.mark.parametrize(("text", "printed"), [(RUN, "1 of 1 runs imported"), (CURL, "draft now")])
+@pytest.mark.parametrize(
+    ("text", "printed"), [(RUN, "1 of 1 runs imported"), (CURL, "is now the session's draft")]
+)
 def test_an_import(text: str, printed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, session = saved(tmp_path, "a.txt", text), tmp_path / "s.toml"
     assert main(["import", source, "--session", str(session)]) == 0
