@@ -306,6 +306,23 @@ async def test_the_url_of_an_endpoint_stands_once_in_an_error() -> None:
         assert "at mine" in text
 
 
+async def test_the_title_of_an_error_stands_once_and_in_the_output_once_the_block_has_gone() -> None:
+    title = "The endpoint does not know this address or model"
+    refuse = answering(b'{"error":{"message":"no such model"}}', status=404, content_type=JSON)
+    async with workbench(in_turn(refuse, answering(answer(" in")))) as (app, pilot, _):
+
+        def figures() -> list[str]:
+            return [section.figures for section in app.main.output.view.sections]
+
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: app.main.output.error.display)
+        assert title in app.main.output.error.text
+        assert not any(title in one for one in figures())
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: len(app.main.output.runs) == 2 and not app.workspace.runs.is_streaming)
+        assert title in figures()[0]
+
+
 async def test_an_empty_name_is_said_where_it_is_typed() -> None:
     async with workbench(answering(answer(" in")), (80, 24)) as (app, pilot, _):
         await pilot.press("ctrl+s")

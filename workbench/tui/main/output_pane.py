@@ -153,6 +153,8 @@ class OutputPane(Vertical):
         """Show a new run below all others."""
         self.error.hide()
         self._dim_last(False)
+        if self._runs:
+            self._show_choices(self._runs[-1])
         self._runs.append(run)
         self.remove_class("-empty")
         self._shown = 0
@@ -206,6 +208,10 @@ class OutputPane(Vertical):
         """Show what went wrong; an answer before it stays, dimmed."""
         self.error.show(failure, where, field, was_sent=was_sent)
         self._dim_last(True)
+        if was_sent and self._runs and not self._runs[-1].choices:
+            # The block says it, as long as it is there.
+            for section in sections_of(self._runs, len(self._runs) - 1):
+                self.view.update_section(replace(section, figures=section.figures.partition("\n")[2]))
 
     def _show_choices(self, run: Run) -> None:
         """Bring a run's sections up to date; new choices are put where their index says."""
