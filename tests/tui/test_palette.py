@@ -105,7 +105,7 @@ async def test_presets_and_sessions_are_reached_by_name() -> None:
 async def test_the_last_request_is_copied_as_curl_and_as_python() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         await choose(app, pilot, "copy as curl")
-        await until(pilot, lambda: "Nothing was sent" in app.main.output.error.text)
+        await until(pilot, lambda: "Nothing has been sent" in app.main.output.error.text)
         await pilot.press("ctrl+j")
         await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
         await choose(app, pilot, "copy as curl")
