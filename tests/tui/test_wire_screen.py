@@ -43,7 +43,7 @@ async def test_the_event_of_the_token_under_the_cursor_is_shown_and_its_token_is
     async with workbench(answering(answer(" went", " in", "."))) as (app, pilot, loopback):
         await pilot.press("f4")
         app.action_flow("wire")
-        await until(pilot, lambda: "Nothing was sent" in str(toasts(app)))
+        await until(pilot, lambda: "Nothing has been sent" in str(toasts(app)))
         await ran(app, pilot)
         await pilot.press("home", "right")
         screen = await opened(app, pilot)
@@ -113,5 +113,5 @@ async def test_only_the_last_request_is_kept_and_that_is_said() -> None:
         await ran(app, pilot, 2)
         await pilot.press("home")
         screen = await opened(app, pilot)
-        assert "another one's" in str(toasts(app))
+        assert "from another request" in str(toasts(app))
         assert screen.rows.cursor == 0
