@@ -29,11 +29,14 @@ pytestmark = pytest.mark.slow
 
 
 def children() -> list[int]:
-    """The process ids of the local servers that this process has."""
+    """The process ids of the local servers that this process has started for a run.
+
+    Other tests have servers of their own in the same process, with another key.
+    """
     found = []
     for child in psutil.Process().children():
         with suppress(psutil.NoSuchProcess):
-            if "workbench.local" in child.cmdline():
+            if KEY_VARIABLE in child.cmdline():
                 found.append(child.pid)
     return found
 
