@@ -22,8 +22,8 @@ from workbench.domain.run import Outcome, Run
 from workbench.domain.sweep import Axis, Sweep
 from workbench.runner.comparison import Column
 from workbench.runner.resuming import sweep_again
+from workbench.tui.grid.cells import Grid, Layout
 from workbench.tui.grid.screen import GridScreen
-from workbench.tui.grid.state import Grid, Layout
 from workbench.tui.tokens.transcript_view import PLAIN_STYLES
 from workbench.workspace.services import Services
 

@@ -19,8 +19,8 @@ from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.column import CompareColumn
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.grid.bars import bar_chart
+from workbench.tui.grid.cells import Grid
 from workbench.tui.grid.screen import GridScreen, level_edges
-from workbench.tui.grid.state import Grid
 from workbench.tui.popups.form import Form
 from workbench.tui.popups.question import Question
 from workbench.tui.popups.several import SeveralPicker

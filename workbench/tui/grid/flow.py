@@ -21,8 +21,8 @@ from workbench.tui.branches.flow import send_branch
 from workbench.tui.compare.columns import LEAST, MOST, check_columns, choose_columns
 from workbench.tui.compare.flow import request_to_compare
 from workbench.tui.flows import FlowContext
+from workbench.tui.grid.cells import Grid, Layout
 from workbench.tui.grid.screen import GridScreen
-from workbench.tui.grid.state import Grid, Layout
 from workbench.tui.popups.form import Entry, Form
 
 MOST_REQUESTS = 2000

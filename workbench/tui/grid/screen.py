@@ -26,7 +26,7 @@ from workbench.tui.compare.comparison import MOST_COLUMNS, Comparison
 from workbench.tui.compare.screen import Adopted, CompareScreen
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.grid.bars import bar_chart
-from workbench.tui.grid.state import Grid
+from workbench.tui.grid.cells import Grid
 from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.run_state import figures_of

@@ -12,15 +12,15 @@ from textual.color import Color, Lab
 from textual.theme import BUILTIN_THEMES
 
 from tests.tui.colour_distance import VISIONS, ciede2000, difference, seen
-from workbench.tui.theme.colours import (
+from workbench.tui.theme.contrast import READABLE, contrast
+from workbench.tui.theme.themes import WorkbenchTheme, adopt, load_themes
+from workbench.tui.theme.token_colours import (
     ColourDepth,
     detect_depth,
     level_colours,
     theme_for,
     token_styles,
 )
-from workbench.tui.theme.contrast import READABLE, contrast
-from workbench.tui.theme.themes import WorkbenchTheme, adopt, load_themes
 from workbench.tui.theme.token_styles import TokenStyles
 
 THEMES = load_themes(Path("/nowhere"))
