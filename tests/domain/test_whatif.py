@@ -127,6 +127,12 @@ def test_what_is_called_exact_is_what_the_whole_distribution_becomes(
         assert shaped.shares == pytest.approx([right[place] for place in listed], abs=1e-5)
 
 
+def test_a_rest_that_a_nucleus_may_have_cut_is_not_taken_for_too_unlikely() -> None:
+    """Of [2/3, 1/3] only the second is listed: the first one is all that is left."""
+    shaped = reshape([log(1 / 3)], Sampling(None, 0.25, None, 1.0), top=0)
+    assert not shaped.rest_is_exact
+
+
 def test_a_token_listed_beside_the_likeliest_ones_says_nothing_of_the_others() -> None:
     listed = [log(0.5), log(0.2), log(0.001)]
     for sampling in (Sampling(top_k=3), Sampling(min_p=0.01), Sampling(top_p=0.7005)):

@@ -84,13 +84,13 @@ def test_an_unknown_key_suggests_the_nearest_and_the_rest_holds(folders: Folders
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        ("theme = 3\n", 1, "text"),
+        ("theme = 3\n", 1, "a string in quotes"),
         ('\ncolour_by = "hue"\n', 2, "probability"),
         ("confirm_above = -1\n", 1, "at least 0"),
         ("confirm_above = true\n", 1, "whole number"),
         ('\n\nautosave = "yes"\n', 3, "true or false"),
         ("surprising = 1\n", 1, "between 0 and 1"),
-        ("[keys]\nrun = 1\n", 2, "text"),
+        ("[keys]\nrun = 1\n", 2, "a string in quotes"),
         ('keys = "x"\n', 1, "table"),
     ],
 )

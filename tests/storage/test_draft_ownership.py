@@ -56,7 +56,7 @@ def test_what_the_first_window_left_is_kept_beside(path: Path) -> None:
     first.save_draft(Draft(prompt="the first's last words"))
     first.close()
     second.close()
-    assert "becomes a session of its own" in second.notes[0]
+    assert "will open as a separate session" in second.notes[0]
     assert _prompt(path) == "the second's"
     assert _next_start(path) == ("the second's", ["the first's last words"])
 

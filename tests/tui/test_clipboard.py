@@ -93,7 +93,7 @@ async def test_an_error_is_copied_whole_with_where_it_happened() -> None:
     refused = answering(b'{"error":{"message":"no [b]such\\u001b ' + long.encode() + b'"}}', 404, JSON)
     async with workbench(refused) as (app, pilot, loopback):
         app.action_flow("copy_error")
-        await until(pilot, lambda: any("no error" in one.message for one in app._notifications))
+        await until(pilot, lambda: any("No error to copy" in one.message for one in app._notifications))
         assert not app.clipboard
         await pilot.press("f5")
         await until(pilot, lambda: app.main.output.error.display)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.tui.scripted import until
 from workbench.domain.run import Outcome
+from workbench.runner.local_server import KEY_VARIABLE
 from workbench.tui.app import WorkbenchApp
 from workbench.workspace.services import Services
 
@@ -16,8 +17,8 @@ pytestmark = pytest.mark.slow
 
 
 def servers() -> list[psutil.Process]:
-    """The local servers that this process has."""
-    return [child for child in psutil.Process().children() if "workbench.local" in child.cmdline()]
+    """The local servers that this process has started for a run, with the key of runs."""
+    return [child for child in psutil.Process().children() if KEY_VARIABLE in child.cmdline()]
 
 
 async def test_escape_while_the_local_model_starts_does_not_break_the_next_run() -> None:

@@ -242,7 +242,7 @@ async def test_a_hang_up_leaves_a_terminal_that_is_still_there_as_it_was() -> No
 
 async def test_keys_written_in_one_piece_do_what_they_do_one_by_one() -> None:
     async with serving(answering(answer(" in"))) as loopback, on_terminal(loopback.base_url) as terminal:
-        # F8, then off with the second and the third of the four presets that are chosen.
-        terminal.type(b"\x1b[19~\x1b[B \x1b[B \r")
+        # F8, then from current settings and greedy to greedy and creative.
+        terminal.type(b"\x1b[19~ \x1b[B\x1b[B\x1b[B\x1b[B \r")
         await until(lambda: len(loopback.requests) == 2)
         assert sorted(str(request.json["temperature"]) for request in loopback.requests) == ["0", "1.2"]

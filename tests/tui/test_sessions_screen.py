@@ -153,7 +153,7 @@ async def test_escape_goes_back_to_the_session_that_is_open() -> None:
     async with sessions_screen(1) as (app, pilot, _):
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
-        assert app.main.header.session == "untitled"
+        await until(pilot, lambda: app.main.header.session == "untitled")
 
 
 async def test_without_sessions_every_key_is_harmless() -> None:

@@ -161,7 +161,8 @@ class _State:
             return
         least, most_unlisted = share * (self.weights[ranked[0]] or 0.0), self.most_unlisted()
         self.cut({place for place in ranked if (self.weights[place] or 0.0) >= least})
-        if most_unlisted < least or self.rest < least:
+        # What a nucleus left of the rest is only known where the nucleus was.
+        if most_unlisted < least or (self.exact and self.rest < least):
             self.drop_rest()
         elif self.rest:
             self.exact = False
