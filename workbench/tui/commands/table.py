@@ -16,10 +16,7 @@ def _of_digits(action: str) -> tuple[str, ...]:
 COMMANDS: tuple[Command, ...] = (
     Command(
         "run",
-        (
-            "ctrl+j",
-            "f5",
-        ),
+        ("ctrl+j", "f5"),
         "Run",
         "Send the prompt and stream the answer.",
         footer=0,
@@ -29,10 +26,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("stop", ("escape",), "Stop", "Close the top dialog, or stop the run.", footer=1),
     Command(
         "help",
-        (
-            "f1",
-            "question_mark",
-        ),
+        ("f1", "question_mark"),
         "Help",
         "The keys of this pane or screen.",
         Where.EVERYWHERE,
@@ -42,11 +36,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "palette",
-        (
-            "ctrl+p",
-            "ctrl+backslash",
-            "colon",
-        ),
+        ("ctrl+p", "ctrl+backslash", "colon"),
         "Commands",
         "Every command by name; parameters, presets and sessions too.",
         footer=3,
@@ -120,24 +110,12 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "undo",
-        (
-            "ctrl+z",
-            "u",
-        ),
+        ("ctrl+z", "u"),
         "Undo",
         "Undo the last change, whichever pane it was made in.",
         flow="main.flow:undo",
     ),
-    Command(
-        "redo",
-        (
-            "ctrl+y",
-            "U",
-        ),
-        "Redo",
-        "Redo what was undone last.",
-        flow="main.flow:redo",
-    ),
+    Command("redo", ("ctrl+y", "U"), "Redo", "Redo what was undone last.", flow="main.flow:redo"),
     Command(
         "edit_prompt",
         ("f9",),
@@ -148,11 +126,7 @@ COMMANDS: tuple[Command, ...] = (
         flow="prompt.flow:edit_elsewhere",
     ),
     Command(
-        "suspend_process",
-        (),
-        "Suspend",
-        "Suspend to the shell (`fg` resumes).",
-        action="app.suspend_process",
+        "suspend_process", (), "Suspend", "Suspend to the shell (`fg` resumes).", action="app.suspend_process"
     ),
     Command(
         "quit",
@@ -212,11 +186,7 @@ COMMANDS: tuple[Command, ...] = (
         flow="prompt.flow:variables",
     ),
     Command(
-        "sweep",
-        (),
-        "Sweep",
-        "Vary one or two parameters on this prompt, in a grid.",
-        flow="grid.flow:sweep",
+        "sweep", (), "Sweep", "Vary one or two parameters on this prompt, in a grid.", flow="grid.flow:sweep"
     ),
     Command(
         "prompt_set",
@@ -255,11 +225,7 @@ COMMANDS: tuple[Command, ...] = (
         flow="endpoints.flow:choose_model",
     ),
     Command(
-        "probe",
-        (),
-        "Probe",
-        "Find out which parameters the endpoint supports.",
-        flow="probe.flow:probe",
+        "probe", (), "Probe", "Find out which parameters the endpoint supports.", flow="probe.flow:probe"
     ),
     Command(
         "choose_theme",
@@ -313,40 +279,24 @@ COMMANDS: tuple[Command, ...] = (
     Command("about", (), "About", "The version, and where the files are.", flow="main.flow:show_about"),
     Command(
         "field",
-        (
-            "up",
-            "down",
-        ),
+        ("up", "down"),
         "Field",
         "Previous, next field.",
         Where.PARAMETERS,
         shown="↑ ↓",
-        actions=(
-            "move(-1)",
-            "move(1)",
-        ),
+        actions=("move(-1)", "move(1)"),
         needs_pane=True,
     ),
     Command(
         "step",
-        (
-            "plus",
-            "minus",
-        ),
+        ("plus", "minus"),
         "Step",
         "Raise or lower the field by its step.",
         Where.PARAMETERS,
         footer=0,
         shown="+ -",
-        actions=(
-            "step(1)",
-            "step(-1)",
-        ),
-        also=(
-            ("equals_sign", "step(1)"),
-            ("right", "step(1)"),
-            ("left", "step(-1)"),
-        ),
+        actions=("step(1)", "step(-1)"),
+        also=(("equals_sign", "step(1)"), ("right", "step(1)"), ("left", "step(-1)")),
         needs_pane=True,
     ),
     Command(
@@ -382,112 +332,69 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "token",
-        (
-            "left",
-            "right",
-        ),
+        ("left", "right"),
         "Token",
         "Previous, next token.",
         Where.TOKENS,
         footer=0,
         shown="← →",
-        actions=(
-            "token(-1)",
-            "token(1)",
-        ),
+        actions=("token(-1)", "token(1)"),
         needs_pane=True,
     ),
     Command(
         "line",
-        (
-            "up",
-            "down",
-        ),
+        ("up", "down"),
         "Line",
         "Line above, below.",
         Where.TOKENS,
         shown="↑ ↓",
-        actions=(
-            "line(-1)",
-            "line(1)",
-        ),
+        actions=("line(-1)", "line(1)"),
         needs_pane=True,
     ),
     Command(
         "surprise",
-        (
-            "left_square_bracket",
-            "right_square_bracket",
-        ),
+        ("left_square_bracket", "right_square_bracket"),
         "Surprise",
         "Previous, next surprising token.",
         Where.TOKENS,
         footer=4,
         shown="[ ]",
-        actions=(
-            "surprising(-1)",
-            "surprising(1)",
-        ),
+        actions=("surprising(-1)", "surprising(1)"),
         needs_pane=True,
     ),
     Command(
         "not_first",
-        (
-            "comma",
-            "full_stop",
-        ),
+        ("comma", "full_stop"),
         "Not top choice",
         "Previous, next token that was not the model's top choice.",
         Where.TOKENS,
         shown=", .",
-        actions=(
-            "not_first(-1)",
-            "not_first(1)",
-        ),
+        actions=("not_first(-1)", "not_first(1)"),
         needs_pane=True,
     ),
     Command(
         "low_coverage",
-        (
-            "less_than_sign",
-            "greater_than_sign",
-        ),
+        ("less_than_sign", "greater_than_sign"),
         "Low coverage",
         "Previous, next token whose listed alternatives have little of the probability.",
         Where.TOKENS,
         shown="< >",
-        actions=(
-            "low_coverage(-1)",
-            "low_coverage(1)",
-        ),
+        actions=("low_coverage(-1)", "low_coverage(1)"),
         needs_pane=True,
     ),
     Command(
         "found",
-        (
-            "n",
-            "N",
-        ),
+        ("n", "N"),
         "Match",
         "Next, previous match of the search.",
         Where.TOKENS,
         shown="n N",
-        actions=(
-            "found(1)",
-            "found(-1)",
-        ),
+        actions=("found(1)", "found(-1)"),
         needs_pane=True,
     ),
     Command(
         "select",
-        (
-            "shift+left",
-            "shift+right",
-            "shift+up",
-            "shift+down",
-            "shift+home",
-            "shift+end",
-        ),
+        ("shift+left", "shift+right", "shift+up", "shift+down", "shift+home", "shift+end"),
         "Select",
         "Extend the selection by token, by line, or to the end of the answer.",
         Where.TOKENS,
@@ -504,34 +411,22 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "ends",
-        (
-            "home",
-            "end",
-        ),
+        ("home", "end"),
         "First, last",
         "Go to the first token, or to the last one and follow the stream.",
         Where.TOKENS,
         shown="Home End",
-        actions=(
-            "first_token",
-            "follow",
-        ),
+        actions=("first_token", "follow"),
         needs_pane=True,
     ),
     Command(
         "page_tokens",
-        (
-            "pageup",
-            "pagedown",
-        ),
+        ("pageup", "pagedown"),
         "Page",
         "A page up, down.",
         Where.TOKENS,
         shown="PgUp PgDn",
-        actions=(
-            "page(-1)",
-            "page(1)",
-        ),
+        actions=("page(-1)", "page(1)"),
         needs_pane=True,
     ),
     Command(
@@ -547,10 +442,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "inspect",
-        (
-            "i",
-            "tab",
-        ),
+        ("i", "tab"),
         "Inspect",
         "Go to the inspector, to choose an alternative.",
         Where.OUTPUT,
@@ -659,10 +551,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "delete_run",
-        (
-            "x",
-            "delete",
-        ),
+        ("x", "delete"),
         "Delete",
         "Delete the run from the session (u undoes).",
         Where.OUTPUT,
@@ -670,19 +559,13 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "row",
-        (
-            "up",
-            "down",
-        ),
+        ("up", "down"),
         "Row",
         "Previous, next alternative.",
         Where.INSPECTOR,
         footer=0,
         shown="↑ ↓",
-        actions=(
-            "move(-1)",
-            "move(1)",
-        ),
+        actions=("move(-1)", "move(1)"),
         needs_pane=True,
     ),
     Command(
@@ -706,18 +589,12 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "page_rows",
-        (
-            "pageup",
-            "pagedown",
-        ),
+        ("pageup", "pagedown"),
         "Page",
         "A page of alternatives up, down.",
         Where.INSPECTOR,
         shown="PgUp PgDn",
-        actions=(
-            "page(-1)",
-            "page(1)",
-        ),
+        actions=("page(-1)", "page(1)"),
         needs_pane=True,
     ),
     Command(
@@ -732,19 +609,13 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "column",
-        (
-            "tab",
-            "shift+tab",
-        ),
+        ("tab", "shift+tab"),
         "Column",
         "Next, previous column.",
         Where.COMPARE,
         footer=1,
         shown="Tab",
-        actions=(
-            "column(1)",
-            "column(-1)",
-        ),
+        actions=("column(1)", "column(-1)"),
         priority=True,
         needs_pane=True,
     ),
@@ -782,10 +653,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "adopt",
-        (
-            "enter",
-            "a",
-        ),
+        ("enter", "a"),
         "Adopt",
         "Continue with this column's parameters, endpoint and model.",
         Where.COMPARE,
@@ -853,10 +721,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "step_token",
-        (
-            "s",
-            "enter",
-        ),
+        ("s", "enter"),
         "Step",
         "Pause and show one more token.",
         Where.REPLAY,
@@ -866,19 +731,13 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "speed",
-        (
-            "plus",
-            "minus",
-        ),
+        ("plus", "minus"),
         "Speed",
         "Play twice or half as fast.",
         Where.REPLAY,
         footer=3,
         shown="+ -",
-        actions=(
-            "faster(2)",
-            "faster(0.5)",
-        ),
+        actions=("faster(2)", "faster(0.5)"),
         also=(("equals_sign", "faster(2)"),),
         needs_pane=True,
     ),
@@ -947,10 +806,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "first_difference",
-        (
-            "d",
-            "enter",
-        ),
+        ("d", "enter"),
         "Difference",
         "Go to the first token at which the answers diverge.",
         Where.RERUN,
@@ -1044,10 +900,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "compare_session",
-        (
-            "ctrl+k",
-            "f8",
-        ),
+        ("ctrl+k", "f8"),
         "Compare",
         "Compare its runs with those of the open session.",
         Where.SESSIONS,
@@ -1208,13 +1061,7 @@ COMMANDS: tuple[Command, ...] = (
         needs_pane=True,
     ),
     Command(
-        "copy_raw",
-        ("y",),
-        "Copy",
-        "Copy the row's text in full.",
-        Where.WIRE,
-        footer=2,
-        needs_pane=True,
+        "copy_raw", ("y",), "Copy", "Copy the row's text in full.", Where.WIRE, footer=2, needs_pane=True
     ),
     Command(
         "copy_curl",
@@ -1246,51 +1093,33 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "move_event",
-        (
-            "up",
-            "down",
-        ),
+        ("up", "down"),
         "Event",
         "Previous, next event.",
         Where.EVENTS,
         footer=1,
         shown="↑ ↓",
-        actions=(
-            "move(-1)",
-            "move(1)",
-        ),
+        actions=("move(-1)", "move(1)"),
         needs_pane=True,
     ),
     Command(
         "page_events",
-        (
-            "pageup",
-            "pagedown",
-        ),
+        ("pageup", "pagedown"),
         "Page",
         "A page of events up, down.",
         Where.EVENTS,
         shown="PgUp PgDn",
-        actions=(
-            "page(-1)",
-            "page(1)",
-        ),
+        actions=("page(-1)", "page(1)"),
         needs_pane=True,
     ),
     Command(
         "end_events",
-        (
-            "home",
-            "end",
-        ),
+        ("home", "end"),
         "First, last",
         "Go to the first, the last event.",
         Where.EVENTS,
         shown="Home End",
-        actions=(
-            "go(0)",
-            "go(-1)",
-        ),
+        actions=("go(0)", "go(-1)"),
         needs_pane=True,
     ),
     Command(
@@ -1382,10 +1211,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "save_endpoint",
-        (
-            "ctrl+s",
-            "ctrl+j",
-        ),
+        ("ctrl+s", "ctrl+j"),
         "Save",
         "Save the profile.",
         Where.ENDPOINT_FORM,
@@ -1396,10 +1222,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "next_field",
-        (
-            "tab",
-            "shift+tab",
-        ),
+        ("tab", "shift+tab"),
         "Field",
         "Next, previous field.",
         Where.ENDPOINT_FORM,
@@ -1410,18 +1233,12 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "move_field",
-        (
-            "up",
-            "down",
-        ),
+        ("up", "down"),
         "Previous, next field",
         "Previous, next field.",
         Where.ENDPOINT_FORM,
         shown="↑ ↓",
-        actions=(
-            "app.focus_previous",
-            "app.focus_next",
-        ),
+        actions=("app.focus_previous", "app.focus_next"),
         priority=True,
         needs_pane=True,
     ),
@@ -1437,19 +1254,13 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "kin",
-        (
-            "left",
-            "right",
-        ),
+        ("left", "right"),
         "Parent, branch",
         "Go to the parent run, or to the first branch of this one.",
         Where.TREE,
         footer=2,
         shown="← →",
-        actions=(
-            "parent",
-            "child",
-        ),
+        actions=("parent", "child"),
         priority=True,
         needs_pane=True,
     ),
@@ -1465,10 +1276,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "prune",
-        (
-            "d",
-            "delete",
-        ),
+        ("d", "delete"),
         "Prune",
         "Remove the run and all its branches from the session (u undoes).",
         Where.TREE,
@@ -1477,10 +1285,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "undo_prune",
-        (
-            "u",
-            "ctrl+z",
-        ),
+        ("u", "ctrl+z"),
         "Undo",
         "Undo the last change (U redoes it).",
         Where.TREE,
@@ -1490,10 +1295,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "redo_prune",
-        (
-            "U",
-            "ctrl+y",
-        ),
+        ("U", "ctrl+y"),
         "Redo",
         "Redo what was undone last.",
         Where.TREE,
@@ -1512,11 +1314,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "send_probe",
-        (
-            "enter",
-            "ctrl+j",
-            "f5",
-        ),
+        ("enter", "ctrl+j", "f5"),
         "Send",
         "Send the listed requests.",
         Where.PROBE,
@@ -1549,10 +1347,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "say",
-        (
-            "ctrl+j",
-            "f5",
-        ),
+        ("ctrl+j", "f5"),
         "Send",
         "Send the message.",
         Where.CHAT,
@@ -1687,10 +1482,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "chat_palette",
-        (
-            "f1",
-            "ctrl+p",
-        ),
+        ("f1", "ctrl+p"),
         "Commands",
         "Every command of the chat by name.",
         Where.CHAT,
@@ -1713,36 +1505,24 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "next_turn",
-        (
-            "j",
-            "k",
-        ),
+        ("j", "k"),
         "Turn",
         "Next, previous turn.",
         Where.TURNS,
         footer=1,
         shown="j k",
-        actions=(
-            "turn(1)",
-            "turn(-1)",
-        ),
+        actions=("turn(1)", "turn(-1)"),
         needs_pane=True,
     ),
     Command(
         "other_branch",
-        (
-            "greater_than_sign",
-            "less_than_sign",
-        ),
+        ("greater_than_sign", "less_than_sign"),
         "Branch",
         "Next, previous branch at the turn.",
         Where.TURNS,
         footer=2,
         shown="< >",
-        actions=(
-            "screen.other_branch(1)",
-            "screen.other_branch(-1)",
-        ),
+        actions=("screen.other_branch(1)", "screen.other_branch(-1)"),
         needs_pane=True,
     ),
     Command(
@@ -1838,10 +1618,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "turns_inspect",
-        (
-            "i",
-            "tab",
-        ),
+        ("i", "tab"),
         "Inspect",
         "Go to the inspector, to choose an alternative.",
         Where.TURNS,
@@ -1932,19 +1709,13 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "scroll",
-        (
-            "space",
-            "b",
-        ),
+        ("space", "b"),
         "Scroll",
         "Scroll the text below.",
         Where.LISTING,
         footer=6,
         shown="Space b",
-        actions=(
-            "scroll_passage(1)",
-            "scroll_passage(-1)",
-        ),
+        actions=("scroll_passage(1)", "scroll_passage(-1)"),
         needs_pane=True,
     ),
     Command(
@@ -1959,52 +1730,34 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "item",
-        (
-            "down",
-            "up",
-        ),
+        ("down", "up"),
         "Item",
         "Next, previous item.",
         Where.LIST,
         shown="↓ ↑",
-        actions=(
-            "move(1)",
-            "move(-1)",
-        ),
+        actions=("move(1)", "move(-1)"),
         priority=True,
         needs_pane=True,
     ),
     Command(
         "page_items",
-        (
-            "pagedown",
-            "pageup",
-        ),
+        ("pagedown", "pageup"),
         "Page",
         "Move ten items down, up.",
         Where.LIST,
         shown="PgDn PgUp",
-        actions=(
-            "move(10)",
-            "move(-10)",
-        ),
+        actions=("move(10)", "move(-10)"),
         priority=True,
         needs_pane=True,
     ),
     Command(
         "picker_item",
-        (
-            "ctrl+n",
-            "ctrl+p",
-        ),
+        ("ctrl+n", "ctrl+p"),
         "Next, previous item",
         "Next, previous item.",
         Where.PICKER,
         shown="Ctrl+N Ctrl+P",
-        actions=(
-            "move(1)",
-            "move(-1)",
-        ),
+        actions=("move(1)", "move(-1)"),
         priority=True,
         needs_pane=True,
     ),
@@ -2048,25 +1801,11 @@ COMMANDS: tuple[Command, ...] = (
         priority=True,
         needs_pane=True,
     ),
-    Command(
-        "yes",
-        (
-            "y",
-            "enter",
-        ),
-        "Yes",
-        "Confirm.",
-        Where.QUESTION,
-        action="answer(True)",
-        needs_pane=True,
-    ),
+    Command("yes", ("y", "enter"), "Yes", "Confirm.", Where.QUESTION, action="answer(True)", needs_pane=True),
     Command("no", ("n",), "No", "Cancel.", Where.QUESTION, action="answer(False)", needs_pane=True),
     Command(
         "take_text",
-        (
-            "ctrl+j",
-            "f5",
-        ),
+        ("ctrl+j", "f5"),
         "OK",
         "Use the text.",
         Where.WRITING,
@@ -2076,10 +1815,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "take_curl",
-        (
-            "ctrl+j",
-            "ctrl+s",
-        ),
+        ("ctrl+j", "ctrl+s"),
         "OK",
         "Use the prompt and parameters of the command.",
         Where.CURL,
