@@ -22,9 +22,9 @@ from workbench.domain.run import Outcome, Run
 from workbench.domain.sweep import Axis, Sweep
 from workbench.runner.comparison import Column
 from workbench.runner.resuming import sweep_again
-from workbench.tui.grid.cells import Grid, Layout
 from workbench.tui.grid.screen import GridScreen
 from workbench.tui.tokens.transcript_view import PLAIN_STYLES
+from workbench.workspace.grid_under_way import Grid, Layout
 from workbench.workspace.services import Services
 
 _ROUNDS = 5

@@ -31,13 +31,13 @@ from workbench.storage.probes import save_probe
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.column import CompareColumn
-from workbench.tui.compare.comparison import Comparison
 from workbench.tui.compare.distribution import REST, trimmed
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Picker
 from workbench.tui.popups.several import SeveralPicker
+from workbench.workspace.comparison_under_way import Comparison
 
 BY_TEMPERATURE: Mapping[float, Sequence[str]] = {
     0: (" went", " in", "."),

@@ -19,11 +19,11 @@ from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.column import CompareColumn
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.grid.bars import bar_chart
-from workbench.tui.grid.cells import Grid
 from workbench.tui.grid.screen import GridScreen, level_edges
 from workbench.tui.popups.form import Form
 from workbench.tui.popups.question import Question
 from workbench.tui.popups.several import SeveralPicker
+from workbench.workspace.grid_under_way import Grid
 
 
 def longer_when_hotter(is_stuck: Callable[[float], bool] = lambda _: False) -> Handler:

@@ -14,9 +14,9 @@ from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
 from workbench.domain.choice import Piece
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.compare.rerun import Rerun
 from workbench.tui.compare.rerun_screen import RerunScreen
 from workbench.tui.replay.screen import ReplayScreen
+from workbench.workspace.rerun_under_way import Rerun
 
 
 async def run_once(app: WorkbenchApp, pilot: Pilot[int]) -> None:

@@ -16,7 +16,7 @@ from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.popups.naming import Naming
 from workbench.tui.popups.picker import Picker
-from workbench.tui.run_state import figures_of
+from workbench.workspace.run_state import figures_of
 
 
 async def ended(app: WorkbenchApp, pilot: object, count: int) -> None:

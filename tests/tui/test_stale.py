@@ -14,8 +14,8 @@ from tests.tui.test_sessions_on_screen import run_once
 from workbench.domain.choice import Choice, Piece
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.replay.screen import ReplayScreen
-from workbench.tui.run_state import IDLE
 from workbench.tui.sessions.screen import SessionsScreen
+from workbench.workspace.run_state import IDLE
 
 
 def inspected(app: WorkbenchApp) -> str:

@@ -16,7 +16,7 @@ from workbench.domain.run import Run
 from workbench.domain.session import branches, lineage, tree_lines
 from workbench.tui.branches.passages import end_of, figure_columns, fit_short, on_one_line
 from workbench.tui.cells import fit
-from workbench.tui.run_state import figures_of, state_of
+from workbench.workspace.run_state import figures_of, state_of
 
 _CONTEXT, _TAKEN = 12, 14
 """Cells of a row for the text before it parts and for what was taken there."""

@@ -11,7 +11,7 @@ from workbench.domain.answers import Answer
 from workbench.domain.display import one_line, visible
 from workbench.domain.run import Run
 from workbench.tui.branches.passages import end_of, figure_columns, on_one_line
-from workbench.tui.run_state import figures_of
+from workbench.workspace.run_state import figures_of
 
 BEST, FORK = "★", "┆"
 """Marks of the likeliest answer, and of a place where answers part."""

@@ -6,8 +6,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from workbench.domain.display import one_line
-from workbench.tui.run_state import RunState
 from workbench.workspace.chat_session import ChatSession
+from workbench.workspace.run_state import RunState
 
 
 class About(Static):
@@ -30,7 +30,7 @@ class About(Static):
         name = self._chat.chat.template.rpartition("/")[2] or "the endpoint's own"
         model = one_line(self._chat.draft.model, 40) or "default model"
         place = f"{model} @ {one_line(self._chat.endpoint.name, 30)}"
-        right = Content.assemble(self.gauge, "   ", (str(state), state.colour))
+        right = Content.assemble(self.gauge, "   ", (str(state), f"$text-{state.tone}"))
         width = self.size.width - 2
         left = Content.assemble(
             ("Chat", "bold"), ("   template ", "$text-muted"), one_line(name, 40), f"   {place}"

@@ -31,12 +31,12 @@ from workbench.tui.motion import frame_seconds
 from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Item, Picker
-from workbench.tui.run_state import RunState, state_of_newest
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import has_tokenizer
 from workbench.workspace.activity import Activity
 from workbench.workspace.chat_session import ChatSession, Proposal
 from workbench.workspace.costs import cost_of
+from workbench.workspace.run_state import RunState, state_of_newest
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ _ABOUT_EVERY = 8
 """Frames from one showing of the state to the next."""
 _PAUSE = 0.3
 """Seconds without a key after which the prompt is made and counted anew."""
-_PREPARING = RunState("◌", "preparing", "$text-accent")
+_PREPARING = RunState("◌", "preparing", "accent")
 
 
 class ChatScreen(AskedScreen[str]):

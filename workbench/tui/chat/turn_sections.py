@@ -10,9 +10,9 @@ from workbench.domain.reading import fitted
 from workbench.domain.run import Outcome, Run
 from workbench.domain.turns import Turn
 from workbench.runner.chatting import answer_text
-from workbench.tui.run_state import figures_of
 from workbench.tui.tokens.transcript import Emphasis, Section
 from workbench.workspace.chat_session import ChatSession
+from workbench.workspace.run_state import figures_of
 
 _FOLDED = 48
 """Characters of a folded turn that are shown."""

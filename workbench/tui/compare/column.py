@@ -17,10 +17,10 @@ from workbench.domain.summary import summarise
 from workbench.runner.comparison import Column
 from workbench.tui.compare.distribution import Distribution
 from workbench.tui.compare.figures import FigureGrid, figures_of_summary, figures_while_running
-from workbench.tui.run_state import RunState
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section
+from workbench.workspace.run_state import RunState
 
 _SHOWN_PROMPT = 200
 """Characters of the prompt's end that stand before each answer."""
@@ -85,7 +85,7 @@ class CompareColumn(Container):
         if (title, state) != self._told:
             self._told = title, state
             self.border_title = Content(title)
-            self.border_subtitle = Content.styled(str(state), state.colour)
+            self.border_subtitle = Content.styled(str(state), f"$text-{state.tone}")
         self._show_figures()
 
     def _show_figures(self) -> None:

@@ -15,12 +15,12 @@ from workbench.domain.run import Run
 from workbench.runner.comparison import Column, seeded
 from workbench.storage.endpoints import endpoint_for
 from workbench.storage.presets import load_presets
-from workbench.tui.compare.comparison import MOST_COLUMNS
 from workbench.tui.endpoints.flow import ask_place
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.picker import Item
 from workbench.tui.popups.several import Selection, SeveralPicker
 from workbench.tui.presets.changes import changes_of
+from workbench.workspace.comparison_under_way import MOST_COLUMNS
 
 LEAST, MOST = 2, MOST_COLUMNS
 """How many columns a comparison has."""

@@ -18,15 +18,15 @@ from workbench.storage.library import Library
 from workbench.storage.session_file import read_runs
 from workbench.tui.branches.flow import send_branch
 from workbench.tui.compare.columns import choose_columns, endpoint_of, with_seeds
-from workbench.tui.compare.comparison import MOST_COLUMNS, Comparison
-from workbench.tui.compare.rerun import Rerun
 from workbench.tui.compare.rerun_screen import RerunScreen
 from workbench.tui.compare.saved import numbered, other_sessions, saved_items
 from workbench.tui.compare.screen import Adopted, CompareScreen
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.popups.several import Selection, SeveralPicker
+from workbench.workspace.comparison_under_way import MOST_COLUMNS, Comparison
 from workbench.workspace.costs import cost_of, cost_of_jobs
+from workbench.workspace.rerun_under_way import Rerun
 
 _ANOTHER = "\0another"
 """Stands for another session among ids of runs, none of which can hold this character."""

@@ -12,7 +12,7 @@ from workbench.domain.run import Run
 from workbench.runner.saved import SavedRun
 from workbench.storage.library import Library
 from workbench.tui.popups.picker import Item, Late
-from workbench.tui.run_state import figures_of
+from workbench.workspace.run_state import figures_of
 
 _NEWEST = 200
 """Runs of a session that are offered."""

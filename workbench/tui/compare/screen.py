@@ -25,7 +25,6 @@ from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.column import CompareColumn
-from workbench.tui.compare.comparison import Comparison
 from workbench.tui.motion import frame_seconds
 from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
@@ -34,6 +33,7 @@ from workbench.tui.tokens.no_alternative import no_alternative
 from workbench.tui.tokens.scrolling import Followers
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript_view import TranscriptView
+from workbench.workspace.comparison_under_way import Comparison
 
 _LEAST_WIDTH, _LEAST_HEIGHT = 24, 9
 """Cells of a column that stands beside or below others."""

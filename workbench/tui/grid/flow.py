@@ -21,9 +21,9 @@ from workbench.tui.branches.flow import send_branch
 from workbench.tui.compare.columns import LEAST, MOST, check_columns, choose_columns
 from workbench.tui.compare.flow import request_to_compare
 from workbench.tui.flows import FlowContext
-from workbench.tui.grid.cells import Grid, Layout
 from workbench.tui.grid.screen import GridScreen
 from workbench.tui.popups.form import Entry, Form
+from workbench.workspace.grid_under_way import Grid, Layout
 
 MOST_REQUESTS = 2000
 """The most requests of one grid."""

@@ -22,17 +22,17 @@ from workbench.domain.summary import Measure
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.compare.comparison import MOST_COLUMNS, Comparison
 from workbench.tui.compare.screen import Adopted, CompareScreen
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.grid.bars import bar_chart
-from workbench.tui.grid.cells import Grid
 from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.run_state import figures_of
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.transcript import Section
 from workbench.tui.tokens.transcript_view import TranscriptView
+from workbench.workspace.comparison_under_way import MOST_COLUMNS, Comparison
+from workbench.workspace.grid_under_way import Grid
+from workbench.workspace.run_state import figures_of
 from workbench.workspace.services import Services
 
 _LOOKS_A_SECOND = 4

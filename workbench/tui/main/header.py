@@ -7,7 +7,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from workbench.domain.display import one_line
-from workbench.tui.run_state import IDLE, RunState
+from workbench.workspace.run_state import IDLE, RunState
 
 
 class Header(Widget):
@@ -26,7 +26,7 @@ class Header(Widget):
     def render(self) -> Content:
         """The row, with the state at its right end."""
         width = self.content_size.width
-        state = Content.styled(one_line(str(self.state), 48), self.state.colour)
+        state = Content.styled(one_line(str(self.state), 48), f"$text-{self.state.tone}")
         room = max(width - state.cell_length - 2, 0)
         left = self._left(room)
         gap = max(width - left.cell_length - state.cell_length, 1)

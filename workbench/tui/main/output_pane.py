@@ -23,12 +23,12 @@ from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.main.error_block import ErrorBlock
 from workbench.tui.main.sparkline import Sparkline
-from workbench.tui.run_state import figures_of
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.blocks import key_of, sections_of
 from workbench.tui.tokens.no_alternative import no_alternative
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section
+from workbench.workspace.run_state import figures_of
 
 FIGURES_EVERY = 8
 """How many looks for new tokens go by from one showing of the figures to the next."""

@@ -43,7 +43,6 @@ from workbench.tui.main.prompt_editor import PromptEditor
 from workbench.tui.main.token_strip import TokenStrip
 from workbench.tui.motion import frame_seconds
 from workbench.tui.probe.notes import offer, probe_notes
-from workbench.tui.run_state import IDLE, state_of_newest, waiting_of
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import PromptCounter, token_ids
 from workbench.workspace.happened import (
@@ -59,6 +58,7 @@ from workbench.workspace.happened import (
     Told,
     VariablesChanged,
 )
+from workbench.workspace.run_state import IDLE, state_of_newest, waiting_of
 from workbench.workspace.workspace import Workspace
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 16

@@ -26,11 +26,11 @@ from workbench.tui.main.token_strip import TokenStrip
 from workbench.tui.motion import frame_seconds
 from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.run_state import figures_of
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.blocks import sections_of
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section
+from workbench.workspace.run_state import figures_of
 
 _SLOWEST, _FASTEST = 1 / 16, 64.0
 

@@ -12,8 +12,8 @@ from workbench.domain.reading import fitted
 from workbench.domain.request import Change
 from workbench.domain.run import Outcome, Run
 from workbench.runner.branching import prompt_of_choice
-from workbench.tui.run_state import figures_of
 from workbench.tui.tokens.transcript import Section
+from workbench.workspace.run_state import figures_of
 
 _KNOWN = 40
 """Characters that are shown of a prompt that stands above already."""

@@ -13,14 +13,14 @@ from workbench.domain.run import Failure, Outcome, Run
 from workbench.runner.comparison import Column, remarks
 from workbench.runner.many import Job, ManyRuns
 from workbench.runner.status import Phase
-from workbench.tui.run_state import RunState, state_of
+from workbench.workspace.run_state import RunState, state_of
 from workbench.workspace.services import Services
 
 MOST_COLUMNS = 8
 """How many columns a comparison has at most."""
 
-_QUEUED = RunState("◌", "queued", "$text-muted")
-_STARTING = RunState("◌", "starting the local model", "$text-accent")
+_QUEUED = RunState("◌", "queued", "muted")
+_STARTING = RunState("◌", "starting the local model", "accent")
 
 
 class Comparison:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.domain.builders import choice_of, piece, run_of
 from workbench.domain.request import Parameters
-from workbench.tui.run_state import figures_of
+from workbench.workspace.run_state import figures_of
 
 
 def test_the_figures_tell_the_prompt_s_perplexity_and_the_answer_s_apart() -> None:

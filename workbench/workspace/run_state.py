@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from workbench.domain.display import one_line
 from workbench.domain.figures import (
@@ -21,17 +21,17 @@ _SHOW_WAITING_FROM = 1.0
 
 
 class RunState(NamedTuple):
-    """A state to show; the colour only repeats what glyph and word say."""
+    """A state to show; the tone only repeats what glyph and word say."""
 
     glyph: str
     word: str
-    colour: str
+    tone: Literal["muted", "accent", "success", "warning", "error"]
 
     def __str__(self) -> str:
         return f"{self.glyph} {self.word}"
 
 
-IDLE = RunState("○", "idle", "$text-muted")
+IDLE = RunState("○", "idle", "muted")
 
 
 def state_of(run: Run | None, elapsed: float, status: str = "") -> RunState:
@@ -45,13 +45,13 @@ def state_of(run: Run | None, elapsed: float, status: str = "") -> RunState:
         case None:
             return _running(run, elapsed, status)
         case Outcome.COMPLETE:
-            return RunState("●", "done", "$text-success")
+            return RunState("●", "done", "success")
         case Outcome.STOPPED:
-            return RunState("■", "stopped", "$text-warning")
+            return RunState("■", "stopped", "warning")
         case Outcome.ERROR:
-            return RunState("✗", "error", "$text-error")
+            return RunState("✗", "error", "error")
         case outcome:
-            return RunState("◐", outcome.value, "$text-warning")
+            return RunState("◐", outcome.value, "warning")
 
 
 def state_of_newest(activity: Activity) -> RunState:
@@ -83,11 +83,9 @@ def _countdown(activity: Activity) -> str:
 def _running(run: Run, elapsed: float, status: str) -> RunState:
     if run.first_token is None:
         word = one_line(status, 40) or "waiting"
-        return RunState(
-            "◌", f"{word} {elapsed:.1f} s" if elapsed >= _SHOW_WAITING_FROM else word, "$text-accent"
-        )
+        return RunState("◌", f"{word} {elapsed:.1f} s" if elapsed >= _SHOW_WAITING_FROM else word, "accent")
     speed = tokens_per_second(run, elapsed)
-    return RunState("▶", "streaming" if speed is None else f"{speed:.0f} tok/s", "$text-success")
+    return RunState("▶", "streaming" if speed is None else f"{speed:.0f} tok/s", "success")
 
 
 def figures_of(run: Run, choice: int | None = None) -> str:

@@ -9,7 +9,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.repeat import ChoiceCheck, RunCheck, check_run
 from workbench.domain.run import Parent, Run
 from workbench.runner.comparison import Column
-from workbench.tui.compare.comparison import Comparison
+from workbench.workspace.comparison_under_way import Comparison
 from workbench.workspace.services import Services
 
 

@@ -10,7 +10,7 @@ from workbench.domain.display import one_line
 from workbench.domain.run import Outcome, Run
 from workbench.domain.summary import Measure, Summary, spread, summarise
 from workbench.runner.comparison import Column, grid_remarks
-from workbench.tui.compare.comparison import Comparison
+from workbench.workspace.comparison_under_way import Comparison
 from workbench.workspace.costs import Cost, cost_of
 from workbench.workspace.services import Services
 
