@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.bench.figure import OWN_WORK, Figure, percentile
 from tests.bench.terminal import KEYS, Terminal, server
-from workbench.domain.choice import Alternative, Piece
+from workbench.domain.choice import Alternative, ReceivedToken
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
@@ -30,7 +30,7 @@ def conversation(path: Path, turns: int) -> None:
         run = Run(Request(TextPrompt(f"question {number}")), "bench", outcome=Outcome.COMPLETE, total=1.0)
         for place in range(_ANSWER):
             others = [Alternative(f" word{place + other}", -0.3 - other) for other in range(5)]
-            run.choice(0).append(Piece(others[0].text, others[0].logprob, others), place / 80)
+            run.choice(0).append(ReceivedToken(others[0].text, others[0].logprob, others), place / 80)
         said = Turn("user", f"This is question {number}: what comes next?", parent=talk.last)
         talk = talk.with_turn(said)
         talk = talk.with_turn(Turn("assistant", run.choice(0).text, run=run.id, parent=said.id))

@@ -14,7 +14,7 @@ from math import log
 from pathlib import Path
 
 from tests.bench.figure import Figure
-from workbench.domain.choice import Alternative, Choice, Piece
+from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
@@ -79,7 +79,7 @@ def write_session(path: Path, cases: int) -> None:
     for name in _ANSWER:
         others = (Alternative(f" other{place}", one) for place, one in enumerate(_LOGPROBS[1:]))
         listed = (Alternative(name, _LOGPROBS[0]), *others)
-        choice.append(Piece(name, _LOGPROBS[0], listed), 0.1)
+        choice.append(ReceivedToken(name, _LOGPROBS[0], listed), 0.1)
     choice.finish_reason = "length"
     with path.open("w", encoding="utf-8") as file:
         file.write(head_to_toml(Session()))

@@ -14,7 +14,7 @@ from tests.bench.editor import stall
 from tests.bench.figure import Figure, latency, median
 from tests.bench.terminal import server
 from tests.bench.view import Sink, filled, perform, view_of
-from workbench.domain.choice import Piece
+from workbench.domain.choice import ReceivedToken
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
@@ -45,7 +45,7 @@ def _sweep() -> Sweep:
 def _answer(run: Run) -> None:
     """End a run as one that was answered."""
     for place in range(_TOKENS):
-        run.choice(0).append(Piece(f" word{place}", -(hash(run.id) % 100 + place) / 50), place / 80)
+        run.choice(0).append(ReceivedToken(f" word{place}", -(hash(run.id) % 100 + place) / 50), place / 80)
     run.outcome, run.total = Outcome.COMPLETE, 1.0
 
 

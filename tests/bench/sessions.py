@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.bench.figure import OWN_WORK, PAIRED, Figure, median, paired
 from tests.bench.startup import seconds_to_word
-from workbench.domain.choice import Alternative, Piece
+from workbench.domain.choice import Alternative, ReceivedToken
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
@@ -34,7 +34,7 @@ def run_of_tokens(count: int) -> Run:
     choice = run.choice(0)
     for place in range(count):
         others = [Alternative(chance.choice(words), -chance.random() * 10) for _ in range(5)]
-        choice.append(Piece(others[0].text, others[0].logprob, others), place / 80)
+        choice.append(ReceivedToken(others[0].text, others[0].logprob, others), place / 80)
     return run
 
 
@@ -56,7 +56,7 @@ def figures() -> list[Figure]:
 
 def _measure(path: Path, count: int, appends: list[float]) -> list[Figure]:
     run = run_of_tokens(count)
-    run.choice(0).append(Piece(f" {_LAST}", -1.0), count / 80)
+    run.choice(0).append(ReceivedToken(f" {_LAST}", -1.0), count / 80)
     store = SessionStore.create(path)
     store.finish(run)
     store.close()

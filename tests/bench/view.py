@@ -22,7 +22,7 @@ from textual.widget import Widget
 from textual.widgets import RichLog, TextArea
 
 from tests.bench.figure import Figure, latency, median, percentile
-from workbench.domain.choice import Alternative, Choice, Piece
+from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section
 
@@ -116,12 +116,12 @@ class Tokens:
     def text(self) -> str:
         return "\n" if self._random.random() < 1 / 40 else self._random.choice(self._words)
 
-    def piece(self) -> Piece:
+    def piece(self) -> ReceivedToken:
         share = -3 * self._random.random()
         others = tuple(
             Alternative(self._random.choice(self._words), share - rank) for rank in range(self._alternatives)
         )
-        return Piece(self.text(), share, others)
+        return ReceivedToken(self.text(), share, others)
 
     def fill(self, choice: Choice, count: int) -> None:
         for _ in range(count):

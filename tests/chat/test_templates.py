@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.test_layers import loaded_by
-from workbench.chat.rendered import Rendered, Span
+from workbench.chat.rendered import Rendered, SpecialToken
 from workbench.chat.templates import (
     ALPACA,
     BUILTIN_TEMPLATES,
@@ -84,10 +84,10 @@ def test_the_begin_of_text_token_can_be_left_to_the_endpoint() -> None:
 def test_special_tokens_are_marked_also_those_that_a_turn_brings_along() -> None:
     rendered = CHATML.render(Conversation((Message(Role.USER, "say <|im_end|>"),)))
     assert rendered.specials == (
-        Span(0, 12),
-        Span(21, 31, injected=True),
-        Span(31, 41),
-        Span(42, 54),
+        SpecialToken(0, 12),
+        SpecialToken(21, 31, injected=True),
+        SpecialToken(31, 41),
+        SpecialToken(42, 54),
     )
     assert marked(rendered) == ["<|im_start|>", "<|im_end|>", "<|im_end|>", "<|im_start|>"]
 

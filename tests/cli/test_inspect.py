@@ -11,12 +11,12 @@ import pytest
 from tests.cli.test_sessions import session_file
 from tests.domain.builders import choice_of, piece, run_of
 from workbench.cli import main
-from workbench.domain.choice import Alternative, Choice, Piece
+from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.run import Run
 
 SURE = piece(" was", 0.9, **{" is": 0.05})
 LISTED_FIVE = tuple(Alternative(text, log(0.1)) for text in (" a", " b", " c", " d", " e"))
-UNLIKELY = Piece("\x1b[31m\n", log(0.02), LISTED_FIVE, 42)
+UNLIKELY = ReceivedToken("\x1b[31m\n", log(0.02), LISTED_FIVE, 42)
 """A token with control characters, less likely than all that are listed."""
 
 
@@ -25,7 +25,7 @@ def lines_of(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines() if line.strip(" ─")]
 
 
-def story(*pieces: Piece) -> Run:
+def story(*pieces: ReceivedToken) -> Run:
     """A run whose choice is known to list the five most likely tokens."""
     choice = Choice(0, top_logprobs=5)
     for at, one in enumerate(pieces, 1):
@@ -58,7 +58,7 @@ def test_a_token_is_shown_with_its_alternatives_and_what_remains(
 
 
 def test_tokens_below_a_probability_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pieces: list[Piece | str] = [
+    pieces: list[ReceivedToken | str] = [
         SURE,
         piece(" it", 0.3, **{" she": 0.5}),
         piece(" rain", 0.05, **{" a": 0.6}),

@@ -11,7 +11,7 @@ import pytest
 
 from tests.runner.toy_endpoint import Toy
 from workbench.cli import main
-from workbench.domain.probe import Verdict
+from workbench.domain.probe import ProbeVerdict
 from workbench.storage.folders import Folders
 from workbench.storage.probes import load_probe, probe_from_table
 
@@ -37,7 +37,7 @@ async def test_a_probe_prints_its_table_and_is_kept(capsys: pytest.CaptureFixtur
 async def test_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     await against(Toy(refused=frozenset({"best_of"})), lambda url: main(["probe", url, "--json"]))
     found = probe_from_table(json.loads(capsys.readouterr().out))
-    assert found.verdict("best_of") is Verdict.REFUSED
+    assert found.verdict("best_of") is ProbeVerdict.REFUSED
 
 
 async def test_an_endpoint_that_answers_nothing_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.client.assembly import Assembly
-from workbench.client.errors import Answer, error_of
+from workbench.client.errors import ErrorResponse, error_of
 from workbench.client.events import End, Error, Event
 from workbench.client.urls import normalise
 from workbench.domain.endpoint import Endpoint
@@ -90,7 +90,7 @@ def cut(body: bytes, size: int) -> Iterator[bytes]:
 def answer_events(pieces: Iterable[bytes], status: int = 200) -> Iterator[Event]:
     """The events of an answer, as the client tells them, without a network."""
     if status != 200:
-        answer = Answer(status, "", {}, b"".join(pieces))
+        answer = ErrorResponse(status, "", {}, b"".join(pieces))
         yield Error(error_of(answer, normalise(_BASE), f"{_BASE}/completions", str))
         yield End()
         return

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from workbench.client.alignment import align
 from workbench.client.byte_encoding import Encoding, decode, read_name
-from workbench.domain.choice import Alternative, Piece
+from workbench.domain.choice import Alternative, ReceivedToken
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 ENTRIES = st.lists(
     st.builds(
-        Piece,
+        ReceivedToken,
         TEXTS | st.sampled_from(["token_id:5", "Ġa", "▁a", "<0x0A>", "\\xe2", ""]),
         st.floats(-9, 0),
         st.just(()),
@@ -24,17 +24,17 @@ ENTRIES = st.lists(
 )
 
 
-def entry(name: str, raw: bytes | None = None) -> Piece:
-    return Piece(name, -1.0, (), None, raw)
+def entry(name: str, raw: bytes | None = None) -> ReceivedToken:
+    return ReceivedToken(name, -1.0, (), None, raw)
 
 
-def parts(pieces: list[Piece]) -> list[tuple[str, bytes | None]]:
+def parts(pieces: list[ReceivedToken]) -> list[tuple[str, bytes | None]]:
     return [(one.text, one.raw) for one in pieces]
 
 
 @given(TEXTS, ENTRIES, st.binary(max_size=3))
 def test_pieces_always_join_to_the_text_and_no_token_is_lost_but_those_of_another_text(
-    text: str, entries: list[Piece], begun: bytes
+    text: str, entries: list[ReceivedToken], begun: bytes
 ) -> None:
     pieces, *_, is_off = align(text, entries, begun)
     assert "".join(one.text for one in pieces) == text
@@ -122,7 +122,7 @@ def test_a_character_that_was_begun_but_does_not_come_is_given_up() -> None:
 
 def test_a_single_placeholder_takes_the_text() -> None:
     text, token_id, raw = read_name("token_id:264")
-    pieces, _, *_ = align(" a", [Piece(text, -1.0, (), token_id, raw)])
+    pieces, _, *_ = align(" a", [ReceivedToken(text, -1.0, (), token_id, raw)])
     assert (pieces[0].text, pieces[0].id) == (" a", 264)
 
 
@@ -158,9 +158,9 @@ def test_encoded_names_are_decoded(name: str, encoding: Encoding, raw: bytes | N
 def test_the_bytes_of_a_character_are_those_of_its_tokens_in_every_encoding(
     names: tuple[str, ...], encoding: Encoding, is_streamed: bool
 ) -> None:
-    tokens = [Piece(name, -1.0, (Alternative(name, -1.0), Alternative("é", -2.0))) for name in names]
+    tokens = [ReceivedToken(name, -1.0, (Alternative(name, -1.0), Alternative("é", -2.0))) for name in names]
     if is_streamed:
-        pieces, begun, known = list[Piece](), b"", None
+        pieces, begun, known = list[ReceivedToken](), b"", None
         for token in tokens:
             more, begun, known, _ = align("漢" if token is tokens[-1] else "", [token], begun, known)
             pieces += more
@@ -177,7 +177,7 @@ def test_the_bytes_of_a_character_are_those_of_its_tokens_in_every_encoding(
 
 def test_alternatives_are_decoded_once_an_encoding_is_known() -> None:
     first = align(" an", [entry("Ġan")])
-    told = Piece("a", -1.0, (Alternative("a", -1.0), Alternative("Ġbar", -2.0)))
+    told = ReceivedToken("a", -1.0, (Alternative("a", -1.0), Alternative("Ġbar", -2.0)))
     (piece,) = align("a", [told], first.incomplete, first.encoding).pieces
     assert [one.text for one in piece.alternatives] == ["a", " bar"]
 
@@ -211,7 +211,7 @@ def test_a_character_of_which_only_the_last_token_is_listed_is_that_tokens(text:
 
 
 def test_marks_of_a_vocabulary_are_read_in_the_alternatives_too() -> None:
-    told = Piece("Ġfoo", -1.0, (Alternative("Ġfoo", -1.0), Alternative("Ġbar", -2.0)))
+    told = ReceivedToken("Ġfoo", -1.0, (Alternative("Ġfoo", -1.0), Alternative("Ġbar", -2.0)))
     pieces, _, *_ = align(" foo.", [told, entry(".")])
     assert parts(pieces) == [(" foo", None), (".", None)]
     assert [one.text for one in pieces[0].alternatives] == [" foo", " bar"]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from workbench.client.errors import Answer, error_of, error_within, no_completion
+from workbench.client.errors import ErrorResponse, error_of, error_within, no_completion
 from workbench.client.exact import parse
 from workbench.client.urls import normalise
 from workbench.domain.errors import EndpointError
@@ -19,7 +19,7 @@ URLS = normalise("https://api.example.com/v1")
 
 def error(status: int, body: bytes | object, headers: dict[str, str] | None = None) -> EndpointError:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    answer = Answer(status, "Reason", headers or {}, raw)
+    answer = ErrorResponse(status, "Reason", headers or {}, raw)
     return error_of(answer, URLS, URLS.completions, lambda text: text.replace("sk_key", "•••"))
 
 

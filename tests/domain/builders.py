@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log
 
-from workbench.domain.choice import Alternative, Choice, Piece
+from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
 
 
-def piece(text: str, probability: float | None = None, **others: float) -> Piece:
+def piece(text: str, probability: float | None = None, **others: float) -> ReceivedToken:
     """A token with its probability and those of its alternatives."""
     own = () if probability is None else (Alternative(text, log(probability)),)
     listed = tuple(Alternative(other, log(share)) for other, share in others.items())
-    return Piece(text, None if probability is None else log(probability), own + listed)
+    return ReceivedToken(text, None if probability is None else log(probability), own + listed)
 
 
-def choice_of(pieces: Sequence[Piece | str], index: int = 0, finish_reason: str | None = "stop") -> Choice:
+def choice_of(
+    pieces: Sequence[ReceivedToken | str], index: int = 0, finish_reason: str | None = "stop"
+) -> Choice:
     """A choice of pieces or plain texts, one arriving every tenth of a second."""
     choice = Choice(index)
     for place, one in enumerate(pieces, 1):
-        choice.append(one if isinstance(one, Piece) else Piece(one), place / 10)
+        choice.append(one if isinstance(one, ReceivedToken) else ReceivedToken(one), place / 10)
     choice.finish_reason = finish_reason
     return choice
 

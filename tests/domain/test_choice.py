@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.choice import Alternative, Choice, Columns, Piece, Rank, Token
+from workbench.domain.choice import Alternative, Choice, Columns, Rank, ReceivedToken, Token
 
 numbers = st.none() | st.floats(-50, 0)
 ids = st.none() | st.integers(0, 2**40)
@@ -17,10 +17,10 @@ raws = st.none() | st.binary(max_size=4)
 alternatives = st.lists(st.builds(Alternative, st.text(max_size=3), numbers, ids, raws), max_size=3).map(
     tuple
 )
-pieces = st.lists(st.builds(Piece, st.text(max_size=4), numbers, alternatives, ids, raws), max_size=8)
+pieces = st.lists(st.builds(ReceivedToken, st.text(max_size=4), numbers, alternatives, ids, raws), max_size=8)
 
 
-def stored(pieces: Sequence[Piece]) -> Choice:
+def stored(pieces: Sequence[ReceivedToken]) -> Choice:
     choice = Choice(0)
     for place, piece in enumerate(pieces):
         choice.append(piece, place / 10)
@@ -28,14 +28,16 @@ def stored(pieces: Sequence[Piece]) -> Choice:
 
 
 @given(pieces)
-def test_every_token_is_read_back_as_it_was_stored(pieces: list[Piece]) -> None:
+def test_every_token_is_read_back_as_it_was_stored(pieces: list[ReceivedToken]) -> None:
     choice = stored(pieces)
-    assert [Piece(one.text, one.logprob, one.alternatives, one.id, one.raw) for one in choice] == pieces
+    assert [
+        ReceivedToken(one.text, one.logprob, one.alternatives, one.id, one.raw) for one in choice
+    ] == pieces
     assert [one.at for one in choice] == [place / 10 for place in range(len(pieces))]
 
 
 @given(pieces)
-def test_the_texts_of_the_tokens_join_to_the_text(pieces: list[Piece]) -> None:
+def test_the_texts_of_the_tokens_join_to_the_text(pieces: list[ReceivedToken]) -> None:
     choice = stored(pieces)
     assert choice.text == "".join(piece.text for piece in pieces)
     assert choice.length == len(choice.text)
@@ -44,7 +46,7 @@ def test_the_texts_of_the_tokens_join_to_the_text(pieces: list[Piece]) -> None:
 
 @given(pieces, pieces)
 def test_columns_extend_a_choice_by_exactly_what_they_were_taken_from(
-    first: list[Piece], then: list[Piece]
+    first: list[ReceivedToken], then: list[ReceivedToken]
 ) -> None:
     choice = stored(first)
     choice.extend(stored(then).columns())
@@ -54,7 +56,7 @@ def test_columns_extend_a_choice_by_exactly_what_they_were_taken_from(
 
 
 @given(pieces, st.integers(0, 8))
-def test_columns_from_a_token_on_are_the_tail(pieces: list[Piece], start: int) -> None:
+def test_columns_from_a_token_on_are_the_tail(pieces: list[ReceivedToken], start: int) -> None:
     start = min(start, len(pieces))
     tail = Choice(0)
     tail.extend(stored(pieces).columns(start))
@@ -68,13 +70,13 @@ def test_columns_of_unequal_length_are_refused() -> None:
 
 
 def test_tokens_are_found_by_the_character_that_they_complete() -> None:
-    choice = stored([Piece("ab"), Piece(""), Piece("c")])
+    choice = stored([ReceivedToken("ab"), ReceivedToken(""), ReceivedToken("c")])
     assert [choice.token_at(offset) for offset in range(3)] == [0, 0, 2]
 
 
 def test_replacing_tokens_tells_readers_to_begin_again() -> None:
-    choice = stored([Piece("a")])
-    choice.replace([Piece("b", -1.0), Piece("c")], [0.1, 0.2])
+    choice = stored([ReceivedToken("a")])
+    choice.replace([ReceivedToken("b", -1.0), ReceivedToken("c")], [0.1, 0.2])
     assert (choice.text, choice.revision, list(choice.at)) == ("bc", 1, [0.1, 0.2])
     assert isnan(choice.logprobs[1])
 
@@ -85,7 +87,7 @@ def token(logprob: float | None, *listed: Alternative, id: int | None = None, te
 
 def ranked(logprob: float | None, *listed: float, top: int | None = None) -> Rank | None:
     choice = Choice(0, top)
-    choice.append(Piece("a", logprob, [Alternative("?", one) for one in listed]), 0.1)
+    choice.append(ReceivedToken("a", logprob, [Alternative("?", one) for one in listed]), 0.1)
     assert choice.token(0).rank == choice.rank_of(0)
     return choice.rank_of(0)
 
@@ -110,7 +112,7 @@ def test_a_rank_that_the_listed_alternatives_do_not_reach_down_to_is_a_bound() -
 def test_fewer_alternatives_than_requested_are_seen_by_those_of_the_other_tokens() -> None:
     choice = Choice(0, 20)
     for listed in ((-1.0, -2.0), (-1.0, -2.0, -5.0)):
-        choice.append(Piece("a", listed[-1], [Alternative("?", one) for one in listed]), 0.1)
+        choice.append(ReceivedToken("a", listed[-1], [Alternative("?", one) for one in listed]), 0.1)
     assert [choice.rank_of(index) for index in range(2)] == [Rank(2, True), Rank(3, False)]
     stored = Choice(0, 20)
     stored.extend(choice.columns())

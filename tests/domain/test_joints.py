@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.joints import Joint, Known, changed_joint
+from workbench.domain.joints import GeneratedToken, Joint, changed_joint
 
 
 def _joint(prompt: str, generated: str, tokens: str) -> Joint | None:
-    known = [Known(one.encode()) for one in generated.split("|") if one]
+    known = [GeneratedToken(one.encode()) for one in generated.split("|") if one]
     return changed_joint(prompt.encode(), known, [one.encode() for one in tokens.split("|")])
 
 
@@ -37,13 +37,13 @@ def test_a_prompt_that_ended_within_a_word_shows_its_part_of_the_token() -> None
 def test_a_piece_of_several_tokens_is_no_change() -> None:
     whole = "🎉".encode()
     tokens = [b"A", whole[:2], whole[2:]]
-    assert changed_joint(b"A", [Known(whole, False)], tokens) is None
-    assert changed_joint(b"A", [Known(whole)], tokens) == ((whole,), (whole[:2], whole[2:]))
+    assert changed_joint(b"A", [GeneratedToken(whole, False)], tokens) is None
+    assert changed_joint(b"A", [GeneratedToken(whole)], tokens) == ((whole,), (whole[:2], whole[2:]))
 
 
 def test_a_character_over_several_tokens_is_shown_in_bytes() -> None:
     whole = "é".encode()
-    joint = changed_joint(b"A", [Known(whole[:1]), Known(whole[1:])], [b"A", whole])
+    joint = changed_joint(b"A", [GeneratedToken(whole[:1]), GeneratedToken(whole[1:])], [b"A", whole])
     assert joint is not None
     assert joint.describe().endswith("\\xc3 + \\xa9 → “é”")
 
@@ -62,7 +62,7 @@ def test_both_sides_of_a_joint_are_the_same_text(
     cuts = sorted(data.draw(st.sets(st.integers(1, max(len(text) - 1, 1)))) if len(text) > 1 else ())
     tokens = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     joint = changed_joint(
-        prompt.encode(), [Known(one.encode()) for one in generated], [one.encode() for one in tokens]
+        prompt.encode(), [GeneratedToken(one.encode()) for one in generated], [one.encode() for one in tokens]
     )
     if joint is not None:
         assert b"".join(joint.was) == b"".join(joint.now)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.choice import Alternative, Choice, Piece
+from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.parameters import ParameterValue
 from workbench.domain.reading import (
     FIXED,
@@ -23,15 +23,15 @@ from workbench.domain.reading import (
 from workbench.domain.request import Parameters
 
 
-def choice_of(*pieces: Piece) -> Choice:
+def choice_of(*pieces: ReceivedToken) -> Choice:
     choice = Choice(0)
     for piece in pieces:
         choice.append(piece, 0.1)
     return choice
 
 
-def with_probability(share: float) -> Piece:
-    return Piece("x", log(share), (Alternative("x", log(share)),))
+def with_probability(share: float) -> ReceivedToken:
+    return ReceivedToken("x", log(share), (Alternative("x", log(share)),))
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ def test_probability_has_five_levels_that_include_their_lower_edge(share: float,
 
 @pytest.mark.parametrize(("nats", "expected"), [(0.0, 0), (0.5, 0), (0.9, 1), (2.0, 2), (3.9, 3), (9.0, 4)])
 def test_surprisal_has_five_levels_in_nats(nats: float, expected: int) -> None:
-    assert level(choice_of(Piece("x", -nats)), 0, Mode.SURPRISAL) == expected
+    assert level(choice_of(ReceivedToken("x", -nats)), 0, Mode.SURPRISAL) == expected
 
 
 def test_entropy_is_that_of_the_alternatives_with_the_rest_as_one() -> None:
-    even = Piece("a", log(0.25), tuple(Alternative(text, log(0.25)) for text in "abcd"))
+    even = ReceivedToken("a", log(0.25), tuple(Alternative(text, log(0.25)) for text in "abcd"))
     choice = choice_of(with_probability(0.999), even)
     assert level(choice, 0, Mode.ENTROPY) == 0
     assert level(choice, 1, Mode.ENTROPY) == 2
@@ -56,24 +56,28 @@ def test_entropy_is_that_of_the_alternatives_with_the_rest_as_one() -> None:
 
 def test_rank_counts_the_alternatives_that_were_more_probable() -> None:
     listed = (Alternative("a", -0.5), Alternative("b", -1.5), Alternative("c", -2.5))
-    choice = choice_of(Piece("a", -0.5, listed), Piece("b", -1.5, listed), Piece("z", -9.0, listed))
+    choice = choice_of(
+        ReceivedToken("a", -0.5, listed), ReceivedToken("b", -1.5, listed), ReceivedToken("z", -9.0, listed)
+    )
     assert [level(choice, index, Mode.RANK) for index in range(3)] == [0, 1, 4]
 
 
 def test_a_token_that_is_listed_beside_the_most_likely_ones_has_the_level_of_the_unlisted() -> None:
     top = (Alternative("a", -0.5), Alternative("b", -1.5))
-    choice = choice_of(Piece("a", -0.5, top), Piece("z", -9.0, (*top, Alternative("z", -9.0))))
+    choice = choice_of(
+        ReceivedToken("a", -0.5, top), ReceivedToken("z", -9.0, (*top, Alternative("z", -9.0)))
+    )
     assert level(choice, 1, Mode.RANK) == 4
     assert next_not_first(choice, 0) == 1
 
 
 def test_a_flat_distribution_reaches_the_highest_level_of_entropy_however_few_are_listed() -> None:
-    flat = Piece("a", log(0.002), tuple(Alternative(text, log(0.002)) for text in "abcde"))
+    flat = ReceivedToken("a", log(0.002), tuple(Alternative(text, log(0.002)) for text in "abcde"))
     assert level(choice_of(flat), 0, Mode.ENTROPY) == 4
 
 
 def test_what_is_not_known_has_no_level() -> None:
-    choice = choice_of(Piece("x"))
+    choice = choice_of(ReceivedToken("x"))
     assert [level(choice, 0, mode) for mode in Mode] == [None] * len(Mode)
     assert choice.rank_of(0) is None
 
@@ -128,7 +132,9 @@ def test_what_is_at_a_level_on_the_fixed_scale_is_at_no_higher_one_on_a_fitted(
 
 
 def test_surprising_tokens_are_found_in_both_directions_and_past_unknown_ones() -> None:
-    choice = choice_of(Piece("a", -5.0), Piece("b", -0.1), Piece("c"), Piece("d", -3.0))
+    choice = choice_of(
+        ReceivedToken("a", -5.0), ReceivedToken("b", -0.1), ReceivedToken("c"), ReceivedToken("d", -3.0)
+    )
     assert next_surprising(choice, -1) == 0
     assert next_surprising(choice, 0) == 3
     assert next_surprising(choice, 3) is None
@@ -138,12 +144,14 @@ def test_surprising_tokens_are_found_in_both_directions_and_past_unknown_ones() 
 
 def test_tokens_that_were_not_the_first_choice_are_found() -> None:
     listed = (Alternative("a", -0.5), Alternative("b", -1.5))
-    choice = choice_of(Piece("a", -0.5, listed), Piece("b", -1.5, listed), Piece("?", None))
+    choice = choice_of(
+        ReceivedToken("a", -0.5, listed), ReceivedToken("b", -1.5, listed), ReceivedToken("?", None)
+    )
     assert next_not_first(choice, -1) == 1
     assert next_not_first(choice, 1) is None
 
 
 def test_tokens_whose_alternatives_cover_little_are_found() -> None:
-    choice = choice_of(with_probability(0.9), Piece("x", -1.0), with_probability(0.2))
+    choice = choice_of(with_probability(0.9), ReceivedToken("x", -1.0), with_probability(0.2))
     assert next_low_coverage(choice, -1) == 2
     assert next_low_coverage(choice, -1, threshold=0.1) is None

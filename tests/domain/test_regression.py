@@ -8,13 +8,13 @@ import pytest
 
 from tests.domain.builders import choice_of, piece, run_of
 from workbench.domain.agreement import Tolerances
-from workbench.domain.choice import Piece
-from workbench.domain.regression import Comparison, Verdict, compare_runs, judge
+from workbench.domain.choice import ReceivedToken
+from workbench.domain.regression import AnswerComparison, CaseVerdict, compare_runs, judge
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 
 
-def greedy(*pieces: Piece | str) -> Run:
+def greedy(*pieces: ReceivedToken | str) -> Run:
     run = run_of(choice_of(pieces))
     run.request = run.request.__class__(run.request.prompt, "", Parameters({"temperature": 0.0}))
     return run
@@ -51,8 +51,8 @@ def test_equal_texts_show_where_the_distributions_differ_most() -> None:
 
 
 def test_a_case_is_noisy_where_only_some_repeats_differ_and_failed_where_one_has_no_answer() -> None:
-    same, other, failed = Comparison(), Comparison(why=("x",)), Comparison(error="gone")
-    assert judge([same, same]) == (Verdict.SAME, 0)
-    assert judge([same, other]) == (Verdict.NOISY, 1)
-    assert judge([other, other]) == (Verdict.DIFFERS, 2)
-    assert judge([other, failed]) == (Verdict.FAILED, 0)
+    same, other, failed = AnswerComparison(), AnswerComparison(why=("x",)), AnswerComparison(error="gone")
+    assert judge([same, same]) == (CaseVerdict.SAME, 0)
+    assert judge([same, other]) == (CaseVerdict.NOISY, 1)
+    assert judge([other, other]) == (CaseVerdict.DIFFERS, 2)
+    assert judge([other, failed]) == (CaseVerdict.FAILED, 0)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.domain.builders import choice_of
-from workbench.domain.choice import Choice, Piece
+from workbench.domain.choice import Choice, ReceivedToken
 from workbench.domain.figures import bits_per_byte
 from workbench.domain.scoring import Passage, align_scorings, common_positions
 
@@ -29,7 +29,7 @@ def scored(text: str, cuts: set[int], surprisal: float = 1.0) -> Choice:
             whole -= 1
         added = data[done : max(whole, done)]
         raw = data[start:end]
-        pieces.append(Piece(added.decode(), -surprisal, raw=None if raw == added else raw))
+        pieces.append(ReceivedToken(added.decode(), -surprisal, raw=None if raw == added else raw))
         done += len(added)
     return choice_of(pieces)
 
@@ -56,14 +56,14 @@ def test_a_scoring_aligned_with_itself_differs_nowhere(text: str, cuts: set[int]
 
 
 def test_spans_with_an_unknown_surprisal_have_no_difference() -> None:
-    known = Passage.answer_of(choice_of([Piece("a", -1.0), Piece("b", -2.0)]))
-    unknown = Passage.answer_of(choice_of([Piece("a"), Piece("b", -1.0)]))
+    known = Passage.answer_of(choice_of([ReceivedToken("a", -1.0), ReceivedToken("b", -2.0)]))
+    unknown = Passage.answer_of(choice_of([ReceivedToken("a"), ReceivedToken("b", -1.0)]))
     assert [span.difference for span in align_scorings(unknown, known)] == [None, 1.0]
 
 
 def test_an_answer_is_aligned_with_the_end_of_a_longer_text() -> None:
-    answer = Passage.answer_of(choice_of([Piece(" up", -1.0), Piece("on", -1.0)]))
-    longer = choice_of([Piece("Once"), Piece(" upon", -3.0), Piece(" a", -9.0)])
+    answer = Passage.answer_of(choice_of([ReceivedToken(" up", -1.0), ReceivedToken("on", -1.0)]))
+    longer = choice_of([ReceivedToken("Once"), ReceivedToken(" upon", -3.0), ReceivedToken(" a", -9.0)])
     longer.echoed = 2
     spans = list(align_scorings(answer, Passage.prompt_of(longer, origin=4)))
     assert [(span.start, span.end, span.difference) for span in spans] == [(0, 5, 1.0)]
@@ -93,10 +93,10 @@ def test_bits_per_byte_are_those_of_all_tokens_over_all_bytes(text: str, cuts: s
 
 
 def test_a_uniform_model_over_bytes_takes_eight_bits_each() -> None:
-    choice = choice_of([Piece("a"), *(Piece(one, -log(256)) for one in "bcd")])
+    choice = choice_of([ReceivedToken("a"), *(ReceivedToken(one, -log(256)) for one in "bcd")])
     assert bits_per_byte(choice, range(4)) == pytest.approx(8)
 
 
 def test_nothing_scored_has_no_bits_per_byte() -> None:
-    choice = choice_of([Piece("a")])
+    choice = choice_of([ReceivedToken("a")])
     assert bits_per_byte(choice, range(1)) is None

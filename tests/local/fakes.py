@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from workbench.local.engine import Candidate, Chunk, Facts, Generation, Token
+from workbench.local.engine import Candidate, Chunk, EngineToken, Facts, Generation
 
 FACTS = Facts(64, 128, 1000, 1_000_000, 4_000_000, "{{ messages }}", "<bos>", "<eos>")
 
@@ -18,7 +18,7 @@ def chunk(text: str, logprob: float = -1.0, others: Mapping[str, float] | None =
         Candidate(1 if one == text else 100 + place, one.encode(), value)
         for place, (one, value) in enumerate(listed.items())
     )
-    return Chunk(token=Token(1, text.encode(), logprob, candidates))
+    return Chunk(token=EngineToken(1, text.encode(), logprob, candidates))
 
 
 def end(reason: str = "length") -> Chunk:

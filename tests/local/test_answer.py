@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from tests.local.fakes import chunk, end, tokens
 from workbench.local.answer import (
+    AnswerToken,
     ChoiceBuilder,
-    Piece,
     logprobs_json,
     mean_logprob,
     rank,
     usage_json,
     without_lead,
 )
-from workbench.local.engine import Candidate, Chunk, Token
+from workbench.local.engine import Candidate, Chunk, EngineToken
 from workbench.local.stops import StopMatcher
 
 
@@ -30,7 +30,7 @@ def builder(
 
 def test_the_taken_token_is_an_extra_row_where_it_is_not_among_the_likeliest() -> None:
     (piece,) = builder(2).take(chunk(" d", -5.0, {" a": -0.5, " b": -1.0}))
-    assert piece == Piece(" d", -5.0, ((" a", -0.5), (" b", -1.0), (" d", -5.0)))
+    assert piece == AnswerToken(" d", -5.0, ((" a", -0.5), (" b", -1.0), (" d", -5.0)))
 
 
 def test_no_alternatives_asked_for_gives_the_taken_token_only() -> None:
@@ -40,13 +40,13 @@ def test_no_alternatives_asked_for_gives_the_taken_token_only() -> None:
 
 def test_logprobs_not_asked_for_give_no_rows_but_still_rank() -> None:
     (piece,) = builder(None).take(chunk(" a", -0.5))
-    assert piece == Piece(" a", -0.5)
+    assert piece == AnswerToken(" a", -0.5)
 
 
 MAN = (
-    Token(1, b"\xf0\x9f", -0.5, (Candidate(9, b" a", -0.2), Candidate(1, b"\xf0\x9f", -0.5))),
+    EngineToken(1, b"\xf0\x9f", -0.5, (Candidate(9, b" a", -0.2), Candidate(1, b"\xf0\x9f", -0.5))),
     *(
-        Token(number, bytes([byte]), -0.25, (Candidate(number, bytes([byte]), -0.25),))
+        EngineToken(number, bytes([byte]), -0.25, (Candidate(number, bytes([byte]), -0.25),))
         for number, byte in ((2, 0x91), (3, 0xA8))
     ),
 )
@@ -58,7 +58,7 @@ def test_a_character_spread_over_tokens_is_one_piece_with_the_logprob_of_all() -
     made.take(chunk("a"))
     assert [made.take(Chunk(token=token)) for token in MAN[:2]] == [[], []]
     (piece,) = made.take(Chunk(token=MAN[2]))
-    assert piece == Piece("👨", -1.0, ((" a", -0.2), ("bytes:\\xf0\\x9f", -0.5), ("👨", -1.0)))
+    assert piece == AnswerToken("👨", -1.0, ((" a", -0.2), ("bytes:\\xf0\\x9f", -0.5), ("👨", -1.0)))
     assert (made.text, made.made) == ("a👨", 4)
 
 
@@ -78,15 +78,15 @@ def test_an_answer_that_ends_within_a_character_breaks_none() -> None:
 
 def test_bytes_that_are_part_of_no_character_are_replaced() -> None:
     made = builder(0)
-    made.take(Chunk(token=Token(1, b"\xa8", -1.0)))
+    made.take(Chunk(token=EngineToken(1, b"\xa8", -1.0)))
     assert made.text == "\ufffd"
 
 
 def test_with_echo_every_token_is_a_piece_of_its_own() -> None:
     made = builder(1, echo=True)
-    first, *others = made.take(Chunk(prompt=(Token(7, b"x"), *MAN[:1])))
-    assert first == Piece("x", None, None, "x")
-    assert others == [Piece("", -0.5, ((" a", -0.2), ("bytes:\\xf0\\x9f", -0.5)), "bytes:\\xf0\\x9f")]
+    first, *others = made.take(Chunk(prompt=(EngineToken(7, b"x"), *MAN[:1])))
+    assert first == AnswerToken("x", None, None, "x")
+    assert others == [AnswerToken("", -0.5, ((" a", -0.2), ("bytes:\\xf0\\x9f", -0.5)), "bytes:\\xf0\\x9f")]
     made.take(Chunk(token=MAN[1]))
     made.take(Chunk(token=MAN[2], finish_reason="length"))
     assert made.text == "x👨"
@@ -106,7 +106,7 @@ def test_with_echo_every_token_is_a_piece_of_its_own() -> None:
 
 def test_a_stop_text_in_an_echoed_prompt_ends_nothing() -> None:
     made = builder(0, ("x",), echo=True)
-    made.take(Chunk(prompt=(Token(7, b"x"), Token(7, b"x", -1.0))))
+    made.take(Chunk(prompt=(EngineToken(7, b"x"), EngineToken(7, b"x", -1.0))))
     assert made.finish_reason is None
     made.take(chunk("x"))
     assert made.text == "xxx"
@@ -128,14 +128,14 @@ def test_what_a_tokenizer_puts_before_a_text_is_not_echoed(
 
 
 def test_tokens_without_text_are_keyed_by_name() -> None:
-    token = Token(5, b"a", -1.0, (Candidate(2, b"", -0.5), Candidate(5, b"a", -1.0)))
+    token = EngineToken(5, b"a", -1.0, (Candidate(2, b"", -0.5), Candidate(5, b"a", -1.0)))
     (piece,) = builder(2).take(Chunk(token=token))
     assert piece.top == (("<2>", -0.5), ("a", -1.0))
 
 
 def test_two_tokens_of_one_text_keep_a_row_each() -> None:
     twin = Candidate(6, b"a", -2.0)
-    (piece,) = builder(2).take(Chunk(token=Token(5, b"a", -1.0, (Candidate(5, b"a", -1.0), twin))))
+    (piece,) = builder(2).take(Chunk(token=EngineToken(5, b"a", -1.0, (Candidate(5, b"a", -1.0), twin))))
     assert piece.top == (("a", -1.0), ("bytes:\\x61", -2.0))
 
 
@@ -153,7 +153,7 @@ def test_an_unwanted_stop_text_is_held_back_until_it_is_sure_not_to_be_one() -> 
         [piece.text for piece in made.take(chunk(text))] for text in ("a.", "\n", "b", "c\n", "\nQ", ": d")
     ]
     assert sent == [["a."], [], ["\n", "b"], [], [], ["c"]]
-    assert made.pieces[-1] == Piece("c", -1.0, (("c", -1.0),))
+    assert made.pieces[-1] == AnswerToken("c", -1.0, (("c", -1.0),))
     assert (made.text, made.finish_reason, made.made) == ("a.\nbc", "stop", 6)
 
 
@@ -196,7 +196,7 @@ def test_a_progress_event_adds_nothing() -> None:
 
 
 def test_tokens_join_to_the_text_and_offsets_count_characters() -> None:
-    pieces = [Piece("a👨", -1.0, (("a👨", -1.0),)), Piece("", -2.0), Piece("b", None)]
+    pieces = [AnswerToken("a👨", -1.0, (("a👨", -1.0),)), AnswerToken("", -2.0), AnswerToken("b", None)]
     assert logprobs_json(pieces, 10) == {
         "tokens": ["a👨", "", "b"],
         "token_logprobs": [-1.0, -2.0, None],
@@ -206,8 +206,8 @@ def test_tokens_join_to_the_text_and_offsets_count_characters() -> None:
 
 
 def test_the_mean_leaves_out_what_has_no_logprob() -> None:
-    assert mean_logprob([Piece("a", -1.0), Piece("b"), Piece("c", -2.0)]) == -1.5
-    assert mean_logprob([Piece("b")]) == -math.inf
+    assert mean_logprob([AnswerToken("a", -1.0), AnswerToken("b"), AnswerToken("c", -2.0)]) == -1.5
+    assert mean_logprob([AnswerToken("b")]) == -math.inf
 
 
 def test_candidates_are_ranked_by_mean_logprob_and_equals_keep_their_order() -> None:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from tests.local.fakes import FACTS
 from workbench.domain.errors import EngineError
 from workbench.local.engine import Chunk, Facts, Generation
-from workbench.local.grammar import Verdict
+from workbench.local.grammar import GrammarVerdict
 from workbench.local.llama_model import BATCH, Logits
 from workbench.local.sampler import UnsupportedFieldError
-from workbench.local.sampling import Sampling
+from workbench.local.sampling import SamplerOptions
 from workbench.local.scheduler import Scheduler
 
 DEADLINE = 10
@@ -112,7 +112,7 @@ class RuleModel:
 class Likeliest:
     """A sampler that takes the likeliest token."""
 
-    def __init__(self, sampling: Sampling, prompt: Sequence[int], seed: int) -> None:
+    def __init__(self, sampling: SamplerOptions, prompt: Sequence[int], seed: int) -> None:
         if sampling.xtc_probability:
             raise UnsupportedFieldError("xtc_probability")
 
@@ -130,7 +130,7 @@ class Likeliest:
 class HeldGrammar:
     """A grammar that allows token 5 alone, and answers only when it is let to."""
 
-    on_verdict: Callable[[Any, Verdict], None]
+    on_verdict: Callable[[Any, GrammarVerdict], None]
     asked: list[tuple[Any, int]] = field(default_factory=list)
     is_closed: bool = False
 
@@ -140,7 +140,7 @@ class HeldGrammar:
     def answer(self, error: str = "") -> None:
         asker, token = self.asked.pop(0)
         allowed = np.arange(FACTS.vocabulary) == 5
-        self.on_verdict(asker, Verdict(token == 5, allowed, error))
+        self.on_verdict(asker, GrammarVerdict(token == 5, allowed, error))
 
     def close(self) -> None:
         self.is_closed = True
@@ -154,7 +154,7 @@ class Request:
         self.changed = threading.Condition()
         self.ended_after = 0.0
         """The time of its last chunk."""
-        settings = {"logprobs": None, "echo": False, "max_tokens": 4, "sampling": Sampling(), **fields}
+        settings = {"logprobs": None, "echo": False, "max_tokens": 4, "sampling": SamplerOptions(), **fields}
         seeds = settings.pop("seeds", [1])
         self.generation = Generation(prompts, seeds, **settings, on_chunk=self._take)
         scheduler.submit(self.generation)
@@ -186,7 +186,7 @@ class Request:
 def running(
     model: RuleModel, slots: int = 2, grammars: list[HeldGrammar] | None = None
 ) -> Iterator[Scheduler]:
-    def grammar(text: str, on_verdict: Callable[[Any, Verdict], None]) -> Any:
+    def grammar(text: str, on_verdict: Callable[[Any, GrammarVerdict], None]) -> Any:
         made = HeldGrammar(on_verdict)
         assert grammars is not None
         grammars.append(made)
@@ -365,7 +365,7 @@ def test_a_fault_of_the_engine_ends_every_choice_and_later_ones() -> None:
 
 def test_a_field_that_the_engine_lacks_is_named() -> None:
     with running(RuleModel()) as scheduler:
-        request = Request(scheduler, [[1]], sampling=Sampling(xtc_probability=0.5))
+        request = Request(scheduler, [[1]], sampling=SamplerOptions(xtc_probability=0.5))
         request.answers()
     assert [chunk.param for chunk in request.ends()] == ["xtc_probability"]
 
@@ -373,7 +373,7 @@ def test_a_field_that_the_engine_lacks_is_named() -> None:
 def test_others_go_on_while_a_grammar_is_asked() -> None:
     grammars: list[HeldGrammar] = []
     with running(RuleModel(), grammars=grammars) as scheduler:
-        slow = Request(scheduler, [[1]], sampling=Sampling(grammar="root ::= x"), max_tokens=2)
+        slow = Request(scheduler, [[1]], sampling=SamplerOptions(grammar="root ::= x"), max_tokens=2)
         wait_for(lambda: bool(grammars and grammars[0].asked))
         assert Request(scheduler, [[2]], max_tokens=30).answers() == [answer_to([2], 30)]
         for _ in range(4):
@@ -388,7 +388,7 @@ def test_a_grammar_that_fails_ends_its_choice_and_a_cancelled_one_is_closed() ->
     grammars: list[HeldGrammar] = []
     with running(RuleModel(), grammars=grammars) as scheduler:
         failing, leaving = (
-            Request(scheduler, [[1]], sampling=Sampling(grammar=text)) for text in ("first", "second")
+            Request(scheduler, [[1]], sampling=SamplerOptions(grammar=text)) for text in ("first", "second")
         )
         wait_for(lambda: len(grammars) == 2 and all(one.asked for one in grammars))
         grammars[0].answer("takes too long")

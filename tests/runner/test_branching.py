@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.domain.choice import Alternative, Choice, Piece
+from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, TokenListsPrompt, TokensPrompt
 from workbench.domain.request import Parameters, Request
@@ -17,7 +17,9 @@ def answered(prompt: Prompt, index: int = 0, n: int = 1, *, ids: bool = True) ->
     run = Run(Request(prompt, "m", Parameters().set("n", n)))
     choice = run.choice(index)
     for number, text in enumerate(("a", " b", " c")):
-        choice.append(Piece(text, -0.5, (Alternative(" x", -1.0, 99),), 11 + number if ids else None), 0.1)
+        choice.append(
+            ReceivedToken(text, -0.5, (Alternative(" x", -1.0, 99),), 11 + number if ids else None), 0.1
+        )
     return run, choice
 
 
@@ -58,7 +60,7 @@ def test_token_ids_that_nobody_told_are_refused_with_a_way_out() -> None:
     assert "text" in refused.value.hint
 
 
-def characters(*pieces: Piece) -> tuple[Run, Choice]:
+def characters(*pieces: ReceivedToken) -> tuple[Run, Choice]:
     """A run whose answer is these pieces."""
     run = Run(Request(TextPrompt("P"), "m"))
     choice = run.choice(0)
@@ -75,20 +77,24 @@ def test_a_part_of_a_character_cannot_end_a_text() -> None:
 
 
 def test_a_branch_within_a_character_is_exact_where_the_alternative_ends_it() -> None:
-    run, choice = characters(Piece("a"), Piece("", raw=b"\xe2\x80"), Piece("’", raw=b"\x99"))
+    run, choice = characters(
+        ReceivedToken("a"), ReceivedToken("", raw=b"\xe2\x80"), ReceivedToken("’", raw=b"\x99")
+    )
     branch = branch_at(run, choice, 2, Alternative("", -1.0, None, b"\x98"))
     assert branch.prompt == TextPrompt("Pa‘")
     assert branch_at(run, choice, 3, Alternative("s", -1.0)).prompt == TextPrompt("Pa’s")
 
 
 def test_a_branch_within_a_character_says_what_cannot_be_sent() -> None:
-    run, choice = characters(Piece("a"), Piece("", raw=b"\xe2\x80"), Piece("’", raw=b"\x99"))
+    run, choice = characters(
+        ReceivedToken("a"), ReceivedToken("", raw=b"\xe2\x80"), ReceivedToken("’", raw=b"\x99")
+    )
     with pytest.raises(BadValueError, match=r"\\xe2\\x80"):
         branch_at(run, choice, 2, Alternative(" b", -1.0))
 
 
 def test_an_answer_that_ends_within_a_character_goes_on_without_it_and_says_so() -> None:
-    branch = branch_from(end_of(*characters(Piece("a"), Piece("", raw=b"\xf0\x9f"))))
+    branch = branch_from(end_of(*characters(ReceivedToken("a"), ReceivedToken("", raw=b"\xf0\x9f"))))
     assert branch.prompt == TextPrompt("Pa")
     assert "\\xf0\\x9f" in branch.note
 

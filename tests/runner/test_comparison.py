@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from tests.domain.builders import choice_of, run_of
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.probe import Finding, Probe, Verdict
+from workbench.domain.probe import Finding, Probe, ProbeVerdict
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome
@@ -70,7 +70,7 @@ def test_columns_that_all_gave_the_same_text_say_so() -> None:
     assert remarks([same[0], run_of(choice_of(["c"]))]) == []
 
 
-def _probe(**verdicts: Verdict) -> dict[str, Probe]:
+def _probe(**verdicts: ProbeVerdict) -> dict[str, Probe]:
     findings = tuple(Finding(name, verdict, "") for name, verdict in verdicts.items())
     return {"here": Probe("here", "m", datetime(2026, 3, 1, tzinfo=UTC), 9, findings)}
 
@@ -81,10 +81,12 @@ def _columns(*parameters: Parameters, endpoint: Endpoint = ENDPOINT) -> list[Col
 
 def test_parameters_that_differ_where_the_probe_saw_no_effect_are_named() -> None:
     columns = _columns(Parameters({"min_p": 0.1, "top_k": 5}), Parameters({"min_p": 0.2, "top_k": 5}))
-    probed = _probe(min_p=Verdict.NO_EFFECT, top_k=Verdict.NO_EFFECT)
+    probed = _probe(min_p=ProbeVerdict.NO_EFFECT, top_k=ProbeVerdict.NO_EFFECT)
     assert ignored(columns, probed) == ["here ignores what differs: min_p (probed 2026-03-01)"]
-    assert ignored(columns, _probe(min_p=Verdict.REFUSED))[0].startswith("here refuses what differs: min_p")
-    assert ignored(columns, _probe(min_p=Verdict.HONOURED)) == ignored(columns, {}) == []
+    assert ignored(columns, _probe(min_p=ProbeVerdict.REFUSED))[0].startswith(
+        "here refuses what differs: min_p"
+    )
+    assert ignored(columns, _probe(min_p=ProbeVerdict.HONOURED)) == ignored(columns, {}) == []
 
 
 def test_parameters_that_differ_and_are_never_sent_are_named() -> None:
@@ -97,7 +99,7 @@ def test_parameters_that_differ_and_are_never_sent_are_named() -> None:
 def test_a_parameter_differs_in_vain_only_between_columns_of_its_endpoint() -> None:
     there = replace(ENDPOINT, name="there")
     columns = [*_columns(Parameters({"min_p": 0.1})), *_columns(Parameters(), endpoint=there)]
-    assert ignored(columns, _probe(min_p=Verdict.NO_EFFECT)) == []
+    assert ignored(columns, _probe(min_p=ProbeVerdict.NO_EFFECT)) == []
 
 
 def test_rows_of_a_grid_whose_cells_all_say_the_same_are_counted() -> None:

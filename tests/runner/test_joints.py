@@ -9,7 +9,7 @@ import pytest
 
 from tests.client.loopback import answering, serving
 from tests.domain.builders import choice_of, run_of
-from workbench.domain.choice import Alternative, Piece
+from workbench.domain.choice import Alternative, ReceivedToken
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, EndpointError
 from workbench.domain.joints import AS_IDS, JOINT
@@ -33,16 +33,16 @@ async def tokenize(text: str, as_prompt: bool) -> Sequence[tuple[int, bytes]]:
     return found
 
 
-def leaving(*pieces: Piece, prompt: Prompt | None = None) -> Origin:
+def leaving(*pieces: ReceivedToken, prompt: Prompt | None = None) -> Origin:
     """The end of an answer to "Once" made of pieces."""
     run = run_of(choice_of(pieces))
     run.request = Request(prompt or TextPrompt("Once"))
     return end_of(run, run.choices[0])
 
 
-def told(text: str, id: int | None = None) -> Piece:
+def told(text: str, id: int | None = None) -> ReceivedToken:
     """A token with a logprob."""
-    return Piece(text, -0.5, (), id)
+    return ReceivedToken(text, -0.5, (), id)
 
 
 async def test_a_joint_that_stays_is_no_note() -> None:
@@ -79,7 +79,7 @@ async def test_ids_that_the_endpoint_told_win() -> None:
 
 
 async def test_a_piece_of_several_tokens_goes_as_all_of_them() -> None:
-    branch = await with_token_ids(leaving(Piece(" lighthouse on")), tokenize)
+    branch = await with_token_ids(leaving(ReceivedToken(" lighthouse on")), tokenize)
     assert branch.prompt == TokensPrompt((99, 3, 0, 5))
 
 
@@ -88,7 +88,7 @@ async def test_a_token_that_stays_unknown_is_refused_by_name() -> None:
         await with_token_ids(leaving(told(" a"), told("hous")), tokenize)
     assert "as text" in refused.value.hint
     with pytest.raises(BadValueError, match=r"\\xf0"):
-        await with_token_ids(leaving(Piece("", -0.5, raw=b"\xf0")), tokenize)
+        await with_token_ids(leaving(ReceivedToken("", -0.5, raw=b"\xf0")), tokenize)
 
 
 async def _never(text: str, as_prompt: bool) -> Sequence[tuple[int, bytes]]:

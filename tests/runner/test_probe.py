@@ -12,7 +12,7 @@ import pytest
 from tests.runner.toy_endpoint import Toy
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
-from workbench.domain.probe import Finding, Probe, Verdict
+from workbench.domain.probe import Finding, Probe, ProbeVerdict
 from workbench.runner.asking import MOST_TOKENS
 from workbench.runner.connections import Connections
 from workbench.runner.probe import MOST_REQUESTS, Probing
@@ -62,26 +62,26 @@ async def probed(toy: Toy, drop: frozenset[str] = frozenset()) -> Probe:
         await connections.aclose()
 
 
-def by_verdict(found: Probe, verdict: Verdict) -> set[str]:
+def by_verdict(found: Probe, verdict: ProbeVerdict) -> set[str]:
     return {one.name for one in found.findings if one.verdict is verdict}
 
 
 async def test_an_endpoint_that_honours_everything_is_found_to() -> None:
     found = await probed(Toy())
     assert {one.name for one in found.findings} == EVERYTHING
-    assert by_verdict(found, Verdict.HONOURED) >= EVERYTHING - {"stream"}
+    assert by_verdict(found, ProbeVerdict.HONOURED) >= EVERYTHING - {"stream"}
     assert found.model == "toy"
 
 
 async def test_what_is_ignored_is_found_to_have_no_effect() -> None:
     ignored = frozenset({"top_k", "min_p", "repetition_penalty", "echo", "n", "logit_bias", "stop"})
     found = await probed(Toy(ignored=ignored))
-    assert by_verdict(found, Verdict.NO_EFFECT) == ignored
+    assert by_verdict(found, ProbeVerdict.NO_EFFECT) == ignored
 
 
 async def test_what_is_refused_is_found_with_the_endpoints_own_words() -> None:
     found = await probed(Toy(refused=frozenset({"best_of", "arrays"})))
-    assert by_verdict(found, Verdict.REFUSED) == {
+    assert by_verdict(found, ProbeVerdict.REFUSED) == {
         "best_of",
         "two prompts",
         "token ids",
@@ -94,25 +94,25 @@ async def test_what_is_refused_is_found_with_the_endpoints_own_words() -> None:
 
 async def test_a_field_that_the_profile_leaves_out_is_asked_about_too() -> None:
     found = await probed(Toy(), drop=frozenset({"top_k"}))
-    assert found.verdict("top_k") is Verdict.HONOURED
+    assert found.verdict("top_k") is ProbeVerdict.HONOURED
 
 
 async def test_a_seed_that_is_ignored_does_not_repeat() -> None:
     found = await probed(Toy(ignored=frozenset({"seed"})))
-    assert found.verdict("seed") is Verdict.NO_EFFECT
+    assert found.verdict("seed") is ProbeVerdict.NO_EFFECT
 
 
 async def test_logprobs_after_sampling_and_a_stop_text_cut_off_are_told_apart() -> None:
     found = await probed(Toy(raw_logprobs=False, keeps_stop=False))
-    assert found.verdict("raw logprobs") is Verdict.NO_EFFECT
-    assert found.verdict("stop text included") is Verdict.NO_EFFECT
-    assert found.verdict("stop") is Verdict.HONOURED
+    assert found.verdict("raw logprobs") is ProbeVerdict.NO_EFFECT
+    assert found.verdict("stop text included") is ProbeVerdict.NO_EFFECT
+    assert found.verdict("stop") is ProbeVerdict.HONOURED
 
 
 async def test_missing_logprobs_are_told_and_rawness_is_unknown_then() -> None:
     found = await probed(Toy(ignored=frozenset({"logprobs"})))
-    assert found.verdict("logprobs") is Verdict.NO_EFFECT
-    assert found.verdict("raw logprobs") is Verdict.UNKNOWN
+    assert found.verdict("logprobs") is ProbeVerdict.NO_EFFECT
+    assert found.verdict("raw logprobs") is ProbeVerdict.UNKNOWN
 
 
 async def test_every_request_is_told_before_it_goes_out_and_all_are_tiny() -> None:
@@ -144,7 +144,7 @@ async def test_an_endpoint_that_answers_nothing_is_an_error_after_one_request() 
 
 
 async def test_what_a_stopped_probe_found_stands_beside_what_was_known_before() -> None:
-    older, one = FOUND, Finding("n", Verdict.REFUSED, "no")
+    older, one = FOUND, Finding("n", ProbeVerdict.REFUSED, "no")
     newer = replace(FOUND, findings=(one,), is_partial=True)
     assert newer.over(older).findings == (one, *older.findings)
     assert newer.over(replace(older, model="another")) == newer
@@ -159,8 +159,8 @@ FOUND = Probe(
     datetime.fromisoformat("2026-01-02T03:04:05+00:00"),
     2,
     (
-        Finding("top_k", Verdict.HONOURED, "leaves only the likeliest"),
-        Finding("stop", Verdict.REFUSED, "\x1b[2J[/x] 400"),
+        Finding("top_k", ProbeVerdict.HONOURED, "leaves only the likeliest"),
+        Finding("stop", ProbeVerdict.REFUSED, "\x1b[2J[/x] 400"),
     ),
 )
 

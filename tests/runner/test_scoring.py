@@ -9,7 +9,7 @@ import pytest
 
 from tests.client.loopback import JSON, answering, serving
 from tests.domain.builders import choice_of, run_of
-from workbench.domain.choice import Piece
+from workbench.domain.choice import ReceivedToken
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TokensPrompt
 from workbench.domain.request import Request
@@ -27,7 +27,7 @@ def echo(*texts: str) -> bytes:
 
 
 async def test_an_answer_follows_its_prompt_as_token_ids_where_all_are_known() -> None:
-    run = run_of(choice_of([Piece("c", -0.5, id=3), Piece("d", -0.5, id=4)]))
+    run = run_of(choice_of([ReceivedToken("c", -0.5, id=3), ReceivedToken("d", -0.5, id=4)]))
     run.request = Request(TokensPrompt((1, 2)))
     async with (
         serving(answering(echo("a", "b", "c", "d", "e"), content_type=JSON)) as loopback,
@@ -49,7 +49,10 @@ async def test_an_answer_to_token_ids_whose_own_ids_are_unknown_cannot_be_scored
 
 
 async def test_an_answer_to_text_is_aligned_where_other_tokens_cross_its_beginning() -> None:
-    run = run_of(choice_of([Piece(" up", -0.5), Piece("on", -0.5), Piece(" a", -0.5)]), prompt="Once")
+    run = run_of(
+        choice_of([ReceivedToken(" up", -0.5), ReceivedToken("on", -0.5), ReceivedToken(" a", -0.5)]),
+        prompt="Once",
+    )
     async with (
         serving(answering(echo("On", "ce up", "on", " a", "!"), content_type=JSON)) as loopback,
         aclosing(Connections({})) as connections,

@@ -14,7 +14,7 @@ from tests.client.loopback import DONE, JSON, Loopback, Received, answering, eve
 from tests.storage.session_cases import received
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.parameters import Range
-from workbench.domain.probe import Finding, Probe, Verdict
+from workbench.domain.probe import Finding, Probe, ProbeVerdict
 from workbench.domain.prompt import TextPrompt, TextsPrompt, TokenListsPrompt, prompt_from_json
 from workbench.domain.repeat import check_run
 from workbench.domain.request import Parameters, Request
@@ -149,7 +149,7 @@ async def test_it_is_kept_in_its_session_and_replayed_and_sent_again_as_it_was(t
     assert exported["requests"] == [dict(one) for one in run.bodies]
 
 
-def found(**verdicts: Verdict) -> Quirks:
+def found(**verdicts: ProbeVerdict) -> Quirks:
     names = {"n": "n", "texts": "two prompts", "lists": "lists of token ids"}
     findings = tuple(Finding(names[name], verdict, "") for name, verdict in verdicts.items())
     return Quirks(Probe("e", "m", datetime.now(UTC), 1, findings))
@@ -168,14 +168,14 @@ NOTHING = Quirks()
         (Endpoint("e", URL, drop=frozenset({"n"})), ASKED, NOTHING, Split(choices=True), "profile"),
         (Endpoint("e", URL, limits={"n": Range(1, 2)}), ASKED, NOTHING, Split(choices=True), "up to 2"),
         (Endpoint("e", URL, limits={"n": Range(1, 3)}), ASKED, NOTHING, NOT_SPLIT, ""),
-        (Endpoint("e", URL), ASKED, found(n=Verdict.NO_EFFECT), Split(choices=True), "ignored"),
-        (Endpoint("e", URL), ASKED, found(n=Verdict.REFUSED), Split(choices=True), "refused"),
-        (Endpoint("e", URL), ASKED, found(n=Verdict.UNKNOWN), NOT_SPLIT, ""),
+        (Endpoint("e", URL), ASKED, found(n=ProbeVerdict.NO_EFFECT), Split(choices=True), "ignored"),
+        (Endpoint("e", URL), ASKED, found(n=ProbeVerdict.REFUSED), Split(choices=True), "refused"),
+        (Endpoint("e", URL), ASKED, found(n=ProbeVerdict.UNKNOWN), NOT_SPLIT, ""),
         (Endpoint("e", URL), ASKED, Quirks(seen=Split(choices=True)), Split(choices=True), "before"),
         (Endpoint("e", URL, single_prompt=True), TEXTS, NOTHING, Split(prompts=True), "profile"),
-        (Endpoint("e", URL), TEXTS, found(texts=Verdict.REFUSED), Split(prompts=True), "refused"),
-        (Endpoint("e", URL), LISTS, found(texts=Verdict.REFUSED), NOT_SPLIT, ""),
-        (Endpoint("e", URL), LISTS, found(lists=Verdict.NO_EFFECT), Split(prompts=True), "ignored"),
+        (Endpoint("e", URL), TEXTS, found(texts=ProbeVerdict.REFUSED), Split(prompts=True), "refused"),
+        (Endpoint("e", URL), LISTS, found(texts=ProbeVerdict.REFUSED), NOT_SPLIT, ""),
+        (Endpoint("e", URL), LISTS, found(lists=ProbeVerdict.NO_EFFECT), Split(prompts=True), "ignored"),
         (Endpoint("e", URL, single_prompt=True), ASKED, NOTHING, NOT_SPLIT, ""),
         (Endpoint("e", URL), ASKED, NOTHING, NOT_SPLIT, ""),
     ],

@@ -7,7 +7,7 @@ from math import inf
 
 from hypothesis import strategies as st
 
-from workbench.domain.choice import Alternative, Choice, Piece
+from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.conversation import Prefixes, WhenFull
 from workbench.domain.json_values import JsonValue
 from workbench.domain.prompt import PromptKind, TextPrompt, TextsPrompt, TokenListsPrompt, TokensPrompt
@@ -38,7 +38,7 @@ logprobs = st.one_of(st.none(), st.floats(max_value=0, allow_nan=False), st.just
 ids = st.one_of(st.none(), st.integers(0, 2**62))
 raws = st.one_of(st.none(), st.binary(min_size=1, max_size=4))
 alternatives = st.builds(Alternative, texts, logprobs, ids, raws)
-pieces = st.builds(Piece, texts, logprobs, st.lists(alternatives, max_size=3), ids, raws)
+pieces = st.builds(ReceivedToken, texts, logprobs, st.lists(alternatives, max_size=3), ids, raws)
 moments = st.datetimes(datetime(1990, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))
 json_values: st.SearchStrategy[JsonValue] = st.recursive(
     st.one_of(

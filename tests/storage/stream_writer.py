@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from tests.storage.session_cases import received
-from workbench.domain.choice import Alternative, Piece
+from workbench.domain.choice import Alternative, ReceivedToken
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
@@ -23,7 +23,7 @@ def _stream(store: SessionStore, number: int, told: Connection) -> None:
     store.progress(received(coming))
     for place in range(120):
         alternatives = [Alternative(f" {place}.{other}", -1.0 - other) for other in range(5)]
-        run.choice(0).append(Piece(f" {place}", -0.1, alternatives), place / 100)
+        run.choice(0).append(ReceivedToken(f" {place}", -0.1, alternatives), place / 100)
         if place % 10 == 9:
             store.progress(received(coming))
             told.send((run.id, place + 1))

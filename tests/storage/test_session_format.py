@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.domain.builders import choice_of, piece, run_of
 from tests.storage.session_cases import essence, runs, sessions
-from workbench.domain.choice import Piece
+from workbench.domain.choice import ReceivedToken
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Session
@@ -45,7 +45,7 @@ def test_runs_appended_to_a_head_are_one_valid_file(some: list[Run]) -> None:
 
 
 def test_lone_surrogates_become_replacement_characters() -> None:
-    run = run_of(choice_of([Piece("a\ud800b")]), prompt="\udfff")
+    run = run_of(choice_of([ReceivedToken("a\ud800b")]), prompt="\udfff")
     (again,) = _reread(Session(title="\ud83d", runs=[run])).runs
     assert again.choices[0].text == "a\ufffdb"
     assert again.sent["prompt"] == "\ufffd"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.domain.choice import Piece
+from workbench.domain.choice import ReceivedToken
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Parent, Run
@@ -13,7 +13,7 @@ PROMPT = "The lighthouse keeper opened the door and looked out over the sea"
 
 def run_of(prompt: str, answer: str = " went", parent: Parent | None = None, **values: float) -> Run:
     run = Run(Request(TextPrompt(prompt), "", Parameters(values)), "local", parent=parent)
-    run.choice(0).append(Piece(answer, -0.5), 0.1)
+    run.choice(0).append(ReceivedToken(answer, -0.5), 0.1)
     run.outcome = Outcome.COMPLETE
     return run
 

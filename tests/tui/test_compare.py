@@ -22,7 +22,7 @@ from tests.tui.test_wiring import toasts
 from workbench.domain.alternatives import AlternativeRow
 from workbench.domain.endpoint import Prices
 from workbench.domain.parameters import ParameterValue
-from workbench.domain.probe import Finding, Probe, Verdict
+from workbench.domain.probe import Finding, Probe, ProbeVerdict
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome
@@ -374,7 +374,7 @@ async def test_one_answer_alone_has_nothing_to_be_identical_to() -> None:
 
 async def test_what_the_endpoints_probe_found_ignored_is_said_where_it_differs() -> None:
     async with workbench(tempered(), (120, 40)) as (app, pilot, loopback):
-        finding = Finding("min_p", Verdict.NO_EFFECT, "the same text")
+        finding = Finding("min_p", ProbeVerdict.NO_EFFECT, "the same text")
         probe = Probe(loopback.base_url, "scripted", datetime(2026, 3, 1, tzinfo=UTC), 9, (finding,))
         save_probe(app.services.folders, probe)
         await open_comparison(app, pilot)

@@ -13,7 +13,7 @@ from tests.client.loopback import Received, answering, event, hanging
 from tests.runner.toy_endpoint import Toy
 from tests.tui.scripted import until, workbench
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.probe import Finding, Probe, Verdict
+from workbench.domain.probe import Finding, Probe, ProbeVerdict
 from workbench.storage.folders import Folders
 from workbench.storage.probes import load_probe, save_probe
 from workbench.tui.app import WorkbenchApp
@@ -83,12 +83,12 @@ async def test_stopping_keeps_what_was_found_and_closes_the_connection() -> None
         kept = load_probe(Folders.default(os.environ), app.workspace.drafting.endpoint.name)
         assert kept is not None
         assert kept.is_partial
-        assert kept.verdict("greedy repeats") is Verdict.HONOURED
+        assert kept.verdict("greedy repeats") is ProbeVerdict.HONOURED
         assert "stopped" in said(screen, "about")
 
 
 async def test_an_endpoint_that_answers_nothing_is_told_and_keeps_what_was_known() -> None:
-    before = Probe("toy", "m", datetime.now(UTC), 1, (Finding("n", Verdict.REFUSED, "no"),))
+    before = Probe("toy", "m", datetime.now(UTC), 1, (Finding("n", ProbeVerdict.REFUSED, "no"),))
     save_probe(Folders.default(os.environ), before)
     async with Toy(status=401).serve() as url, workbench(answering(b"")) as (app, pilot, _):
         app.workspace.drafting.use_endpoint(Endpoint("toy", url))

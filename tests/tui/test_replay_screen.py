@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from tests.client.loopback import answering, hanging, head, in_turn
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
-from workbench.domain.choice import Piece
+from workbench.domain.choice import ReceivedToken
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.rerun_screen import RerunScreen
@@ -70,7 +70,7 @@ async def test_one_key_pauses_and_goes_on_and_a_step_shows_one_token() -> None:
         await run_once(app, pilot)
         recorded = app.main.output.runs[0].ordered[0]
         slow = [when + 5 * place for place, when in enumerate(recorded.at)]
-        recorded.replace([Piece(one.text, one.logprob, one.alternatives) for one in recorded], slow)
+        recorded.replace([ReceivedToken(one.text, one.logprob, one.alternatives) for one in recorded], slow)
         screen = await replaying(app, pilot)
         await until(pilot, lambda: screen.replay.run.tokens == 1)
         await pilot.press("space")

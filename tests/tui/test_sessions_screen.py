@@ -23,7 +23,7 @@ from workbench.tui.app import WorkbenchApp
 from workbench.tui.popups.naming import Naming
 from workbench.tui.sessions import screen as sessions_module
 from workbench.tui.sessions.screen import SessionsScreen
-from workbench.tui.sessions.search import Entry, ranked
+from workbench.tui.sessions.search import SearchEntry, ranked
 
 HELD = 30.0
 """Seconds after which a thread that is held up goes on, and its test fails."""
@@ -78,7 +78,7 @@ async def named(app: WorkbenchApp, pilot: Pilot[int], name: str) -> None:
 
 def found(words: str, *sessions: tuple[str, str]) -> list[str]:
     """The titles found among sessions of a title and a text."""
-    entries = [Entry.of(Listed(title, title, "", 0, 0, text=text)) for title, text in sessions]
+    entries = [SearchEntry.of(Listed(title, title, "", 0, 0, text=text)) for title, text in sessions]
     return [one.title for one in ranked(entries, words)]
 
 
@@ -264,7 +264,7 @@ async def test_keys_are_answered_while_files_are_read_and_searched(monkeypatch: 
             assert read.wait(HELD), "nothing else had a turn while the files were read"
             return super().sessions()
 
-    def slow(entries: Iterable[Entry], words: str) -> Sequence[Listed]:
+    def slow(entries: Iterable[SearchEntry], words: str) -> Sequence[Listed]:
         if not search.is_set():
             searching.set()
         assert search.wait(HELD), "nothing else had a turn while the entries were searched"

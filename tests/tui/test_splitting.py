@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from tests.client.loopback import DONE, Received, answering, event
 from tests.tui.scripted import until, use_parameters, workbench
 from workbench.domain.parameters import Range
-from workbench.domain.probe import Finding, Probe, Verdict
+from workbench.domain.probe import Finding, Probe, ProbeVerdict
 from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome
 from workbench.domain.splitting import Split
@@ -96,7 +96,7 @@ async def test_an_answer_that_lacks_choices_leads_to_an_offer_the_next_time() ->
 
 async def test_more_choices_than_the_profile_allows_can_be_asked_for_apart_only() -> None:
     async with workbench(one_choice) as (app, pilot, loopback):
-        finding = Finding("n", Verdict.REFUSED, "")
+        finding = Finding("n", ProbeVerdict.REFUSED, "")
         probe = Probe(app.workspace.drafting.endpoint.name, "m", datetime.now(UTC), 1, (finding,))
         save_probe(Folders.default(os.environ), probe)
         draft(app, n=2)

@@ -11,7 +11,7 @@ from tests.client.loopback import Received, answering, head
 from tests.domain.builders import run_of
 from tests.tui.scripted import answer, logprob_event, until, workbench
 from tests.tui.test_sessions_on_screen import run_once
-from workbench.domain.choice import Choice, Piece
+from workbench.domain.choice import Choice, ReceivedToken
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.replay.screen import ReplayScreen
 from workbench.tui.sessions.screen import SessionsScreen
@@ -109,7 +109,7 @@ async def test_a_token_of_a_growing_answer_has_no_count_until_the_answer_ended()
 
 async def test_a_replay_that_begins_again_shows_no_token_of_the_last_time() -> None:
     late = Choice(0)
-    late.append(Piece(" went", -0.1), 1000.0)
+    late.append(ReceivedToken(" went", -0.1), 1000.0)
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         screen = ReplayScreen(run_of(late), app.token_styles)
         app.push_screen(screen)

@@ -16,7 +16,7 @@ from tests.client.loopback import JSON, Received, answering, head, serving
 from tests.tui.scripted import answer, until, workbench
 from workbench.domain.endpoint import LOCAL
 from workbench.domain.parameters import FIRST_DRAFT, Range
-from workbench.domain.probe import Finding, Probe, Verdict
+from workbench.domain.probe import Finding, Probe, ProbeVerdict
 from workbench.domain.prompt import PromptKind
 from workbench.domain.reading import Mode
 from workbench.domain.request import Parameters
@@ -115,7 +115,7 @@ async def test_a_bias_by_text_becomes_one_by_id() -> None:
 
 
 async def test_what_a_probe_found_is_noted_and_limits_follow_the_endpoint() -> None:
-    finding = Finding("min_p", Verdict.NO_EFFECT, "same answer")
+    finding = Finding("min_p", ProbeVerdict.NO_EFFECT, "same answer")
     save_probe(Folders.default(os.environ), Probe("other", "", datetime.now(UTC), 1, (finding,)))
     async with workbench(tokenizing) as (app, _, _):
         limits = {"temperature": Range(0, 1)}

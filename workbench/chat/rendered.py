@@ -16,7 +16,7 @@ _USUAL = re.compile(
 )
 
 
-class Span(NamedTuple):
+class SpecialToken(NamedTuple):
     """A special token in a prompt, or what plays its part in plain formats (`### Response:`)."""
 
     start: int
@@ -33,7 +33,7 @@ class Rendered:
     prompt: str
     stop: tuple[str, ...]
     """Texts at which the answer ends."""
-    specials: tuple[Span, ...] = ()
+    specials: tuple[SpecialToken, ...] = ()
     """In order, not overlapping."""
     bos: str = ""
     """The begin-of-text token that the prompt starts with; empty where it starts with none."""
@@ -44,12 +44,14 @@ class Rendered:
         if not cut:
             return self
         kept = tuple(
-            Span(start - cut, end - cut, injected) for start, end, injected in self.specials if start >= cut
+            SpecialToken(start - cut, end - cut, injected)
+            for start, end, injected in self.specials
+            if start >= cut
         )
         return Rendered(self.prompt[cut:], self.stop, kept)
 
 
-def find_specials(prompt: str, conversation: Conversation, known: Iterable[str]) -> tuple[Span, ...]:
+def find_specials(prompt: str, conversation: Conversation, known: Iterable[str]) -> tuple[SpecialToken, ...]:
     """Where the special tokens in a prompt are; the longer one where two begin at one place."""
     longest_first = sorted({one for one in known if one}, key=lambda one: (-len(one), one))
     if not longest_first:
@@ -58,8 +60,10 @@ def find_specials(prompt: str, conversation: Conversation, known: Iterable[str])
     found = [match.span() for match in pattern.finditer(prompt)]
     turns = _turns_with_specials(prompt, conversation, pattern)
     if not turns:
-        return tuple(Span(start, end) for start, end in found)
-    return tuple(Span(start, end, any(a <= start and end <= b for a, b in turns)) for start, end in found)
+        return tuple(SpecialToken(start, end) for start, end in found)
+    return tuple(
+        SpecialToken(start, end, any(a <= start and end <= b for a, b in turns)) for start, end in found
+    )
 
 
 def likely_specials(source: str, prompt: str) -> set[str]:

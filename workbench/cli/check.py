@@ -26,7 +26,7 @@ from workbench.domain.display import sentences
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.json_values import JsonValue
-from workbench.domain.regression import CaseResult, Verdict
+from workbench.domain.regression import CaseResult, CaseVerdict
 from workbench.domain.run import Run
 from workbench.runner.connections import Connections
 from workbench.runner.regression import Case, RegressionCheck, Survey, survey
@@ -152,9 +152,9 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 def _status(results: list[CaseResult], *, has_blessed: bool) -> ExitStatus:
     verdicts = {one.verdict for one in results}
-    if Verdict.DIFFERS in verdicts and not has_blessed:
+    if CaseVerdict.DIFFERS in verdicts and not has_blessed:
         return ExitStatus.FAILED
-    return ExitStatus.ENDPOINT_FAILED if Verdict.FAILED in verdicts else ExitStatus.OK
+    return ExitStatus.ENDPOINT_FAILED if CaseVerdict.FAILED in verdicts else ExitStatus.OK
 
 
 def _cost(endpoint: Endpoint, recorded: Run, arguments: argparse.Namespace) -> Cost:
@@ -198,7 +198,9 @@ async def _check(
     found: Survey, endpoint: Endpoint, arguments: argparse.Namespace, progress: CheckProgress | None
 ) -> tuple[list[CaseResult], bool, bool]:
     """Check all cases; the results, whether a signal stopped it, and whether the endpoint was given up."""
-    earlier = [] if progress is None else [one for one in progress.done if one.verdict is not Verdict.FAILED]
+    earlier = (
+        [] if progress is None else [one for one in progress.done if one.verdict is not CaseVerdict.FAILED]
+    )
     if earlier:
         print(f"workbench: {len(earlier)} of {found.count} cases are done already", file=sys.stderr)
     # A case that failed is checked again, so the newest result of each counts.
@@ -209,7 +211,7 @@ async def _check(
         task_id = bar.add_task("cases", total=found.count, completed=len(results))
 
         def keep(result: CaseResult, case: Case, answer: Run | None) -> None:
-            if arguments.bless and answer is not None and result.verdict is Verdict.DIFFERS:
+            if arguments.bless and answer is not None and result.verdict is CaseVerdict.DIFFERS:
                 append_runs(case.path, [answer])
             if progress is not None:
                 progress.add(result)

@@ -12,10 +12,10 @@ from workbench.cli.tables import number
 from workbench.domain.agreement import Agreement, Sum
 from workbench.domain.display import one_line, plural, token_text, visible
 from workbench.domain.json_values import JsonValue
-from workbench.domain.regression import CaseResult, Difference, Distribution, Verdict
+from workbench.domain.regression import CaseResult, CaseVerdict, Difference, ReportedToken
 from workbench.storage.atomic import write_atomically
 
-_SHOWN = (Verdict.DIFFERS, Verdict.NOISY, Verdict.FAILED)
+_SHOWN = (CaseVerdict.DIFFERS, CaseVerdict.NOISY, CaseVerdict.FAILED)
 _MOST_SHOWN = 50
 """Cases of a kind that are printed in full."""
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -30,14 +30,14 @@ def print_report(results: Sequence[CaseResult], count: int, *, is_given_up: bool
         if len(some) > _MOST_SHOWN:
             print(f"… and {plural(len(some) - _MOST_SHOWN, 'more case')} {verdict}")
     verdicts = Counter(one.verdict for one in results)
-    told = ", ".join(f"{verdicts[one]:,} {one}" for one in Verdict if verdicts[one])
+    told = ", ".join(f"{verdicts[one]:,} {one}" for one in CaseVerdict if verdicts[one])
     print(f"{plural(len(results), 'case')}: {told or 'none checked'}")
     if len(results) < count:
         why = "the endpoint failed too often in a row" if is_given_up else "stopped"
         print(f"{plural(count - len(results), 'case')} not checked: {why}")
     for line in _figures(sum((one.agreement for one in results), Agreement())):
         print(f"  {line}")
-    reasons = Counter("; ".join(one.why) for one in results if one.verdict is Verdict.SKIPPED)
+    reasons = Counter("; ".join(one.why) for one in results if one.verdict is CaseVerdict.SKIPPED)
     for reason, skipped in reasons.items():
         print(visible(f"  skipped {skipped:,}: {reason}"))
 
@@ -64,7 +64,7 @@ def _compared(found: Difference) -> list[str]:
     ]
 
 
-def _distribution(found: Distribution) -> str:
+def _distribution(found: ReportedToken) -> str:
     if not found.token and found.logprob is None:
         return "the end"
     listed = "  ".join(f"{token_text(text)} {number(logprob, '.3f')}" for text, logprob in found.alternatives)
@@ -103,7 +103,7 @@ def report_to_json(
     return {
         **settings,
         "cases": count,
-        "verdicts": {one.value: verdicts[one] for one in Verdict},
+        "verdicts": {one.value: verdicts[one] for one in CaseVerdict},
         "figures": _figures_to_json(sum((one.agreement for one in results), Agreement())),
         "results": [_result_to_json(one) for one in results],
     }
@@ -131,7 +131,7 @@ def _result_to_json(result: CaseResult) -> JsonValue:
     }
 
 
-def _distribution_to_json(found: Distribution) -> JsonValue:
+def _distribution_to_json(found: ReportedToken) -> JsonValue:
     listed: list[JsonValue] = [{"text": text, "logprob": logprob} for text, logprob in found.alternatives]
     return {"text": found.token, "logprob": found.logprob, "alternatives": listed}
 
@@ -163,9 +163,9 @@ def write_junit(path: Path, results: Sequence[CaseResult]) -> None:
             "testsuite",
             name=_xml(file),
             tests=str(len(some)),
-            failures=str(verdicts[Verdict.DIFFERS]),
-            errors=str(verdicts[Verdict.FAILED]),
-            skipped=str(verdicts[Verdict.SKIPPED]),
+            failures=str(verdicts[CaseVerdict.DIFFERS]),
+            errors=str(verdicts[CaseVerdict.FAILED]),
+            skipped=str(verdicts[CaseVerdict.SKIPPED]),
         )
         for one in some:
             entry = ElementTree.SubElement(
@@ -173,13 +173,13 @@ def write_junit(path: Path, results: Sequence[CaseResult]) -> None:
             )
             text, message = _xml("\n".join(_lines(one))), _xml("; ".join(one.why))
             match one.verdict:
-                case Verdict.DIFFERS:
+                case CaseVerdict.DIFFERS:
                     ElementTree.SubElement(entry, "failure", message=message).text = text
-                case Verdict.FAILED:
+                case CaseVerdict.FAILED:
                     ElementTree.SubElement(entry, "error", message=message).text = text
-                case Verdict.SKIPPED:
+                case CaseVerdict.SKIPPED:
                     ElementTree.SubElement(entry, "skipped", message=message)
-                case Verdict.NOISY:
+                case CaseVerdict.NOISY:
                     ElementTree.SubElement(entry, "system-out").text = text
     write_atomically(path, ElementTree.tostring(root, encoding="utf-8", xml_declaration=True))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from workbench.client.byte_encoding import Encoding, decode, decode_alternatives, is_placeholder
-from workbench.domain.choice import Piece
+from workbench.domain.choice import ReceivedToken
 
 _REPLACED = "\ufffd"
 """Stands in a token's name for bytes that a server could not decode."""
@@ -17,7 +17,7 @@ _MOST_UNNAMED = 64
 class Aligned(NamedTuple):
     """The pieces of a text, and what the next part of the same choice needs to know."""
 
-    pieces: list[Piece]
+    pieces: list[ReceivedToken]
     incomplete: bytes = b""
     """The bytes of a character that the tokens began and did not end."""
     encoding: Encoding | None = None
@@ -35,7 +35,7 @@ class _Match(NamedTuple):
 
 
 def align(
-    text: str, entries: Sequence[Piece], incomplete: bytes = b"", encoding: Encoding | None = None
+    text: str, entries: Sequence[ReceivedToken], incomplete: bytes = b"", encoding: Encoding | None = None
 ) -> Aligned:
     """Bring a text and the tokens listed for it together.
 
@@ -48,16 +48,18 @@ def align(
     return _walk(text, entries, incomplete, encoding)
 
 
-def _walk(text: str, entries: Sequence[Piece], incomplete: bytes, encoding: Encoding | None) -> Aligned:
+def _walk(
+    text: str, entries: Sequence[ReceivedToken], incomplete: bytes, encoding: Encoding | None
+) -> Aligned:
     data = text.encode()
     if text and not data.startswith(incomplete):
         incomplete = b""
     cursor, done = len(incomplete) if text else 0, 0
     left = incomplete if not text else b""
-    pieces: list[Piece] = []
+    pieces: list[ReceivedToken] = []
     elsewhere: set[int] = set()
     if before := _held_back(data, entries, cursor):
-        pieces.append(Piece(data[:before].decode()))
+        pieces.append(ReceivedToken(data[:before].decode()))
         cursor = done = before
     for place, entry in enumerate(entries):
         size, raw, found = _match(data, cursor, entries, place, encoding)
@@ -82,11 +84,11 @@ def _walk(text: str, entries: Sequence[Piece], incomplete: bytes, encoding: Enco
         pieces.append(entry._replace(text=added.decode(), alternatives=alternatives, raw=own))
     if done < len(data):
         pieces = [one for place, one in enumerate(pieces) if place not in elsewhere]
-        pieces.append(Piece(data[done:].decode()))
+        pieces.append(ReceivedToken(data[done:].decode()))
     return Aligned(pieces, left, encoding, done < len(data) and bool(elsewhere))
 
 
-def _held_back(data: bytes, entries: Sequence[Piece], cursor: int) -> int:
+def _held_back(data: bytes, entries: Sequence[ReceivedToken], cursor: int) -> int:
     """Bytes of text before that of the tokens: what a server held back as it might have been a stop text."""
     plain = [one.text.encode() if one.raw is None else one.raw for one in entries]
     joined = b"".join(plain)
@@ -98,7 +100,7 @@ def _held_back(data: bytes, entries: Sequence[Piece], cursor: int) -> int:
 
 
 def _match(
-    data: bytes, cursor: int, entries: Sequence[Piece], place: int, encoding: Encoding | None
+    data: bytes, cursor: int, entries: Sequence[ReceivedToken], place: int, encoding: Encoding | None
 ) -> _Match:
     """How much of the text at the cursor is a token's."""
     entry, following = entries[place], entries[place + 1 : place + 2]
@@ -125,7 +127,7 @@ def _match(
     return _Match(0, plain, None)
 
 
-def _unnamed(data: bytes, cursor: int, following: Sequence[Piece]) -> int:
+def _unnamed(data: bytes, cursor: int, following: Sequence[ReceivedToken]) -> int:
     """How much of the text is a token's whose name does not tell its bytes: all up to the next token."""
     if not following:
         return len(data) - cursor
@@ -148,7 +150,7 @@ def _fragment(data: bytes, cursor: int, raw: bytes, *, is_only: bool) -> int:
     return end - cursor if data[cursor:end].endswith(raw) else 0
 
 
-def _begins(left: bytes, entry: Piece, encoding: Encoding | None) -> tuple[bytes, Encoding | None]:
+def _begins(left: bytes, entry: ReceivedToken, encoding: Encoding | None) -> tuple[bytes, Encoding | None]:
     """The bytes of a token that adds no text, and their encoding where they go on with a character."""
     if entry.raw is not None:
         return entry.raw, None

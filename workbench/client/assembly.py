@@ -21,7 +21,7 @@ from workbench.client.events import (
 )
 from workbench.client.exact import Json, parse, read_exact
 from workbench.client.sse import Comment, ErrorField, SseParser, Stray
-from workbench.domain.choice import Piece
+from workbench.domain.choice import ReceivedToken
 from workbench.domain.display import one_line
 from workbench.domain.errors import EndpointError
 
@@ -116,7 +116,9 @@ class Assembly:
             if state.half:
                 raw = state.half.encode("utf-8", "surrogatepass")
                 # A cut stream may have cut the character too: then half of it is not text yet.
-                events.append(Delta(index, (Piece(whole(state.half) if self.marked else "", raw=raw),)))
+                events.append(
+                    Delta(index, (ReceivedToken(whole(state.half) if self.marked else "", raw=raw),))
+                )
                 state.half = ""
         if self._stray or (self._sse is not None and not self._answered):
             self._end_stray(b"\n".join(self._stray) or bytes(self._body), events)
@@ -217,13 +219,18 @@ class Assembly:
             events.append(Finished(index, reason))
 
     def _add(
-        self, index: int, state: _ChoiceState, text: str, entries: Sequence[Piece], events: list[Event]
+        self,
+        index: int,
+        state: _ChoiceState,
+        text: str,
+        entries: Sequence[ReceivedToken],
+        events: list[Event],
     ) -> None:
         if not entries:
             state.incomplete = b""
             if not state.has_logprobs:
                 state.texts.append(text)
-            events.append(Delta(index, (Piece(text),)))
+            events.append(Delta(index, (ReceivedToken(text),)))
             return
         if not text and state.texts and not state.has_logprobs:
             before = "".join(state.texts)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from workbench.client.errors import Answer, error_of
+from workbench.client.errors import ErrorResponse, error_of
 from workbench.client.keys import MASK, Secret
 from workbench.client.reply import BrokenError, NotConnectedError, Reply
 from workbench.client.urls import Urls, shown
@@ -85,7 +85,7 @@ class Call:
                 raise self.masked(failure.error) from None
             if self.wire is not None:
                 self.wire.received(time.perf_counter() - self.sent_at, body)
-            answer = Answer(reply.status, reply.reason, reply.headers, body)
+            answer = ErrorResponse(reply.status, reply.reason, reply.headers, body)
             return Refused(error_of(answer, self._urls, self.url, self.key.redact), connected=True)
 
     def masked(self, error: EndpointError) -> EndpointError:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from workbench.client.events import PromptTokens
-from workbench.domain.choice import Alternative, Piece
+from workbench.domain.choice import Alternative, ReceivedToken
 from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Usage
 
@@ -28,7 +28,7 @@ class ChoicePart(Struct, gc=False):
     """The choice's index."""
     text: str
     finish_reason: str | None
-    entries: Sequence[Piece] | None
+    entries: Sequence[ReceivedToken] | None
     """The tokens told, each named as the server names it; None where none are told."""
 
 
@@ -129,7 +129,7 @@ def read_fast(payload: bytes) -> Reading | None:
             return None
         parts: list[ChoicePart] = []
         for choice in event.choices:
-            entries: list[Piece] | None = None
+            entries: list[ReceivedToken] | None = None
             if (told := choice.logprobs) is not None:
                 if told.content is not None:
                     entries = [_chat_entry(token) for token in told.content]
@@ -153,7 +153,7 @@ def read_fast(payload: bytes) -> Reading | None:
     )
 
 
-def _legacy_entries(told: _Logprobs, payload: bytes) -> list[Piece] | None:
+def _legacy_entries(told: _Logprobs, payload: bytes) -> list[ReceivedToken] | None:
     tokens, logprobs, tops = told.tokens, told.token_logprobs, told.top_logprobs
     if tokens is None or logprobs is None or len(tokens) != len(logprobs):
         return None
@@ -161,10 +161,10 @@ def _legacy_entries(told: _Logprobs, payload: bytes) -> list[Piece] | None:
     if b"bytes:" in payload or b"token_id:" in payload:
         return None
     if tops is None:
-        return [Piece(token, logprob, []) for token, logprob in zip(tokens, logprobs, strict=True)]
+        return [ReceivedToken(token, logprob, []) for token, logprob in zip(tokens, logprobs, strict=True)]
     if len(tops) != len(tokens):
         return None
-    entries: list[Piece] = []
+    entries: list[ReceivedToken] = []
     for token, logprob, raw in zip(tokens, logprobs, tops, strict=True):
         source = bytes(raw)
         if source == b"null":
@@ -177,17 +177,17 @@ def _legacy_entries(told: _Logprobs, payload: bytes) -> list[Piece] | None:
             alternatives = list(
                 map(_new_alternative, zip(rows, rows.values(), _NOTHING, _NOTHING, strict=False))
             )
-        entries.append(_new(Piece, (token, logprob, alternatives, None, None)))
+        entries.append(_new(ReceivedToken, (token, logprob, alternatives, None, None)))
     return entries
 
 
-def _chat_entry(token: _Token) -> Piece:
+def _chat_entry(token: _Token) -> ReceivedToken:
     text, raw = _spell(token.token, token.bytes)
     alternatives = []
     for one in token.top_logprobs:
         its_text, its_raw = _spell(one.token, one.bytes)
         alternatives.append(_new(Alternative, (its_text, one.logprob, one.id, its_raw)))
-    return _new(Piece, (text, token.logprob, alternatives, token.id, raw))
+    return _new(ReceivedToken, (text, token.logprob, alternatives, token.id, raw))
 
 
 def _spell(name: str, told: list[int] | None) -> tuple[str, bytes | None]:

@@ -76,7 +76,7 @@ _TAG = re.compile(r"<[^>]*>?")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ErrorResponse:
     """The parts of an HTTP answer that tell of an error."""
 
     status: int
@@ -86,7 +86,7 @@ class Answer:
     body: bytes
 
 
-def error_of(answer: Answer, urls: Urls, tried: str, redact: Redact) -> EndpointError:
+def error_of(answer: ErrorResponse, urls: Urls, tried: str, redact: Redact) -> EndpointError:
     """The error that an answer with an error status describes."""
     if 300 <= answer.status < 400:
         target = one_line(redact(answer.headers.get("location", "")), 200)

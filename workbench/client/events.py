@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from workbench.domain.choice import Piece
+from workbench.domain.choice import ReceivedToken
 from workbench.domain.errors import EndpointError
 from workbench.domain.json_values import JsonObject
 from workbench.domain.run import Usage
@@ -55,7 +55,7 @@ class Delta(Struct, frozen=True, gc=False):
 
     choice: int
     """Its index."""
-    pieces: Sequence[Piece]
+    pieces: Sequence[ReceivedToken]
     replaces: bool = False
     """Whether the pieces stand in place of all that came before (their texts join to the same text)."""
 
@@ -64,7 +64,7 @@ class Delta(Struct, frozen=True, gc=False):
 class PromptTokens:
     """The tokens of a prompt, told apart from the choices that answer it."""
 
-    pieces: Sequence[Piece]
+    pieces: Sequence[ReceivedToken]
     """Each as the endpoint names it."""
     choice: int | None = None
     """Index of the choice they are told with; None where they are told for all that answer the prompt."""

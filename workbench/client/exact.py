@@ -10,7 +10,7 @@ from typing import TypeAlias, cast
 from workbench.client.byte_encoding import Name, of_bytes, read_name
 from workbench.client.dialect import ChoicePart, Reading, finite
 from workbench.client.events import PromptTokens
-from workbench.domain.choice import Alternative, Piece
+from workbench.domain.choice import Alternative, ReceivedToken
 from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Usage
 
@@ -112,14 +112,14 @@ def _prompt_within(choice: Pairs, reading: Reading) -> Iterator[PromptTokens]:
         yield PromptTokens(pieces, max(_whole_number(choice.get("index")) or 0, 0))
 
 
-def _prompt_piece(row: Json, reading: Reading) -> Piece:
+def _prompt_piece(row: Json, reading: Reading) -> ReceivedToken:
     if not isinstance(row, Pairs):
-        return Piece("")
+        return ReceivedToken("")
     alternatives = [_by_id(key, told, reading) for key, told in row.pairs if isinstance(told, Pairs)]
     if not alternatives:
-        return Piece("")
+        return ReceivedToken("")
     own = alternatives[0]
-    return Piece(own.text, own.logprob, alternatives, own.id, own.raw)
+    return ReceivedToken(own.text, own.logprob, alternatives, own.id, own.raw)
 
 
 def _by_id(key: str, told: Pairs, reading: Reading) -> Alternative:
@@ -160,14 +160,14 @@ def _usage(value: Json) -> Usage | None:
     return Usage(*counts)
 
 
-def _entries(choice: Pairs, token: Json, reading: Reading) -> list[Piece] | None:
+def _entries(choice: Pairs, token: Json, reading: Reading) -> list[ReceivedToken] | None:
     told = choice.get("logprobs")
     if isinstance(told, (int, float)) and not isinstance(told, bool):
         # Together's streams: a bare number, and the token beside the choices.
         if not isinstance(token, Pairs):
             return None
         text, _, raw = read_name(_text(token.get("text")))
-        return [Piece(text, _number(told, reading), (), _whole_number(token.get("id")), raw)]
+        return [ReceivedToken(text, _number(told, reading), (), _whole_number(token.get("id")), raw)]
     if not isinstance(told, Pairs):
         return None
     content = told.get("content")
@@ -179,7 +179,7 @@ def _entries(choice: Pairs, token: Json, reading: Reading) -> list[Piece] | None
     return None
 
 
-def _legacy(told: Pairs, ids: list[Json], reading: Reading) -> list[Piece]:
+def _legacy(told: Pairs, ids: list[Json], reading: Reading) -> list[ReceivedToken]:
     tokens = cast("list[Json]", told["tokens"])
     logprobs, tops = _list(told.get("token_logprobs")), _list(told.get("top_logprobs"))
     entries = []
@@ -189,7 +189,7 @@ def _legacy(told: Pairs, ids: list[Json], reading: Reading) -> list[Piece]:
             token_id = _whole_number(ids[place])
         logprob = _number(logprobs[place], reading) if place < len(logprobs) else None
         alternatives = _alternatives(tops[place], reading) if place < len(tops) else []
-        entries.append(Piece(text, logprob, alternatives, token_id, raw))
+        entries.append(ReceivedToken(text, logprob, alternatives, token_id, raw))
     return entries
 
 
@@ -205,12 +205,12 @@ def _alternatives(told: Json, reading: Reading) -> list[Alternative]:
     return []
 
 
-def _chat_entry(token: Pairs, reading: Reading) -> Piece:
+def _chat_entry(token: Pairs, reading: Reading) -> ReceivedToken:
     chosen = _alternative(token, reading)
     tops = token.get("top_logprobs")
     if tops is None:
         tops = token.get("top_probs")
-    return Piece(chosen.text, chosen.logprob, _alternatives(tops, reading), chosen.id, chosen.raw)
+    return ReceivedToken(chosen.text, chosen.logprob, _alternatives(tops, reading), chosen.id, chosen.raw)
 
 
 def _alternative(token: Pairs, reading: Reading) -> Alternative:

@@ -27,7 +27,7 @@ class Alternative(NamedTuple):
     """The token's bytes where they are not the UTF-8 of `text`."""
 
 
-class Piece(NamedTuple):
+class ReceivedToken(NamedTuple):
     """A token as it arrives; the pieces of a choice join to its text."""
 
     text: str
@@ -184,7 +184,7 @@ class Choice:
             self._vocabulary.append(text)
         return word
 
-    def append(self, piece: Piece, at: float) -> None:
+    def append(self, piece: ReceivedToken, at: float) -> None:
         """Add a token that arrived `at` seconds after the request."""
         # Spelt out rather than divided: this runs for every token that any endpoint sends.
         text, logprob, alternatives, token_id, raw = piece
@@ -214,7 +214,7 @@ class Choice:
                     self._alternative_raws[len(others) - 1] = its_raw
         self._alternative_ends.append(len(self._alternative_words))
 
-    def replace(self, pieces: Iterable[Piece], at: Sequence[float]) -> None:
+    def replace(self, pieces: Iterable[ReceivedToken], at: Sequence[float]) -> None:
         """Store other tokens in place of all: what the endpoint told of its tokens only afterwards."""
         self._clear()
         self.revision += 1

@@ -21,7 +21,7 @@ REPLACED = "\ufffd".encode()
 _MOST_TOKENS, _MOST_CHARACTERS = 6, 24
 
 
-class Known(NamedTuple):
+class GeneratedToken(NamedTuple):
     """A token as it was generated."""
 
     raw: bytes
@@ -44,7 +44,9 @@ class Joint(NamedTuple):
         return f"{JOINT}{_listed(self.was)} → {_listed(self.now)}"
 
 
-def changed_joint(prompt: bytes, generated: Sequence[Known], tokens: Sequence[bytes]) -> Joint | None:
+def changed_joint(
+    prompt: bytes, generated: Sequence[GeneratedToken], tokens: Sequence[bytes]
+) -> Joint | None:
     """The first place at which the tokens of a text are others than those it was generated as.
 
     `prompt` is the text before, `tokens` are those of the whole text. None where all stay, and where the
@@ -63,7 +65,7 @@ def changed_joint(prompt: bytes, generated: Sequence[Known], tokens: Sequence[by
     return Joint(_cut(text, own, first, last), _cut(text, ends, first, last))
 
 
-def _first_change(own: Sequence[int], generated: Sequence[Known], ends: Sequence[int]) -> int | None:
+def _first_change(own: Sequence[int], generated: Sequence[GeneratedToken], ends: Sequence[int]) -> int | None:
     """Where the first token begins that is another one now; its part of the prompt counts too."""
     places = set(ends)
     if own[0] and own[0] not in places:

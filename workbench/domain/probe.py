@@ -10,7 +10,7 @@ from workbench.domain.display import one_line
 from workbench.domain.json_values import JsonValue
 
 
-class Verdict(StrEnum):
+class ProbeVerdict(StrEnum):
     """What an endpoint does with a field."""
 
     HONOURED = "honoured"
@@ -33,7 +33,7 @@ class Finding:
 
     name: str
     """A field's API name, or the quirk asked about (`two prompts`, `raw logprobs`)."""
-    verdict: Verdict
+    verdict: ProbeVerdict
     evidence: str
     """What was seen, on one line."""
 
@@ -59,9 +59,9 @@ class Probe:
         kept = tuple(one for one in older.findings if one.name not in known)
         return replace(self, findings=(*self.findings, *kept), is_partial=older.is_partial)
 
-    def verdict(self, name: str) -> Verdict:
+    def verdict(self, name: str) -> ProbeVerdict:
         """What was found about a field; unknown where nobody asked."""
-        return next((one.verdict for one in self.findings if one.name == name), Verdict.UNKNOWN)
+        return next((one.verdict for one in self.findings if one.name == name), ProbeVerdict.UNKNOWN)
 
     def table(self) -> str:
         """The findings as lines of plain text."""

@@ -18,7 +18,7 @@ from workbench.domain.run import Run
 from workbench.domain.scoring import Passage, common_positions
 
 
-class Verdict(StrEnum):
+class CaseVerdict(StrEnum):
     """What came of a case."""
 
     SAME = "same"
@@ -33,7 +33,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
+class ReportedToken:
     """A token and the alternatives listed for it, as a report shows them."""
 
     token: str
@@ -43,12 +43,12 @@ class Distribution:
     """Texts and logprobs in nats, in the endpoint's order."""
 
     @staticmethod
-    def of(token: Token | None) -> Distribution:
+    def of(token: Token | None) -> ReportedToken:
         """The distribution at a token; None is the end of the answer."""
         if token is None:
-            return Distribution("")
+            return ReportedToken("")
         listed = tuple((_shown(one.text, one.raw), _finite(one.logprob)) for one in token.alternatives)
-        return Distribution(_shown(token.text, token.raw), _finite(token.logprob), listed)
+        return ReportedToken(_shown(token.text, token.raw), _finite(token.logprob), listed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,12 @@ class Difference:
     choice: int
     token: int
     """Index of the recorded token among those that were generated."""
-    recorded: Distribution
-    now: Distribution
+    recorded: ReportedToken
+    now: ReportedToken
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class AnswerComparison:
     """A recorded answer held against another one."""
 
     agreement: Agreement = field(default_factory=Agreement)
@@ -84,7 +84,7 @@ class CaseResult:
     run: str
     """Id of the recorded run; of one whose answer was blessed, the first run's."""
     name: str
-    verdict: Verdict
+    verdict: CaseVerdict
     repeats: int = 0
     differing: int = 0
     """How many of the repeats differ."""
@@ -105,7 +105,7 @@ def is_scored(run: Run) -> bool:
     return any(not isnan(one) for choice in run.choices.values() for one in choice.logprobs[choice.echoed :])
 
 
-def compare_runs(recorded: Run, now: Run, tolerances: Tolerances) -> Comparison:
+def compare_runs(recorded: Run, now: Run, tolerances: Tolerances) -> AnswerComparison:
     """Compare the answers to one request up to and including where each first diverges.
 
     The texts must be equal where the request is deterministic.
@@ -126,7 +126,7 @@ def compare_runs(recorded: Run, now: Run, tolerances: Tolerances) -> Comparison:
     return replace(compared, why=texts + compared.why)
 
 
-def compare_passages(pairs: Sequence[tuple[Passage, Passage]], tolerances: Tolerances) -> Comparison:
+def compare_passages(pairs: Sequence[tuple[Passage, Passage]], tolerances: Tolerances) -> AnswerComparison:
     """Compare recorded passages with those of now, at every position that follows the same text."""
     positions: list[Position] = []
     largest: tuple[float, Passage, int, Token | None, Token | None] | None = None
@@ -150,18 +150,18 @@ def compare_passages(pairs: Sequence[tuple[Passage, Passage]], tolerances: Toler
     if largest is not None:
         _, recorded, index, *tokens = largest
         token = index - recorded.choice.echoed
-        difference = Difference(recorded.choice.index, token, *map(Distribution.of, tokens))
-    return Comparison(agreement, tolerances.exceeded(agreement), difference)
+        difference = Difference(recorded.choice.index, token, *map(ReportedToken.of, tokens))
+    return AnswerComparison(agreement, tolerances.exceeded(agreement), difference)
 
 
-def judge(comparisons: Sequence[Comparison]) -> tuple[Verdict, int]:
+def judge(comparisons: Sequence[AnswerComparison]) -> tuple[CaseVerdict, int]:
     """The verdict on a case by its repeats, and how many of them differ."""
     if any(one.error for one in comparisons):
-        return Verdict.FAILED, 0
+        return CaseVerdict.FAILED, 0
     differing = sum(bool(one.why) for one in comparisons)
     if not differing:
-        return Verdict.SAME, 0
-    return Verdict.DIFFERS if differing == len(comparisons) else Verdict.NOISY, differing
+        return CaseVerdict.SAME, 0
+    return CaseVerdict.DIFFERS if differing == len(comparisons) else CaseVerdict.NOISY, differing
 
 
 def _divergence(recorded: Passage, now: Passage) -> tuple[int, int]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from workbench.domain.json_values import JsonValue
-from workbench.local.engine import Candidate, Chunk, Token
+from workbench.local.engine import Candidate, Chunk, EngineToken
 from workbench.local.stops import StopMatcher
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AnswerToken:
     """A token of the answer, or a group of tokens that make up whole characters only together."""
 
     text: str
@@ -37,7 +37,7 @@ class _HeldTokens(NamedTuple):
 
     text: str
     """What of its text may be sent."""
-    tokens: Sequence[Token]
+    tokens: Sequence[EngineToken]
 
 
 @dataclass(slots=True)
@@ -59,23 +59,23 @@ class ChoiceBuilder:
     """Why the choice ended; None while it has not."""
     made: int = 0
     """How many tokens were generated."""
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[AnswerToken] = field(default_factory=list)
     """Everything so far, the prompt included where it is part of the text."""
     _prompt_pieces: int = 0
     _held: list[_HeldTokens] = field(default_factory=list)
     _decoder: codecs.IncrementalDecoder = field(
         default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
     )
-    _group: list[Token] = field(default_factory=list)
+    _group: list[EngineToken] = field(default_factory=list)
     """Tokens that end within a character."""
     _group_text: str = ""
 
-    def take(self, chunk: Chunk) -> list[Piece]:
+    def take(self, chunk: Chunk) -> list[AnswerToken]:
         """The pieces that an event adds; after a stop text there are none."""
         if self.finish_reason is not None:
             return []
         self.finish_reason = chunk.finish_reason
-        pieces: list[Piece] = []
+        pieces: list[AnswerToken] = []
         if self.echo and chunk.prompt:
             pieces += self._echo(chunk.prompt)
             self._prompt_pieces = len(pieces)
@@ -97,7 +97,7 @@ class ChoiceBuilder:
         self.pieces += pieces
         return pieces
 
-    def _echo(self, tokens: Sequence[Token]) -> list[Piece]:
+    def _echo(self, tokens: Sequence[EngineToken]) -> list[AnswerToken]:
         parts = [token.bytes for token in tokens]
         if self.prompt_text is not None:
             parts = without_lead(parts, self.prompt_text.encode())
@@ -105,10 +105,10 @@ class ChoiceBuilder:
         for place, (token, part) in enumerate(zip(tokens, parts, strict=True)):
             text, name = self._decoder.decode(part), _name(part)
             top = self._rows(name, token, token.logprob) if place else None
-            pieces.append(Piece(text, token.logprob, top, name))
+            pieces.append(AnswerToken(text, token.logprob, top, name))
         return pieces
 
-    def _hold(self, text: str, tokens: Sequence[Token]) -> None:
+    def _hold(self, text: str, tokens: Sequence[EngineToken]) -> None:
         """Take a token, without what follows a stop text, and without the stop text if it is unwanted."""
         match = self.stops.feed(text)
         if match is None:
@@ -133,18 +133,18 @@ class ChoiceBuilder:
         """The mean logprob of the generated pieces, in nats; minus infinity where there are none."""
         return mean_logprob(self.pieces[self._prompt_pieces :])
 
-    def _piece(self, text: str, tokens: Sequence[Token]) -> Piece:
+    def _piece(self, text: str, tokens: Sequence[EngineToken]) -> AnswerToken:
         first = tokens[0]
         logprobs = [token.logprob for token in tokens if token.logprob is not None]
         logprob = sum(logprobs) if len(logprobs) == len(tokens) else None
         if self.logprobs is None:
-            return Piece(text, logprob)
+            return AnswerToken(text, logprob)
         spelling = _escape(first.bytes) if self.echo and not _is_text(first.bytes) else None
         name = text if spelling is None else spelling
-        return Piece(text, logprob, self._rows(name, first, logprob, len(tokens) > 1), spelling)
+        return AnswerToken(text, logprob, self._rows(name, first, logprob, len(tokens) > 1), spelling)
 
     def _rows(
-        self, name: str, token: Token, logprob: float | None, is_group: bool = False
+        self, name: str, token: EngineToken, logprob: float | None, is_group: bool = False
     ) -> tuple[tuple[str, float | None], ...]:
         rows: dict[str, float | None] = {}
         for one in token.candidates[: self.logprobs]:
@@ -173,7 +173,7 @@ def without_lead(parts: Sequence[bytes], text: bytes) -> list[bytes]:
     return shortened
 
 
-def logprobs_json(pieces: Sequence[Piece], offset: int) -> dict[str, JsonValue]:
+def logprobs_json(pieces: Sequence[AnswerToken], offset: int) -> dict[str, JsonValue]:
     """The contract's `logprobs` object; `offset` is where the first piece begins, in characters."""
     offsets: list[int] = []
     for piece in pieces:
@@ -187,7 +187,7 @@ def logprobs_json(pieces: Sequence[Piece], offset: int) -> dict[str, JsonValue]:
     }
 
 
-def mean_logprob(pieces: Iterable[Piece]) -> float:
+def mean_logprob(pieces: Iterable[AnswerToken]) -> float:
     """The mean logprob of the pieces that have one; minus infinity where none has."""
     values = [piece.logprob for piece in pieces if piece.logprob is not None]
     return sum(values) / len(values) if values else float("-inf")

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from workbench.domain.json_values import JsonValue
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, TokenListsPrompt, TokensPrompt
-from workbench.local.answer import ChoiceBuilder, Piece, logprobs_json, rank, usage_json
+from workbench.local.answer import AnswerToken, ChoiceBuilder, logprobs_json, rank, usage_json
 from workbench.local.engine import Chunk, Engine, Generation
 from workbench.local.refusal import Refusal, bad_request
 from workbench.local.sampling import engine_seed, read_sampling
@@ -31,7 +31,7 @@ class Step:
 
     place: int
     """Prompt number × candidates + candidate number."""
-    pieces: Sequence[Piece] = ()
+    pieces: Sequence[AnswerToken] = ()
     finish_reason: str | None = None
 
 
@@ -154,7 +154,7 @@ class Completion:
         return {"id": self.id, "object": "text_completion", "created": self.created, "model": self.model}
 
     def _choice(
-        self, index: int, pieces: Sequence[Piece], finish_reason: str | None, offset: int
+        self, index: int, pieces: Sequence[AnswerToken], finish_reason: str | None, offset: int
     ) -> dict[str, JsonValue]:
         return {
             "text": "".join(piece.text for piece in pieces),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from workbench.local.sampling import Sampling
+from workbench.local.sampling import SamplerOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class EngineToken:
     """A token of a prompt or of an answer."""
 
     id: int
@@ -54,9 +54,9 @@ class Token:
 class Chunk:
     """An event of one choice: it started, its prompt was evaluated, a token came, it ended or failed."""
 
-    prompt: tuple[Token, ...] = ()
+    prompt: tuple[EngineToken, ...] = ()
     """The whole prompt, once, where it was requested."""
-    token: Token | None = None
+    token: EngineToken | None = None
     finish_reason: str | None = None
     error: str = ""
     """Why the engine gave the choice up; empty where it did not."""
@@ -71,7 +71,7 @@ class Generation:
     prompts: Sequence[Sequence[int]]
     seeds: Sequence[int]
     max_tokens: int
-    sampling: Sampling
+    sampling: SamplerOptions
     logprobs: int | None
     """How many candidates each token shall have; None for no logprobs."""
     echo: bool

@@ -39,7 +39,7 @@ _Asker = TypeVar("_Asker")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GrammarVerdict:
     """What a grammar says of a token."""
 
     is_allowed: bool = False
@@ -53,7 +53,7 @@ class Grammar(Generic[_Asker]):
     """The grammar of one request, and how far each of its choices has come in it."""
 
     def __init__(
-        self, model: Path, vocabulary: int, text: str, on_verdict: Callable[[_Asker, Verdict], None]
+        self, model: Path, vocabulary: int, text: str, on_verdict: Callable[[_Asker, GrammarVerdict], None]
     ) -> None:
         """`on_verdict` is called in a thread of the grammar's own, with who asked."""
         self._model = model
@@ -87,12 +87,12 @@ class Grammar(Generic[_Asker]):
             error = ""
             while not self._is_closed and (question := self._questions.get()) is not None:
                 asker, index, token = question
-                verdict = Verdict(error=error) if error else self._ask(process, index, token)
+                verdict = GrammarVerdict(error=error) if error else self._ask(process, index, token)
                 error = verdict.error
                 self._on_verdict(asker, verdict)
             process.kill()
 
-    def _ask(self, process: subprocess.Popen[bytes], index: int, token: int) -> Verdict:
+    def _ask(self, process: subprocess.Popen[bytes], index: int, token: int) -> GrammarVerdict:
         assert process.stdin is not None and process.stdout is not None
         text, self._text = self._text, b""
         try:
@@ -106,13 +106,15 @@ class Grammar(Generic[_Asker]):
                 process.stdin.close()
         match status:
             case b"y":
-                return Verdict(is_allowed=True)
+                return GrammarVerdict(is_allowed=True)
             case b"n":
                 flags = np.unpackbits(np.frombuffer(bits, np.uint8), count=self._vocabulary)
-                return Verdict(allowed=flags.astype(np.bool_))
+                return GrammarVerdict(allowed=flags.astype(np.bool_))
             case b"b":
-                return Verdict(error="is not a valid GBNF grammar with a rule named root")
-        return Verdict(error=f"takes more than {TOKEN_SECONDS:g} s of computing for a token, or much memory")
+                return GrammarVerdict(error="is not a valid GBNF grammar with a rule named root")
+        return GrammarVerdict(
+            error=f"takes more than {TOKEN_SECONDS:g} s of computing for a token, or much memory"
+        )
 
 
 class _Checker:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Distribution:
+class ModelDistribution:
     """The probabilities of all tokens in one place, before any sampling."""
 
     def __init__(self, logits: NDArray[np.float32]) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from workbench.local.llama_library import LogitBias, TokenData, TokenDataArray
 from workbench.local.llama_model import LlamaModel
-from workbench.local.sampling import Sampling
+from workbench.local.sampling import SamplerOptions
 
 _DRY_BREAKERS = (b"\n", b":", b'"', b"*")
 """Texts across which DRY sees no repetition: llama.cpp's own defaults."""
@@ -27,7 +27,7 @@ class UnsupportedFieldError(Exception):
 class Sampler:
     """Chooses the tokens of one choice."""
 
-    def __init__(self, model: LlamaModel, sampling: Sampling, prompt: Sequence[int], seed: int) -> None:
+    def __init__(self, model: LlamaModel, sampling: SamplerOptions, prompt: Sequence[int], seed: int) -> None:
         """Raises UnsupportedFieldError where the installed engine lacks a sampler."""
         self._library = library = model.library
         self._chain = library.llama_sampler_chain_init(True)
@@ -62,7 +62,7 @@ class Sampler:
         self._library.llama_sampler_free(self._chain)
 
 
-def _chain(model: LlamaModel, sampling: Sampling, seed: int) -> list[tuple[str, str, tuple[Any, ...]]]:
+def _chain(model: LlamaModel, sampling: SamplerOptions, seed: int) -> list[tuple[str, str, tuple[Any, ...]]]:
     """The samplers in llama.cpp's own order: the field that needs it, its name, its arguments."""
     size = model.facts.vocabulary
     biases = dict(sampling.logit_bias)

@@ -17,7 +17,7 @@ _SEEDS = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Sampling:
+class SamplerOptions:
     """How one request's tokens are chosen; names as in the request."""
 
     temperature: float = 1
@@ -53,10 +53,10 @@ class Sampling:
         return any(penalties) or self.dry_multiplier > 0
 
 
-_NAMES = frozenset(field.name for field in fields(Sampling))
+_NAMES = frozenset(field.name for field in fields(SamplerOptions))
 
 
-def read_sampling(parameters: Parameters) -> Sampling:
+def read_sampling(parameters: Parameters) -> SamplerOptions:
     """Return what a request's parameters say about sampling; all other parameters are left aside."""
     values = {name: value for name, value in parameters.values.items() if name in _NAMES}
     biases = values.pop("logit_bias", None)
@@ -64,7 +64,7 @@ def read_sampling(parameters: Parameters) -> Sampling:
     given: dict[str, Any] = {**values, **extra}
     if isinstance(biases, Mapping):
         given["logit_bias"] = tuple((int(token), _engine_bias(bias)) for token, bias in biases.items())
-    return Sampling(**given)
+    return SamplerOptions(**given)
 
 
 def engine_seed(seed: int | None, candidate: int) -> int:

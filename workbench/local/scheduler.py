@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.domain.errors import EngineError
-from workbench.local.engine import Candidate, Chunk, Facts, Generation, Token
-from workbench.local.grammar import Grammar, Verdict
+from workbench.local.engine import Candidate, Chunk, EngineToken, Facts, Generation
+from workbench.local.grammar import Grammar, GrammarVerdict
 from workbench.local.llama_model import BATCH, LlamaModel, Logits
-from workbench.local.logprobs import Distribution
+from workbench.local.logprobs import ModelDistribution
 from workbench.local.sampler import Sampler, UnsupportedFieldError
-from workbench.local.sampling import Sampling
+from workbench.local.sampling import SamplerOptions
 
 _STOPPED = "the engine has stopped"
 _LOOK_SECONDS = 0.1
@@ -36,9 +36,9 @@ _STEPS_BETWEEN_PROMPTS = 8
 """How many tokens each answer grows by between two batches of prompts, which take many times as long."""
 
 
-SamplerFactory = Callable[[Sampling, Sequence[int], int], Sampler]
+SamplerFactory = Callable[[SamplerOptions, Sequence[int], int], Sampler]
 """Makes the sampler of one choice from its sampling, prompt and seed; raises UnsupportedFieldError."""
-GrammarFactory = Callable[[str, Callable[["_Choice", Verdict], None]], "Grammar[_Choice]"]
+GrammarFactory = Callable[[str, Callable[["_Choice", GrammarVerdict], None]], "Grammar[_Choice]"]
 """Makes a request's grammar from its text and what to call with each verdict."""
 
 
@@ -87,7 +87,7 @@ class _Choice:
     """How many tokens of prompt and answer have been evaluated."""
     started_at: int = 0
     """How many of them when it last got a sequence."""
-    prompt_tokens: list[Token] = field(default_factory=list)
+    prompt_tokens: list[EngineToken] = field(default_factory=list)
     """The prompt's tokens so far, where they were requested."""
     made: int = 0
     """How many tokens have been generated."""
@@ -128,7 +128,7 @@ class Scheduler:
         self._steps = 0
         self._is_closed = False
         self._submitted: list[Generation] = []
-        self._verdicts: list[tuple[_Choice, Verdict]] = []
+        self._verdicts: list[tuple[_Choice, GrammarVerdict]] = []
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._thread.start()
@@ -393,7 +393,7 @@ class Scheduler:
         choice.last, choice.logits_to_choose = token, logits.copy()
         request.grammar.ask(choice, choice.index, token)
 
-    def _on_verdict(self, choice: _Choice, verdict: Verdict) -> None:
+    def _on_verdict(self, choice: _Choice, verdict: GrammarVerdict) -> None:
         with self._changed:
             self._verdicts.append((choice, verdict))
             self._changed.notify()
@@ -444,12 +444,12 @@ class Scheduler:
         special: bool,
         logits: NDArray[np.float32] | None = None,
         candidates: int | None = None,
-    ) -> Token:
+    ) -> EngineToken:
         data = self._model.token_bytes(token, special)
         if logits is None or candidates is None:
-            return Token(token, data)
-        distribution = Distribution(logits)
-        return Token(
+            return EngineToken(token, data)
+        distribution = ModelDistribution(logits)
+        return EngineToken(
             token,
             data,
             distribution.logprob(token),

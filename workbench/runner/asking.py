@@ -12,7 +12,7 @@ from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.json_values import JsonObject
 from workbench.domain.parameters import ParameterValue
-from workbench.domain.probe import Finding, Verdict
+from workbench.domain.probe import Finding, ProbeVerdict
 from workbench.domain.prompt import Prompt, TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
@@ -57,7 +57,7 @@ class Asking:
         await self.connections.send(self.endpoint, run, wire=self.wire)
         return run
 
-    def find(self, name: str, verdict: Verdict, evidence: str) -> None:
+    def find(self, name: str, verdict: ProbeVerdict, evidence: str) -> None:
         """Keep a finding."""
         self.findings.append(Finding(name, verdict, one_line(evidence, 200)))
 
@@ -66,20 +66,20 @@ class Asking:
         if failed := failure_of(run):
             self.find(name, *failed)
         elif honoured:
-            self.find(name, Verdict.HONOURED, yes)
+            self.find(name, ProbeVerdict.HONOURED, yes)
         else:
-            self.find(name, Verdict.NO_EFFECT, no)
+            self.find(name, ProbeVerdict.NO_EFFECT, no)
 
 
-def failure_of(run: Run) -> tuple[Verdict, str] | None:
+def failure_of(run: Run) -> tuple[ProbeVerdict, str] | None:
     """The finding where there is no answer to look at."""
     if run.error is None:
-        return None if run.choices else (Verdict.UNKNOWN, "no choice returned")
+        return None if run.choices else (ProbeVerdict.UNKNOWN, "no choice returned")
     words = f"{run.error.status or ''} {run.error.message or run.error.title}".strip()
     status = run.error.status
     refused = status is not None and (400 <= status < 500 or status == 501) and status not in (401, 408, 429)
     # A server that drops the connection over a field has refused it, in its way, but it may be chance.
-    return (Verdict.REFUSED if refused else Verdict.UNKNOWN), words
+    return (ProbeVerdict.REFUSED if refused else ProbeVerdict.UNKNOWN), words
 
 
 def first_choice(run: Run) -> Choice:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from workbench.domain.choice import Alternative, Choice, token_bytes
 from workbench.domain.display import show_bytes
 from workbench.domain.errors import BadValueError
-from workbench.domain.joints import REPLACED, Known
+from workbench.domain.joints import REPLACED, GeneratedToken
 from workbench.domain.prompt import TextPrompt, TokensPrompt, single_prompts
 from workbench.domain.run import Parent, Run
 
@@ -17,7 +17,7 @@ class Origin(NamedTuple):
     """What a branch goes on from: the prompt of the run it leaves, and tokens that were generated."""
 
     prompt: TextPrompt | TokensPrompt
-    generated: tuple[Known, ...]
+    generated: tuple[GeneratedToken, ...]
     """The tokens that it shares, and the alternative taken in the next one's place."""
     parent: Parent
     shared: str
@@ -72,7 +72,7 @@ def origin_of(run: Run, choice: Choice, position: int, alternative: Alternative)
     """What a branch with an alternative in the place of a token goes on from."""
     parent = Parent(run.id, choice.index, position, alternative.text)
     taken = token_bytes(alternative.text, alternative.raw)
-    known = Known(taken, id=alternative.id)
+    known = GeneratedToken(taken, id=alternative.id)
     generated = (*_shared(choice, position), known)
     return Origin(prompt_of_choice(run, choice), generated, parent, *_text(choice, position), taken)
 
@@ -138,7 +138,7 @@ def branch_from(origin: Origin) -> Branch:
             return Branch(TokensPrompt((*ids, *more)), origin)
 
 
-def _shared(choice: Choice, position: int) -> Iterator[Known]:
+def _shared(choice: Choice, position: int) -> Iterator[GeneratedToken]:
     # An echoed prompt is part of the choice's text already.
     begun = b""
     for index in range(choice.echoed, position):
@@ -148,4 +148,4 @@ def _shared(choice: Choice, position: int) -> Iterator[Known]:
         whole = text.encode("utf-8", "surrogatepass")
         data = raw if raw is not None and (not text or begun + raw == whole) else whole
         begun = begun + data if not text else b""
-        yield Known(data, choice.logprob_of(index) is not None, choice.id_of(index))
+        yield GeneratedToken(data, choice.logprob_of(index) is not None, choice.id_of(index))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from workbench.domain.comparison import differing, equal_groups
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.probe import Probe, Verdict
+from workbench.domain.probe import Probe, ProbeVerdict
 from workbench.domain.prompt import Prompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
@@ -93,7 +93,7 @@ def ignored(columns: Sequence[Column], probes: Mapping[str, Probe]) -> list[str]
             told.append(
                 f"{name} is not sent what differs: {', '.join(dropped)} (unsupported by this endpoint)"
             )
-        for verdict, does in ((Verdict.NO_EFFECT, "ignores"), (Verdict.REFUSED, "refuses")):
+        for verdict, does in ((ProbeVerdict.NO_EFFECT, "ignores"), (ProbeVerdict.REFUSED, "refuses")):
             found = [one for one in fields if probe and one not in dropped and probe.verdict(one) is verdict]
             if probe and found:
                 told.append(f"{name} {does} what differs: {', '.join(found)} (probed {probe.at:%Y-%m-%d})")

@@ -8,7 +8,7 @@ from math import isnan
 
 from workbench.client.alignment import align
 from workbench.client.events import PromptTokens
-from workbench.domain.choice import Choice, Piece
+from workbench.domain.choice import Choice, ReceivedToken
 from workbench.domain.prompt import TextPrompt, TokensPrompt, single_prompts
 from workbench.domain.run import Run
 
@@ -69,12 +69,12 @@ def _echoed(choice: Choice, length: int) -> int:
     if choice.logprob_of(place) is not None or choice.alternatives_of(place):
         return place
     tokens = _pieces(choice)
-    tokens[place : place + 1] = [Piece(text[: length - start]), Piece(text[length - start :])]
+    tokens[place : place + 1] = [ReceivedToken(text[: length - start]), ReceivedToken(text[length - start :])]
     choice.replace(tokens, [*choice.at[: place + 1], *choice.at[place:]])
     return place + 1
 
 
-def _put_before(choice: Choice, prompt: TextPrompt | TokensPrompt, pieces: Sequence[Piece]) -> None:
+def _put_before(choice: Choice, prompt: TextPrompt | TokensPrompt, pieces: Sequence[ReceivedToken]) -> None:
     """Have the prompt's tokens before the choice's, as an echo has them, with the time of the first one."""
     match prompt:
         case TextPrompt(text):
@@ -88,7 +88,7 @@ def _put_before(choice: Choice, prompt: TextPrompt | TokensPrompt, pieces: Seque
     choice.echoed = len(before)
 
 
-def _aligned(text: str, pieces: Sequence[Piece]) -> list[Piece]:
+def _aligned(text: str, pieces: Sequence[ReceivedToken]) -> list[ReceivedToken]:
     """The prompt's tokens by what was told of them; of the first one often only its id is known."""
     first, *rest = pieces
     is_unknown = not first.text and first.raw is None
@@ -98,5 +98,5 @@ def _aligned(text: str, pieces: Sequence[Piece]) -> list[Piece]:
     return aligned
 
 
-def _pieces(choice: Choice) -> list[Piece]:
-    return [Piece(one.text, one.logprob, one.alternatives, one.id, one.raw) for one in choice]
+def _pieces(choice: Choice) -> list[ReceivedToken]:
+    return [ReceivedToken(one.text, one.logprob, one.alternatives, one.id, one.raw) for one in choice]

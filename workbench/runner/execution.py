@@ -29,13 +29,13 @@ from workbench.client.events import (
 )
 from workbench.client.retries import pause
 from workbench.client.wire import WireLog
-from workbench.domain.choice import Choice, Piece
+from workbench.domain.choice import Choice, ReceivedToken
 from workbench.domain.display import one_line, show_seconds
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
 from workbench.domain.run import Failure, Outcome, Run, Usage
 from workbench.runner.echo import explain_missing_echo, mark_prompts
-from workbench.runner.limiter import Limiter, Turn
+from workbench.runner.limiter import Limiter, RequestSlot
 from workbench.runner.splitting import send_apart
 from workbench.runner.status import Phase, Status
 
@@ -138,7 +138,7 @@ class Sender:
             # An exchange that came to its end has named the outcome already.
             recorder.stop()
 
-    def _turn(self, *, again: bool) -> Turn:
+    def _turn(self, *, again: bool) -> RequestSlot:
         def wait(seconds: float) -> None:
             words = (
                 f"the endpoint asks to wait {show_seconds(seconds)}" if seconds else "waiting for its turn"
@@ -151,7 +151,7 @@ class Sender:
         return self._limiter.turn(self._endpoint, self._batch, on_wait=wait)
 
     async def _attempt(
-        self, recorder: Recorder, run: Run, turn: Turn, refusals: _Refusals, wire: WireLog | None
+        self, recorder: Recorder, run: Run, turn: RequestSlot, refusals: _Refusals, wire: WireLog | None
     ) -> _Refused | None:
         """Send the request once and record its answer; returns a refusal that another attempt follows."""
         began = perf_counter()
@@ -169,7 +169,7 @@ class Sender:
             run.total = perf_counter() - began
         return None
 
-    def _refused(self, failed: Error, turn: Turn, refusals: _Refusals) -> _Refused | None:
+    def _refused(self, failed: Error, turn: RequestSlot, refusals: _Refusals) -> _Refused | None:
         """What follows from a refusal; None where the request is not sent again."""
         error = failed.error
         is_sent_again = refusals.may_repeat(failed)
@@ -304,7 +304,7 @@ class Recorder:
             run.note(remark)
 
 
-def _replace(choice: Choice, pieces: Sequence[Piece]) -> None:
+def _replace(choice: Choice, pieces: Sequence[ReceivedToken]) -> None:
     """Store the tokens of a text that came before them, each with the time at which its text came."""
     at: list[float] = []
     start = 0

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from workbench.domain.display import show_bytes, visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, EndpointError, EngineError
-from workbench.domain.joints import AS_IDS, REPLACED, Joint, Known, changed_joint
+from workbench.domain.joints import AS_IDS, REPLACED, GeneratedToken, Joint, changed_joint
 from workbench.domain.prompt import TextPrompt, TokensPrompt
 from workbench.domain.run import Run
 from workbench.runner.branching import Branch, Origin
@@ -64,7 +64,7 @@ async def with_token_ids(origin: Origin, tokenize: Tokenize) -> Branch:
     return Branch(TokensPrompt((*before, *more)), origin, AS_IDS)
 
 
-async def _ids_of(generated: Sequence[Known], tokenize: Tokenize) -> list[int]:
+async def _ids_of(generated: Sequence[GeneratedToken], tokenize: Tokenize) -> list[int]:
     if all(one.id is not None for one in generated):
         return [one.id for one in generated if one.id is not None]
     if unknown := next((one for one in generated if one.id is None and REPLACED in one.raw), None):
@@ -87,7 +87,7 @@ async def _ids_of(generated: Sequence[Known], tokenize: Tokenize) -> list[int]:
     return ids
 
 
-async def _id_alone(one: Known, tokenize: Tokenize) -> int:
+async def _id_alone(one: GeneratedToken, tokenize: Tokenize) -> int:
     """The id of a token that is one by itself too. Raises BadValueError for any other."""
     match await _tokens(one.raw, tokenize):
         case [(id, data)] if data == one.raw:
@@ -97,7 +97,7 @@ async def _id_alone(one: Known, tokenize: Tokenize) -> int:
     )
 
 
-def _unknown_id(one: Known, why: str) -> BadValueError:
+def _unknown_id(one: GeneratedToken, why: str) -> BadValueError:
     title = f"The id of the token {_shown(one.raw)} is not known"
     return BadValueError(title, why, "Send the branch as text.", field="prompt")
 

@@ -13,7 +13,7 @@ _MINUTE = 60.0
 _MANY = 1 << 30
 
 
-class Turn:
+class RequestSlot:
     """One attempt to send a request: `async with` waits until it may go out, and ends when it is over."""
 
     def __init__(
@@ -27,7 +27,7 @@ class Turn:
         self.again = again
         self.admitted = asyncio.get_running_loop().create_future()
 
-    async def __aenter__(self) -> Turn:
+    async def __aenter__(self) -> RequestSlot:
         self._limiter.queue(self)
         try:
             await self.admitted
@@ -60,14 +60,14 @@ class Limiter:
         self.answers = 0
         """How many requests the endpoint has accepted."""
         self._under_way = 0
-        self._unanswered: set[Turn] = set()
+        self._unanswered: set[RequestSlot] = set()
         """Those that went out since the last hold and have no answer yet."""
         self._answers_since_hold = _MANY
         self._held_until = 0.0
         self._sent: deque[float] = deque()
         """When requests went out within the last minute."""
-        self._interactive: deque[Turn] = deque()
-        self._batches: dict[str, deque[Turn]] = {}
+        self._interactive: deque[RequestSlot] = deque()
+        self._batches: dict[str, deque[RequestSlot]] = {}
         """By batch; the first one's turn comes next."""
         self._timer: asyncio.TimerHandle | None = None
 
@@ -78,17 +78,17 @@ class Limiter:
         *,
         on_wait: Callable[[float], None] = lambda seconds: None,
         again: bool = False,
-    ) -> Turn:
+    ) -> RequestSlot:
         """A turn for one request, within the concurrency and requests per minute of `limits`.
 
         `batch` names what takes turns with other batches; empty is interactive. `again` goes before all
         others of its batch.
         """
-        return Turn(self, limits, batch, on_wait, again=again)
+        return RequestSlot(self, limits, batch, on_wait, again=again)
 
     # --- for turns ---------------------------------------------------------------------------------------
 
-    def queue(self, turn: Turn) -> None:
+    def queue(self, turn: RequestSlot) -> None:
         """Let a turn come once it may."""
         waiting = self._batches.setdefault(turn.batch, deque()) if turn.batch else self._interactive
         new = next((place for place, other in enumerate(waiting) if not other.again), len(waiting))
@@ -97,13 +97,13 @@ class Limiter:
         if not turn.admitted.done():
             turn.on_wait(self._held)
 
-    def release(self, turn: Turn) -> None:
+    def release(self, turn: RequestSlot) -> None:
         """The turn's request is over."""
         self._under_way -= 1
         self._unanswered.discard(turn)
         self._let_out()
 
-    def note_answer(self, turn: Turn) -> None:
+    def note_answer(self, turn: RequestSlot) -> None:
         """The endpoint accepted the turn's request."""
         self.answers += 1
         if turn in self._unanswered:
@@ -148,7 +148,7 @@ class Limiter:
             self._sent.append(asyncio.get_running_loop().time())
             turn.admitted.set_result(None)
 
-    def _next_queue(self) -> deque[Turn] | None:
+    def _next_queue(self) -> deque[RequestSlot] | None:
         if self._interactive:
             return self._interactive
         for batch in list(self._batches):

@@ -14,7 +14,7 @@ from workbench.client.shapes import logprobs_shape
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
 from workbench.domain.parameters import ParameterValue
-from workbench.domain.probe import Finding, Probe, Verdict
+from workbench.domain.probe import Finding, Probe, ProbeVerdict
 from workbench.domain.prompt import Prompt, TextsPrompt, TokenListsPrompt, TokensPrompt
 from workbench.domain.run import Outcome, Run
 from workbench.runner.asking import MOST_TOKENS, PROSE, Asking, failure_of, first_choice, quoted, text_of
@@ -97,7 +97,9 @@ def _look_at_plain(answers: Asking, greedy: Run) -> None:
     words = f"{most} of 5 requested alternatives returned{', ' * bool(shape)}{shape}"
     known = any(token.logprob is not None for token in choice)
     answers.judge("logprobs", greedy, known, words, "none returned in a stream")
-    answers.find("stream", Verdict.HONOURED if pieces > 1 else Verdict.UNKNOWN, f"{pieces} chunks received")
+    answers.find(
+        "stream", ProbeVerdict.HONOURED if pieces > 1 else ProbeVerdict.UNKNOWN, f"{pieces} chunks received"
+    )
     tokens = greedy.usage.completion_tokens if greedy.usage else len(choice)
     fits = 0 < tokens <= MOST_TOKENS
     answers.judge(
@@ -115,7 +117,7 @@ async def _ask_about_usage_and_streams(answers: Asking, greedy: Run) -> None:
         answers.find("include_usage", *failed)
     else:
         asked, unasked = greedy.usage is not None, silent.usage is not None
-        verdict = Verdict.HONOURED if asked and not unasked else Verdict.NO_EFFECT
+        verdict = ProbeVerdict.HONOURED if asked and not unasked else ProbeVerdict.NO_EFFECT
         words = {
             (True, False): "usage returned when requested",
             (True, True): "usage always returned",
@@ -157,11 +159,11 @@ async def _ask_about_chance(answers: Asking, greedy: Run) -> Run:
     if failed := failure_of(again) or failure_of(hot):
         answers.find("seed", *failed)
     elif text_of(hot) != text_of(again):
-        answers.find("seed", Verdict.NO_EFFECT, "one seed gave two texts")
+        answers.find("seed", ProbeVerdict.NO_EFFECT, "one seed gave two texts")
     elif text_of(hot) == text_of(other):
-        answers.find("seed", Verdict.UNKNOWN, "two seeds gave one text")
+        answers.find("seed", ProbeVerdict.UNKNOWN, "two seeds gave one text")
     else:
-        answers.find("seed", Verdict.HONOURED, "one seed repeats, another differs")
+        answers.find("seed", ProbeVerdict.HONOURED, "one seed repeats, another differs")
     return hot
 
 
@@ -173,7 +175,7 @@ async def _ask_about_filters(answers: Asking, greedy: Run, hot: Run) -> None:
         )
         if text_of(hot) == text_of(greedy) and failure_of(run) is None:
             answers.find(
-                name, Verdict.UNKNOWN, "high temperature changes nothing, so there is nothing to filter"
+                name, ProbeVerdict.UNKNOWN, "high temperature changes nothing, so there is nothing to filter"
             )
             continue
         answers.judge(
@@ -205,7 +207,7 @@ async def _ask_about_penalties(answers: Asking) -> None:
 async def _ask_about_stop_and_bias(answers: Asking, greedy: Run) -> None:
     words = text_of(greedy).split()
     if len(words) < 3:
-        answers.find("stop", Verdict.UNKNOWN, "the plain answer has too few words to stop at")
+        answers.find("stop", ProbeVerdict.UNKNOWN, "the plain answer has too few words to stop at")
     else:
         word = words[2]
         before = text_of(greedy).find(word)
@@ -217,7 +219,7 @@ async def _ask_about_stop_and_bias(answers: Asking, greedy: Run) -> None:
             kept = text.endswith(word)
             answers.find(
                 "stop text included",
-                Verdict.HONOURED if kept else Verdict.NO_EFFECT,
+                ProbeVerdict.HONOURED if kept else ProbeVerdict.NO_EFFECT,
                 "the stop text ends the answer" if kept else "the stop text is cut off",
             )
     token = first_choice(greedy).id_of(0) if len(first_choice(greedy)) else None
@@ -236,7 +238,7 @@ async def _ask_about_logprobs(answers: Asking, greedy: Run, hot: Run) -> None:
         got = max((len(token.alternatives) for token in first_choice(many)), default=0)
         answers.find(
             "logprobs = 20",
-            Verdict.HONOURED if got >= 20 else Verdict.NO_EFFECT,
+            ProbeVerdict.HONOURED if got >= 20 else ProbeVerdict.NO_EFFECT,
             f"{got} alternatives returned",
         )
     answers.findings.append(_rawness(greedy, hot))
@@ -252,12 +254,12 @@ def _rawness(greedy: Run, hot: Run) -> Finding:
     )
     shared = [(cold[text], warm[text]) for text in cold.keys() & warm.keys()]
     if not shared:
-        return Finding("raw logprobs", Verdict.UNKNOWN, "no logprobs to compare")
+        return Finding("raw logprobs", ProbeVerdict.UNKNOWN, "no logprobs to compare")
     furthest = max(abs(one - other) for one, other in shared)
     raw = furthest <= _NEARLY
     return Finding(
         "raw logprobs",
-        Verdict.HONOURED if raw else Verdict.NO_EFFECT,
+        ProbeVerdict.HONOURED if raw else ProbeVerdict.NO_EFFECT,
         "the same at every temperature" if raw else f"temperature moves them by {furthest:.2f} nats",
     )
 
@@ -272,12 +274,14 @@ async def _ask_about_choices(answers: Asking) -> None:
         counts_all = of_two > MOST_TOKENS
         words = "taken, but the usage counts one candidate"
         failed = (
-            (Verdict.NO_EFFECT, words) if counts_all else (Verdict.UNKNOWN, f"{words}, as it does for n = 2")
+            (ProbeVerdict.NO_EFFECT, words)
+            if counts_all
+            else (ProbeVerdict.UNKNOWN, f"{words}, as it does for n = 2")
         )
     if failed:
         answers.find("best_of", *failed)
     else:
-        answers.find("best_of", Verdict.HONOURED, f"the usage counts {counted} tokens")
+        answers.find("best_of", ProbeVerdict.HONOURED, f"the usage counts {counted} tokens")
     echo = await answers.ask("with echo", extra={"echo": True})
     answers.judge(
         "echo", echo, text_of(echo).startswith(PROSE), "the text begins with the prompt", "not in the text"

@@ -16,9 +16,9 @@ from workbench.domain.display import sentences
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, EndpointError, StorageError
 from workbench.domain.regression import (
+    AnswerComparison,
     CaseResult,
-    Comparison,
-    Verdict,
+    CaseVerdict,
     compare_passages,
     compare_runs,
     is_deterministic,
@@ -137,7 +137,7 @@ class RegressionCheck:
             nonlocal failures
             for case in waiting:
                 result, answer = await check._check(case)
-                failures = failures + 1 if result.verdict is Verdict.FAILED else 0
+                failures = failures + 1 if result.verdict is CaseVerdict.FAILED else 0
                 on_result(result, case, answer)
                 if failures >= _MOST_FAILURES:
                     return
@@ -153,7 +153,7 @@ class RegressionCheck:
 
     async def _check(self, case: Case) -> tuple[CaseResult, Run | None]:
         """Check one case; errors of the endpoint are in the result."""
-        result = CaseResult(case.number, str(case.path), case.root, case.recorded.name, Verdict.SKIPPED)
+        result = CaseResult(case.number, str(case.path), case.root, case.recorded.name, CaseVerdict.SKIPPED)
         if why := self._nothing_to_compare(case.recorded):
             return replace(result, why=(why,)), None
         comparisons = []
@@ -165,14 +165,18 @@ class RegressionCheck:
                 answer, compared = await self._ask_again(case)
             comparisons.append(compared)
             if compared.error:
-                return replace(result, verdict=Verdict.FAILED, why=(compared.error,)), None
+                return replace(result, verdict=CaseVerdict.FAILED, why=(compared.error,)), None
         verdict, differing = judge(comparisons)
         agreement = sum((one.agreement for one in comparisons), Agreement())
-        if verdict is Verdict.SAME and not agreement.positions and not self._compares_texts(case.recorded):
+        if (
+            verdict is CaseVerdict.SAME
+            and not agreement.positions
+            and not self._compares_texts(case.recorded)
+        ):
             return replace(
                 result, why=("no position could be compared: the endpoint sent no logprobs",)
             ), None
-        first = next((one for one in comparisons if one.why), Comparison())
+        first = next((one for one in comparisons if one.why), AnswerComparison())
         return (
             replace(
                 result,
@@ -195,16 +199,16 @@ class RegressionCheck:
             return ""
         return "recorded without logprobs" + ("" if self.is_forced else ", and sampled without a seed")
 
-    async def _ask_again(self, case: Case) -> tuple[Run, Comparison]:
+    async def _ask_again(self, case: Case) -> tuple[Run, AnswerComparison]:
         recorded = case.recorded
         request = replace(recorded.request, model=self.model or recorded.request.model)
         now = Run(request, self.endpoint.name, parent=Parent(case.root, kind=BLESSED), split=recorded.split)
         await self.connections.send(self.endpoint, now, batch=self.batch)
         if now.error is not None or now.outcome not in _ANSWERED:
-            return now, Comparison(error=_why_failed(now))
+            return now, AnswerComparison(error=_why_failed(now))
         return now, compare_runs(recorded, now, self.tolerances)
 
-    async def _score(self, recorded: Run) -> Comparison:
+    async def _score(self, recorded: Run) -> AnswerComparison:
         try:
             model = self.model or recorded.request.model
             pairs = [
@@ -214,7 +218,7 @@ class RegressionCheck:
                 for choice in recorded.ordered
             ]
         except (EndpointError, BadValueError) as error:
-            return Comparison(error=sentences(error.title, error.message, error.hint))
+            return AnswerComparison(error=sentences(error.title, error.message, error.hint))
         return compare_passages(pairs, self.tolerances)
 
 

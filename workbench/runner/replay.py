@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from heapq import merge
 
-from workbench.domain.choice import Choice, Piece
+from workbench.domain.choice import Choice, ReceivedToken
 from workbench.domain.run import Run
 
 
@@ -61,7 +61,7 @@ class Replay:
         recorded = self.recorded.choices[index]
         token = recorded.token(position)
         self.run.choice(index).append(
-            Piece(token.text, token.logprob, token.alternatives, token.id, token.raw), when
+            ReceivedToken(token.text, token.logprob, token.alternatives, token.id, token.raw), when
         )
         self._next += 1
         if position == len(recorded) - 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import isnan
 
-from workbench.domain.choice import Choice, Piece
+from workbench.domain.choice import Choice, ReceivedToken
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
 from workbench.domain.prompt import Prompt, TextPrompt, TokensPrompt
@@ -87,7 +87,7 @@ def aligned_runs(run: Run, first: Passage, second: Passage) -> tuple[Run, Run]:
             surprisal = span.surprisals[side]
             alternatives = passage.choice.alternatives_of(tokens.start) if len(tokens) == 1 else ()
             text = first.text[span.start : span.end]
-            aligned.append(Piece(text, None if surprisal is None else -surprisal, alternatives), 0.0)
+            aligned.append(ReceivedToken(text, None if surprisal is None else -surprisal, alternatives), 0.0)
         aligned.finish_reason = first.choice.finish_reason
         found.append(
             Run(run.request, run.endpoint, choices={aligned.index: aligned}, outcome=Outcome.COMPLETE)

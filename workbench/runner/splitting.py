@@ -10,13 +10,13 @@ from typing import TypeAlias
 
 from workbench.domain.choice import Choice
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.probe import Probe, Verdict
+from workbench.domain.probe import Probe, ProbeVerdict
 from workbench.domain.prompt import PromptKind, count_prompts, kind_of
 from workbench.domain.request import Request
 from workbench.domain.run import Failure, Outcome, Run, Usage
 from workbench.domain.splitting import NOT_SPLIT, Part, SentPart, Split, parts_of, seeds_of
 
-_CANNOT = (Verdict.NO_EFFECT, Verdict.REFUSED)
+_CANNOT = (ProbeVerdict.NO_EFFECT, ProbeVerdict.REFUSED)
 _WORST_FIRST = (Outcome.ERROR, Outcome.STOPPED, Outcome.TRUNCATED, Outcome.UNFINISHED)
 
 
@@ -85,8 +85,8 @@ def _why_one_prompt(endpoint: Endpoint, kind: PromptKind, quirks: Quirks) -> str
     return "it left prompts out of an answer before" if quirks.seen.prompts else ""
 
 
-def _found(verdict: Verdict) -> str:
-    return "refused" if verdict is Verdict.REFUSED else "ignored"
+def _found(verdict: ProbeVerdict) -> str:
+    return "refused" if verdict is ProbeVerdict.REFUSED else "ignored"
 
 
 def left_out(run: Run) -> Split:

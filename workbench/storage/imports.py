@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from msgspec import Struct
 
-from workbench.domain.choice import Alternative, Choice, Piece
+from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.request import Request
@@ -83,7 +83,7 @@ def _add_choice(choice: Choice, record: JsonObject) -> None:
     for token, logprob, top, at in zip(tokens, own, tops, times, strict=True):
         others = top.items() if isinstance(top, Mapping) else ()
         alternatives = [Alternative(word, _number(value)) for word, value in others]
-        choice.append(Piece(token, _number(logprob), alternatives), _number(at) or 0.0)
+        choice.append(ReceivedToken(token, _number(logprob), alternatives), _number(at) or 0.0)
 
 
 def _list(value: JsonValue) -> list[JsonValue]:

@@ -13,7 +13,7 @@ _GUARD = 256
 
 
 @dataclass(slots=True)
-class Known:
+class FileState:
     """A session's file as this window last read or wrote it."""
 
     size: int = 0
@@ -31,9 +31,9 @@ class Known:
     """None where there is no file yet."""
 
     @staticmethod
-    def of(path: Path, raw: bytes, head: int, draft: Draft) -> Known:
+    def of(path: Path, raw: bytes, head: int, draft: Draft) -> FileState:
         """What is known once a file's bytes were read or written."""
-        return Known(len(raw), head, draft, raw[-_GUARD:], raw[:head], line_end(raw), identity(path))
+        return FileState(len(raw), head, draft, raw[-_GUARD:], raw[:head], line_end(raw), identity(path))
 
     def appended(self, path: Path, data: bytes) -> None:
         """Take note of bytes that were added at the end."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from workbench.domain.choice import Choice, Piece
+from workbench.domain.choice import Choice, ReceivedToken
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonObject, JsonValue, holds_null
 from workbench.domain.prompt import Prompt, TextPrompt, prompt_from_json, prompt_to_json
@@ -203,7 +203,7 @@ def run_from_table(table: Mapping[str, Any], where: str = "the run") -> Run:
     for one in file.choices:
         # A person may have taken the tokens out.
         if one.text and not len(choice := run.choice(one.index)):
-            choice.append(Piece(one.text), file.timing.first_token or 0.0)
+            choice.append(ReceivedToken(one.text), file.timing.first_token or 0.0)
     return run
 
 

@@ -20,7 +20,7 @@ from workbench.domain.session import Draft, Session
 from workbench.domain.turns import Chat
 from workbench.storage.atomic import followed, write_atomically
 from workbench.storage.journal import Increment, Journal
-from workbench.storage.known_file import Known, identity, read_from
+from workbench.storage.known_file import FileState, identity, read_from
 from workbench.storage.recovery import recover
 from workbench.storage.run_bytes import with_name, with_run, without_run
 from workbench.storage.run_format import run_to_toml
@@ -91,7 +91,7 @@ class SessionStore:
         """What a person should know of the file since it was opened; whoever shows a note takes it out."""
         self._window = uuid.uuid4().hex[:12]
         self._sidecars = Sidecars(self.path, self._window)
-        self._known = Known()
+        self._known = FileState()
         self._stored: set[str] = set()
         self._news: list[Run] = []
         self._theirs: Session | None = None
@@ -213,7 +213,7 @@ class SessionStore:
             return OpenedSession(self, self.session, read_only=True, error=error, text=text)
         self.session = contents.session
         self._stored = {run.id for run in self.session.runs}
-        self._known = Known.of(self.path, raw, contents.head, self.session.draft)
+        self._known = FileState.of(self.path, raw, contents.head, self.session.draft)
         self._draft_found = self.session.draft
         return OpenedSession(self, self.session)
 
@@ -367,7 +367,7 @@ class SessionStore:
         # A text in TOML escapes its own CR, so that what ends a line changes no text.
         head, body = head.replace(b"\n", line_end), body.replace(b"\n", line_end)
         write_atomically(self.path, head + body)
-        self._known = Known.of(self.path, head + body, len(head), draft)
+        self._known = FileState.of(self.path, head + body, len(head), draft)
         self._head_changed = False
         if self.owns_draft:
             self._draft_changed = False
@@ -508,7 +508,7 @@ class SessionStore:
         self._theirs = contents.session
         self._stored = {run.id for run in self._theirs.runs}
         take_over(self.session, self._theirs, keeps_head=self._head_changed)
-        self._known = Known.of(self.path, raw, contents.head, self._theirs.draft)
+        self._known = FileState.of(self.path, raw, contents.head, self._theirs.draft)
         return self._add(list(map(replace, self._theirs.runs)))
 
     def _add(self, runs: list[Run]) -> list[Run]:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
-from workbench.domain.choice import Choice, Piece
+from workbench.domain.choice import Choice, ReceivedToken
 from workbench.tui.main.sparkline import Peaks, Sparkline, edges_of
 from workbench.tui.tokens.transcript_view import PLAIN_STYLES
 
@@ -14,7 +14,7 @@ from workbench.tui.tokens.transcript_view import PLAIN_STYLES
 def choice_of(*logprobs: float | None) -> Choice:
     choice = Choice(0)
     for logprob in logprobs:
-        choice.append(Piece("x", logprob), 0.1)
+        choice.append(ReceivedToken("x", logprob), 0.1)
     return choice
 
 
@@ -45,7 +45,7 @@ async def test_many_tokens_share_bars_and_a_click_goes_to_the_most_surprising_on
     app = BarsApp()
     async with app.run_test(size=(10, 3)) as pilot:
         choice = choice_of(*[-0.1] * 1000)
-        choice.replace([Piece("x", -8.0 if at == 777 else -0.1) for at in range(1000)], [0.0] * 1000)
+        choice.replace([ReceivedToken("x", -8.0 if at == 777 else -0.1) for at in range(1000)], [0.0] * 1000)
         app.bars.show(choice)
         assert app.bars.render_line(0).text == "▁▁▁▁▁▁▁█▁▁"
         await pilot.click(Sparkline, offset=(7, 0))
@@ -57,7 +57,7 @@ async def test_bars_grow_with_the_choice() -> None:
     async with app.run_test(size=(10, 3)):
         choice = choice_of(-0.1)
         app.bars.show(choice)
-        choice.append(Piece("y", -9.0), 0.2)
+        choice.append(ReceivedToken("y", -9.0), 0.2)
         app.bars.pull()
         assert app.bars.render_line(0).text.rstrip() == "▁█"
         app.bars.show(None)

@@ -15,10 +15,10 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.selection import SELECT_ALL, Selection
 
-from workbench.domain.choice import Alternative, Choice, Piece
+from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.display import visible
 from workbench.domain.reading import Mode
-from workbench.tui.tokens.row_painter import Look, paint
+from workbench.tui.tokens.row_painter import PaintOptions, paint
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section, Transcript
 from workbench.tui.tokens.transcript_view import PLAIN_STYLES
@@ -90,13 +90,13 @@ async def shown(
 def choice_of(*texts: str, logprob: float = -0.05) -> Choice:
     choice = Choice(0)
     for text in texts:
-        choice.append(Piece(text, logprob, (Alternative(text, logprob),)), 0.1)
+        choice.append(ReceivedToken(text, logprob, (Alternative(text, logprob),)), 0.1)
     return choice
 
 
 def grow(choice: Choice, *texts: str, logprob: float = -0.05) -> None:
     for text in texts:
-        choice.append(Piece(text, logprob), 0.2)
+        choice.append(ReceivedToken(text, logprob), 0.2)
 
 
 def lines(view: TokenView) -> list[str]:
@@ -142,7 +142,7 @@ async def test_text_that_comes_shows_at_the_next_pull() -> None:
 async def test_tokens_that_were_replaced_show_anew() -> None:
     choice = choice_of("wrong", " words")
     async with shown(Section("r", choice=choice)) as (view, _):
-        choice.replace([Piece("right", -3.0), Piece(" ones", -3.0)], [0.1, 0.2])
+        choice.replace([ReceivedToken("right", -3.0), ReceivedToken(" ones", -3.0)], [0.1, 0.2])
         assert view.pull()
         assert lines(view) == ["right ones"]
         assert cells_in(view, 24) == "right ones"
@@ -152,7 +152,7 @@ async def test_a_choice_that_became_shorter_does_not_break_the_cursor() -> None:
     choice = choice_of("a", "b", "c", "d")
     async with shown(Section("r", choice=choice)) as (view, pilot):
         view.move_cursor("r", 3)
-        choice.replace([Piece("ab")], [0.1])
+        choice.replace([ReceivedToken("ab")], [0.1])
         view.pull()
         await pilot.press("left", "right")
         assert view.cursor == ("r", 0)
@@ -160,8 +160,8 @@ async def test_a_choice_that_became_shorter_does_not_break_the_cursor() -> None:
 
 async def test_colours_follow_the_mode() -> None:
     choice = Choice(0)
-    choice.append(Piece("sure", -0.01, (Alternative("sure", -0.01),)), 0.1)
-    choice.append(Piece(" not", -5.0, (Alternative(" so", -0.01),)), 0.1)
+    choice.append(ReceivedToken("sure", -0.01, (Alternative("sure", -0.01),)), 0.1)
+    choice.append(ReceivedToken(" not", -5.0, (Alternative(" so", -0.01),)), 0.1)
     async with shown(Section("r", choice=choice)) as (view, _):
         assert (cells_in(view, 20), cells_in(view, 24)) == ("sure", " not")
         view.mode = Mode.RANK
@@ -192,7 +192,7 @@ def test_no_control_character_is_ever_in_a_segment(
     transcript.resize(width, None, 1.0, 1000)
     section = Section("r", "".join(texts), "".join(texts), choice_of(*texts), texts[0])
     transcript.put(0, [section], 1.0, 1000)
-    look = Look(Style(), STYLES, whitespace=whitespace)
+    look = PaintOptions(Style(), STYLES, whitespace=whitespace)
     for y in range(transcript.height):
         row = transcript.row(y)
         assert row is not None
@@ -219,10 +219,10 @@ async def test_boundaries_underline_every_other_token() -> None:
 async def test_bytes_that_only_begin_a_character_show_as_hex_until_it_is_whole() -> None:
     choice = choice_of("It is ")
     async with shown(Section("r", choice=choice)) as (view, _):
-        choice.append(Piece("", -0.5, raw=b"\xe2\x80"), 0.3)
+        choice.append(ReceivedToken("", -0.5, raw=b"\xe2\x80"), 0.3)
         view.pull()
         assert lines(view) == ["It is \\xe2\\x80"]
-        choice.append(Piece("…", -0.1, raw=b"\xa6"), 0.4)
+        choice.append(ReceivedToken("…", -0.1, raw=b"\xa6"), 0.4)
         view.pull()
         assert lines(view) == ["It is …"]
 
@@ -230,7 +230,7 @@ async def test_bytes_that_only_begin_a_character_show_as_hex_until_it_is_whole()
 async def test_bytes_at_the_end_of_a_full_row_get_a_row_of_their_own() -> None:
     choice = choice_of("x" * 36)
     async with shown(Section("r", "", "", choice, "done")) as (view, _):
-        choice.append(Piece("", -0.5, raw=b"\xe2\x80"), 0.3)
+        choice.append(ReceivedToken("", -0.5, raw=b"\xe2\x80"), 0.3)
         view.pull()
         assert lines(view) == ["x" * 36, "\\xe2\\x80", "done"]
 
@@ -300,7 +300,15 @@ async def test_home_end_and_pages_move_the_cursor_far() -> None:
 
 async def test_brackets_go_to_surprising_tokens_by_a_threshold() -> None:
     choice = choice_of("a", "b", "c", "d")
-    choice.replace([Piece("a", -3.0), Piece("b", -0.1), Piece("c", -9.0), Piece("d", -0.1)], [0.0] * 4)
+    choice.replace(
+        [
+            ReceivedToken("a", -3.0),
+            ReceivedToken("b", -0.1),
+            ReceivedToken("c", -9.0),
+            ReceivedToken("d", -0.1),
+        ],
+        [0.0] * 4,
+    )
     async with shown(Section("r", choice=choice)) as (view, pilot):
         view.move_cursor("r", 3)
         await pilot.press("left_square_bracket")
@@ -319,9 +327,9 @@ async def test_keys_go_to_tokens_that_were_not_first_and_to_low_coverage() -> No
     listed = (Alternative("a", -0.1), Alternative("b", -2.5))
     choice = Choice(0)
     for piece in (
-        Piece("a", -0.1, listed),
-        Piece("b", -2.5, listed),
-        Piece("c", -3.0, (Alternative("c", -3.0),)),
+        ReceivedToken("a", -0.1, listed),
+        ReceivedToken("b", -2.5, listed),
+        ReceivedToken("c", -3.0, (Alternative("c", -3.0),)),
     ):
         choice.append(piece, 0.1)
     async with shown(Section("r", choice=choice)) as (view, pilot):

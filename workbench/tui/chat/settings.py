@@ -15,7 +15,7 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.variables import find_variables
 from workbench.runner.chatting import named_template
 from workbench.tui.flows import FlowContext
-from workbench.tui.popups.form import Entry, Form
+from workbench.tui.popups.form import Form, FormLine
 from workbench.tui.popups.naming import Naming, typed_path
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.popups.writing import Writing
@@ -126,10 +126,10 @@ async def variables(flow: FlowContext) -> None:
 
 def _prefixes_form(prefixes: Prefixes) -> Form[Prefixes]:
     entries = [
-        Entry("before your message", escaped(prefixes.user)),
-        Entry("before an answer", escaped(prefixes.assistant)),
-        Entry("before the system prompt", escaped(prefixes.system)),
-        Entry("between turns", escaped(prefixes.separator)),
+        FormLine("before your message", escaped(prefixes.user)),
+        FormLine("before an answer", escaped(prefixes.assistant)),
+        FormLine("before the system prompt", escaped(prefixes.system)),
+        FormLine("between turns", escaped(prefixes.separator)),
     ]
     return Form("Plain text · \\n is a line's end", entries, _read_prefixes, exact=True)
 

@@ -13,7 +13,7 @@ from textual.message import Message
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.tokens.token_view import TokenView
-from workbench.tui.tokens.transcript import TITLE, Place
+from workbench.tui.tokens.transcript import TITLE, ReadingPosition
 
 _KEYS = {
     **BindingsMap(ScrollableContainer.BINDINGS).key_to_bindings,
@@ -49,7 +49,7 @@ class TurnView(TokenView, inherit_bindings=False):
         index = self._transcript.index_of(key)
         if index is None:
             return
-        y = self._transcript.y_of(Place(index, TITLE, 0))
+        y = self._transcript.y_of(ReadingPosition(index, TITLE, 0))
         top, height = self.scroll_offset.y, self.scrollable_content_region.height
         if not top <= y < top + max(height - 1, 1):
             self._scroll_y_to(min(y, self.max_scroll_y))

@@ -15,7 +15,7 @@ from workbench.domain.reading import Scale
 from workbench.domain.run import Run
 from workbench.domain.summary import summarise
 from workbench.runner.comparison import Column
-from workbench.tui.compare.distribution import Distribution
+from workbench.tui.compare.distribution import DistributionView
 from workbench.tui.compare.figures import FigureGrid, figures_of_summary, figures_while_running
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.token_view import TokenView
@@ -39,7 +39,7 @@ class CompareColumn(Container):
     """
 
     view = getters.query_one(TokenView)
-    distribution = getters.query_one(Distribution)
+    distribution = getters.query_one(DistributionView)
     grid = getters.query_one(FigureGrid)
 
     def __init__(self, column: Column, run: Run, styles: TokenStyles, scale: Scale) -> None:
@@ -57,7 +57,7 @@ class CompareColumn(Container):
 
     def compose(self) -> ComposeResult:
         yield TokenView(token_styles=self._styles)
-        yield Distribution()
+        yield DistributionView()
         yield FigureGrid(self._figures)
 
     def on_mount(self) -> None:

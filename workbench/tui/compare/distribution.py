@@ -19,10 +19,10 @@ REST = "(other)"
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
-class Distribution(Widget):
+class DistributionView(Widget):
     """A heading, and a row for each alternative; the chosen one is marked."""
 
-    DEFAULT_CSS = "Distribution { height: 8; }"
+    DEFAULT_CSS = "DistributionView { height: 8; }"
 
     def __init__(self) -> None:
         super().__init__()

@@ -71,12 +71,12 @@ class CompareScreen(AskedScreen[Adopted | None]):
     CompareScreen.-narrow #tabs { display: block; }
     CompareScreen.-beside CompareColumn { width: 1fr; height: 1fr; }
     CompareScreen.-beside.-many CompareColumn { width: 24; }
-    CompareScreen.-beside.-low Distribution { height: 6; }
+    CompareScreen.-beside.-low DistributionView { height: 6; }
     CompareScreen.-stacked #columns { layout: vertical; overflow-x: hidden; overflow-y: auto; }
     CompareScreen.-stacked CompareColumn { layout: horizontal; width: 1fr; height: 1fr; }
     CompareScreen.-stacked.-many CompareColumn { height: 9; }
     CompareScreen.-stacked TokenView { width: 1fr; height: 1fr; }
-    CompareScreen.-stacked Distribution { height: 1fr; width: 32; margin-left: 2; }
+    CompareScreen.-stacked DistributionView { height: 1fr; width: 32; margin-left: 2; }
     CompareScreen.-stacked FigureGrid { width: 21; margin-left: 2; }
     CompareScreen.-stacked .-priced FigureGrid { width: 40; }
     CompareScreen.-narrow CompareColumn { width: 1fr; height: 1fr; display: none; }

@@ -20,7 +20,7 @@ class FieldEditor(ExactTextArea):
     """
 
     @dataclass
-    class Finished(Message):
+    class Entered(Message):
         """What was typed is to be taken."""
 
     @dataclass
@@ -48,6 +48,6 @@ class FieldEditor(ExactTextArea):
         if finishes or event.key == "escape":
             event.stop()
             event.prevent_default()
-            self.post_message(self.Finished() if finishes else self.Cancelled())
+            self.post_message(self.Entered() if finishes else self.Cancelled())
             return
         await super()._on_key(event)

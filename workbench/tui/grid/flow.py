@@ -22,7 +22,7 @@ from workbench.tui.compare.columns import LEAST, MOST, check_columns, choose_col
 from workbench.tui.compare.flow import request_to_compare
 from workbench.tui.flows import FlowContext
 from workbench.tui.grid.screen import GridScreen
-from workbench.tui.popups.form import Entry, Form
+from workbench.tui.popups.form import Form, FormLine
 from workbench.workspace.grid_under_way import Grid, Layout
 
 MOST_REQUESTS = 2000
@@ -52,9 +52,9 @@ async def sweep(flow: FlowContext) -> None:
     request, endpoint = request_to_compare(flow), flow.workspace.drafting.endpoint
     first, second, repeats = flow.workspace.typed_axes
     entries = [
-        Entry("Rows: FIELD=LOW:HIGH:STEP or FIELD=VALUE,VALUE", first, "temperature=0:1.5:0.25"),
-        Entry("Columns, if any", second, "top_p=0.5,1"),
-        Entry(f"Requests a cell, 1 to {MOST}", repeats),
+        FormLine("Rows: FIELD=LOW:HIGH:STEP or FIELD=VALUE,VALUE", first, "temperature=0:1.5:0.25"),
+        FormLine("Columns, if any", second, "top_p=0.5,1"),
+        FormLine(f"Requests a cell, 1 to {MOST}", repeats),
     ]
     axes = await flow.ask(Form("Sweep", entries, partial(_read_axes, request, endpoint)))
     if axes is None:
@@ -119,8 +119,8 @@ async def prompt_set(flow: FlowContext) -> None:
     own = single_prompts(request.prompt)
     several = f"; empty: the {len(own)} prompts of the editor" if len(own) > 1 else ""
     entries = [
-        Entry(f"File of prompts: text, JSON Lines or CSV{several}", "", "prompts.jsonl"),
-        Entry("Prompt column (default: prompt or text)"),
+        FormLine(f"File of prompts: text, JSON Lines or CSV{several}", "", "prompts.jsonl"),
+        FormLine("Prompt column (default: prompt or text)"),
     ]
     prompts = await flow.ask(Form("Prompt set", entries, partial(_read_prompt_set, own)))
     if prompts is not None:

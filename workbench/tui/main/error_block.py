@@ -28,7 +28,7 @@ class ErrorBlock(Vertical):
     """
 
     @dataclass
-    class CommandClicked(Message):
+    class HintClicked(Message):
         """A way out was clicked."""
 
         id: str
@@ -114,4 +114,4 @@ class _Next(Static):
     def on_click(self, event: events.Click) -> None:
         """Do it."""
         event.stop()
-        self.post_message(ErrorBlock.CommandClicked(self._command.id))
+        self.post_message(ErrorBlock.HintClicked(self._command.id))

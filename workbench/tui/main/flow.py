@@ -19,12 +19,12 @@ from workbench.storage.text_files import read_text
 from workbench.tui.commands.table import BY_ID
 from workbench.tui.editor.external_editor import edit_text, with_editor
 from workbench.tui.flows import FlowContext
-from workbench.tui.main.palette import Kind, about, palette
+from workbench.tui.main.palette import ItemKind, about, palette
 from workbench.tui.main.probability import read_share
 from workbench.tui.popups.asked import AskedScreen
-from workbench.tui.popups.form import Entry, Form
+from workbench.tui.popups.form import Form, FormLine
 from workbench.tui.popups.help import help_screen
-from workbench.tui.popups.jump import Jump, Place
+from workbench.tui.popups.jump import Jump, JumpTarget
 from workbench.tui.popups.picker import Item, Picker, Popup
 from workbench.tui.sessions.flow import open_session
 
@@ -53,15 +53,15 @@ async def show_palette(flow: FlowContext) -> None:
         return
     kind, _, name = chosen.partition(":")
     match kind:
-        case Kind.FIELD:
+        case ItemKind.FIELD:
             flow.main.open_drawer("parameters")
             flow.main.go_to(name)
-        case Kind.SETTING:
+        case ItemKind.SETTING:
             field, _, text = name.partition(" ")
             flow.main.parameters.set_text(field, text)
-        case Kind.PRESET:
+        case ItemKind.PRESET:
             flow.workspace.drafting.apply_preset(load_presets(flow.services.folders).presets[name])
-        case Kind.SESSION:
+        case ItemKind.SESSION:
             await open_session(flow, Path(name))
         case _:
             flow.main.do(chosen)
@@ -97,7 +97,7 @@ def _text_of(path: Path) -> str:
 
 async def jump(flow: FlowContext) -> None:
     """Show a letter on every pane and field, and go where the one typed says."""
-    target = await flow.ask(Jump([Place(*place) for place in flow.main.places]))
+    target = await flow.ask(Jump([JumpTarget(*place) for place in flow.main.places]))
     if target is not None:
         flow.main.go_to(target)
 
@@ -143,7 +143,7 @@ async def coverage_threshold(flow: FlowContext) -> None:
 
 async def _ask_probability(flow: FlowContext, title: str, now: float) -> float | None:
     """Ask for a probability, as `10%`, `0.1` or the surprisal `2.3 nats`."""
-    return await flow.ask(Form(title, [Entry("Probability", f"{now * 100:g}%")], _read_probability))
+    return await flow.ask(Form(title, [FormLine("Probability", f"{now * 100:g}%")], _read_probability))
 
 
 def _read_probability(typed: Sequence[str]) -> float:

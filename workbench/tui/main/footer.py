@@ -19,7 +19,7 @@ class Footer(KeyRow):
     ALWAYS = 3
 
     @dataclass
-    class CommandClicked(Message):
+    class KeyClicked(Message):
         """A command was clicked."""
 
         id: str
@@ -42,4 +42,4 @@ class Footer(KeyRow):
         if command.needs_pane:
             super().press(command)
         else:
-            self.post_message(self.CommandClicked(command.id))
+            self.post_message(self.KeyClicked(command.id))

@@ -20,7 +20,7 @@ _NEWEST = 50
 """Sessions that are offered."""
 
 
-class Kind(StrEnum):
+class ItemKind(StrEnum):
     """What an item of the palette is about, besides commands."""
 
     FIELD = "field"
@@ -42,7 +42,7 @@ class PalettePicker(Picker):
         items = super().matching(typed)
         if name in {one.name for one in PARAMETERS} and (value := value.strip().removeprefix("=").strip()):
             setting = f"{name} {value}"
-            items.insert(0, Item(Kind.SETTING.value_of(setting), setting, "Set the parameter."))
+            items.insert(0, Item(ItemKind.SETTING.value_of(setting), setting, "Set the parameter."))
         return items
 
 
@@ -50,11 +50,11 @@ def palette(commands: CommandTable, services: Services) -> PalettePicker:
     """Every command by name, with its first key and one line of description; then what else has a name."""
     items = [Item(one.id, one.title, one.help, one.first_key) for one in commands if not one.needs_pane]
     items += [
-        Item(Kind.FIELD.value_of(one.name), one.name, f"parameter: {one.help} Add a value to set it.")
+        Item(ItemKind.FIELD.value_of(one.name), one.name, f"parameter: {one.help} Add a value to set it.")
         for one in PARAMETERS
     ]
     items += [
-        Item(Kind.PRESET.value_of(name), name, "preset: apply it.")
+        Item(ItemKind.PRESET.value_of(name), name, "preset: apply it.")
         for name in load_presets(services.folders).presets
     ]
     return PalettePicker("Commands", items, note=_NOTE, more=_sessions(Library(services.folders)))
@@ -68,7 +68,7 @@ async def _sessions(library: Library) -> Late:
         return Late([], _NOTE)
     return Late(
         [
-            Item(Kind.SESSION.value_of(one.path), one.title or Path(one.path).stem, "session: open it.")
+            Item(ItemKind.SESSION.value_of(one.path), one.title or Path(one.path).stem, "session: open it.")
             for one in listed[:_NEWEST]
             if not one.error
         ],

@@ -261,7 +261,7 @@ class ParameterPanel(Vertical, can_focus=True):
 
     # --- editing -----------------------------------------------------------------------------------------
 
-    @on(FieldEditor.Finished)
+    @on(FieldEditor.Entered)
     def _take(self) -> None:
         if self._finish():
             self.focus()

@@ -447,9 +447,9 @@ class MainScreen(Screen[None]):
             case _ if self.parameters.go_to(target):
                 self.set_focus(self.parameters)
 
-    @on(Footer.CommandClicked)
-    @on(ErrorBlock.CommandClicked)
-    def _do_clicked(self, event: Footer.CommandClicked | ErrorBlock.CommandClicked) -> None:
+    @on(Footer.KeyClicked)
+    @on(ErrorBlock.HintClicked)
+    def _do_clicked(self, event: Footer.KeyClicked | ErrorBlock.HintClicked) -> None:
         self.do(event.id)
 
     def do(self, id: str) -> None:

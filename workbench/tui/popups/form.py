@@ -18,7 +18,7 @@ from workbench.tui.popups.picker import Popup
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FormLine:
     """One line to fill in."""
 
     label: str
@@ -43,7 +43,7 @@ class Form(Popup[ScreenResultType]):
     def __init__(
         self,
         title: str,
-        entries: Sequence[Entry],
+        entries: Sequence[FormLine],
         read: Callable[[Sequence[str]], ScreenResultType],
         *,
         exact: bool = False,

@@ -16,7 +16,7 @@ from workbench.tui.popups.picker import Popup
 LETTERS = "asdfghjklqwertyuiopzxcvbnmASDFGHJKLQWERTYUIOPZXCVBNM"
 
 
-class Place(NamedTuple):
+class JumpTarget(NamedTuple):
     """Somewhere to go: what it is called, and where its letter is shown."""
 
     target: str
@@ -32,7 +32,7 @@ class Jump(Popup[str]):
         color: $background; text-style: bold; text-align: center; }
     """
 
-    def __init__(self, places: Sequence[Place]) -> None:
+    def __init__(self, places: Sequence[JumpTarget]) -> None:
         super().__init__()
         self._places = dict(zip(LETTERS, places, strict=False))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.domain.endpoint import EnvironmentKey
-from workbench.domain.probe import Verdict
+from workbench.domain.probe import ProbeVerdict
 from workbench.storage.config import config_file
 from workbench.storage.endpoints import offered
 from workbench.storage.folders import Folders
@@ -22,7 +22,10 @@ def probe_notes(folders: Folders, endpoint: str) -> Mapping[str, str]:
     probe = load_probe(folders, endpoint)
     if probe is None:
         return {}
-    words = {Verdict.NO_EFFECT: "has no effect at this endpoint", Verdict.REFUSED: "is refused here"}
+    words = {
+        ProbeVerdict.NO_EFFECT: "has no effect at this endpoint",
+        ProbeVerdict.REFUSED: "is refused here",
+    }
     return {
         one.name: f"{words[one.verdict]}: {one.evidence}" for one in probe.findings if one.verdict in words
     }

@@ -15,7 +15,7 @@ from textual.widgets import DataTable, Static
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import StorageError, WorkbenchError
-from workbench.domain.probe import Finding, Probe, Verdict
+from workbench.domain.probe import Finding, Probe, ProbeVerdict
 from workbench.runner.asking import MOST_TOKENS
 from workbench.runner.probe import MOST_REQUESTS, Probing
 from workbench.storage.probes import load_probe, save_probe
@@ -26,7 +26,12 @@ from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
 from workbench.workspace.services import Services
 
-_STYLES = {Verdict.HONOURED: "", Verdict.NO_EFFECT: "dim", Verdict.REFUSED: "bold", Verdict.UNKNOWN: "italic"}
+_STYLES = {
+    ProbeVerdict.HONOURED: "",
+    ProbeVerdict.NO_EFFECT: "dim",
+    ProbeVerdict.REFUSED: "bold",
+    ProbeVerdict.UNKNOWN: "italic",
+}
 
 
 class ProbeScreen(AskedScreen[None]):
@@ -177,7 +182,7 @@ class ProbeScreen(AskedScreen[None]):
 
     def _show_about(self, probe: Probe | None) -> None:
         model = (probe.model if probe is not None else "") or self._model
-        counts = {one: sum(each.verdict is one for each in self._shown) for one in Verdict}
+        counts = {one: sum(each.verdict is one for each in self._shown) for one in ProbeVerdict}
         summary = " · ".join(f"{count} {verdict.value}" for verdict, count in counts.items() if count)
         if probe is not None and probe.is_partial and self._probing is None:
             summary += " · stopped"

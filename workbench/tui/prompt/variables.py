@@ -9,15 +9,15 @@ from pathlib import Path
 from workbench.domain.display import escaped, unescaped
 from workbench.domain.errors import BadValueError
 from workbench.storage.variable_files import load_variables
-from workbench.tui.popups.form import Entry, Form
+from workbench.tui.popups.form import Form, FormLine
 
 
 def variables_form(names: Iterable[str], values: Mapping[str, str]) -> Form[Mapping[str, str]]:
     """Asks for the values of variables, also of those that have one though no prompt names them."""
     known = [*dict.fromkeys([*names, *values])] or [""]
-    entries = [Entry("from a file (TOML or JSON)", "", "path, or empty")]
+    entries = [FormLine("from a file (TOML or JSON)", "", "path, or empty")]
     entries += [
-        Entry(
+        FormLine(
             f"{{{{{name}}}}}" if name else "no {{name}} in the prompt yet: NAME=VALUE",
             escaped(values.get(name, "")),
         )

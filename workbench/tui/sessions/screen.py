@@ -30,7 +30,7 @@ from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.naming import Naming
 from workbench.tui.popups.row_list import RowList
-from workbench.tui.sessions.search import Entry, ranked
+from workbench.tui.sessions.search import SearchEntry, ranked
 
 _TITLE_CELLS = 60
 Changed = TypeVar("Changed")
@@ -79,7 +79,7 @@ class SessionsScreen(AskedScreen[ChosenSession]):
         self._current = current
         self._wanted = str(current or "")
         """The path of the session to look at once the list is there."""
-        self._entries: Sequence[Entry] = ()
+        self._entries: Sequence[SearchEntry] = ()
         self._rows: Mapping[str, Option] = {}
         """Rows by path, made once: a thousand of them take longer than a key may."""
         self._changing = asyncio.Lock()
@@ -109,10 +109,10 @@ class SessionsScreen(AskedScreen[ChosenSession]):
         self.run_worker(self._read_and_show(), exclusive=True, group="read")
 
     async def _read_and_show(self) -> None:
-        def read() -> tuple[list[Entry], dict[str, Option]]:
+        def read() -> tuple[list[SearchEntry], dict[str, Option]]:
             listed = self._library.sessions()
             rows = {one.path: Option(_row(one, self._current)) for one in listed}
-            return [Entry.of(one) for one in listed], rows
+            return [SearchEntry.of(one) for one in listed], rows
 
         try:
             self._entries, self._rows = await asyncio.to_thread(read)

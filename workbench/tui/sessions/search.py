@@ -13,7 +13,7 @@ _TITLE, _TEXT, _LETTERS_OF_TITLE, _LETTERS_OF_TEXT = 8, 4, 2, 1
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SearchEntry:
     """A session and what is searched of it."""
 
     listed: Listed
@@ -23,13 +23,13 @@ class Entry:
     """The beginning of its prompts and answers, in lower case."""
 
     @staticmethod
-    def of(listed: Listed) -> Entry:
+    def of(listed: Listed) -> SearchEntry:
         """A session made ready to be searched."""
         title = "\n".join((listed.title, Path(listed.path).stem, *listed.tags)).casefold()
-        return Entry(listed, title, listed.text.casefold())
+        return SearchEntry(listed, title, listed.text.casefold())
 
 
-def ranked(entries: Iterable[Entry], words: str) -> Sequence[Listed]:
+def ranked(entries: Iterable[SearchEntry], words: str) -> Sequence[Listed]:
     """The sessions in which every word is found, the best first; equally good ones keep their order.
 
     A word is found where it stands, or where its letters begin a word and go on in it, in their order
@@ -51,7 +51,7 @@ def _letters_of(word: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){first}" + "".join(rf"[^\W{one}]*+{one}" for one in others))
 
 
-def _score(entry: Entry, word: str, letters: re.Pattern[str]) -> int:
+def _score(entry: SearchEntry, word: str, letters: re.Pattern[str]) -> int:
     if word in entry.title:
         return _TITLE
     if word in entry.text:

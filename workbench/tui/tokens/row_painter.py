@@ -22,7 +22,7 @@ from workbench.tui.tokens.transcript import BODY, TITLE, Body, Row, Transcript
 _SPACE_GLYPH, _TAB_GLYPH, _NEWLINE_GLYPH = "·", "→", "↵"
 
 
-class Run(NamedTuple):
+class StyledRange(NamedTuple):
     """A part of a text in one style, by offsets."""
 
     start: int
@@ -31,7 +31,7 @@ class Run(NamedTuple):
 
 
 @dataclass(slots=True)
-class Look:
+class PaintOptions:
     """How rows are painted; a change of it is a change of every row."""
 
     base: Style
@@ -50,7 +50,7 @@ class Look:
 def paint(
     transcript: Transcript,
     row: Row,
-    look: Look,
+    look: PaintOptions,
     *,
     cursor: int | None = None,
     selected: tuple[int, int] | None = None,
@@ -82,7 +82,7 @@ def paint(
         style = look.styles.figures
         if row.block == TITLE and section.emphasis != "none":
             style = look.styles.cursor if section.emphasis == "current" else Style(bold=True)
-        runs = [Run(row.start, row.end, look.base + style)]
+        runs = [StyledRange(row.start, row.end, look.base + style)]
         # Only what was sent and answered has blanks that matter.
         look = replace(look, whitespace=False)
     if section.dimmed:
@@ -112,9 +112,9 @@ def snapped(text: str, base: int, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _token_runs(body: Body, row: Row, look: Look, scale: Scale) -> list[Run]:
+def _token_runs(body: Body, row: Row, look: PaintOptions, scale: Scale) -> list[StyledRange]:
     base, styles, edge = look.base, look.styles, len(body.prompt)
-    runs = [Run(row.start, min(row.end, edge), base + styles.prompt)] if row.start < edge else []
+    runs = [StyledRange(row.start, min(row.end, edge), base + styles.prompt)] if row.start < edge else []
     if row.end <= edge or (choice := body.choice) is None:
         return runs
     index = body.token_at(max(row.start, edge))
@@ -135,15 +135,15 @@ def _token_runs(body: Body, row: Row, look: Look, scale: Scale) -> list[Run]:
             style = unknown if place is None else levels[place]
             if look.boundaries and index % 2:
                 style += Style(underline=not style.underline)
-            runs.append(Run(start, end, style))
+            runs.append(StyledRange(start, end, style))
             start = end
         index += 1
     return runs
 
 
 def _mark_specials(
-    runs: list[Run], specials: Sequence[tuple[int, int, bool]], row: Row, look: Look
-) -> list[Run]:
+    runs: list[StyledRange], specials: Sequence[tuple[int, int, bool]], row: Row, look: PaintOptions
+) -> list[StyledRange]:
     # One that a turn's own text holds is surprising: the endpoint will take it for the template's.
     styles = {False: look.styles.found, True: look.styles.levels[-1] + Style(reverse=True)}
     first = bisect_right(specials, row.start, key=lambda one: one[1])
@@ -154,22 +154,22 @@ def _mark_specials(
     return runs
 
 
-def _overlay(runs: Sequence[Run], start: int, end: int, style: Style) -> list[Run]:
-    laid: list[Run] = []
+def _overlay(runs: Sequence[StyledRange], start: int, end: int, style: Style) -> list[StyledRange]:
+    laid: list[StyledRange] = []
     for run in runs:
         if run.end <= start or run.start >= end:
             laid.append(run)
             continue
         first, last = max(run.start, start), min(run.end, end)
         if run.start < first:
-            laid.append(Run(run.start, first, run.style))
-        laid.append(Run(first, last, run.style + style))
+            laid.append(StyledRange(run.start, first, run.style))
+        laid.append(StyledRange(first, last, run.style + style))
         if last < run.end:
-            laid.append(Run(last, run.end, run.style))
+            laid.append(StyledRange(last, run.end, run.style))
     return laid
 
 
-def _found(source: Body | object, row: Row, look: Look) -> Iterator[tuple[int, int]]:
+def _found(source: Body | object, row: Row, look: PaintOptions) -> Iterator[tuple[int, int]]:
     if look.found is None or row.block != BODY or not isinstance(source, Body):
         return
     first = max(row.start - look.found_length + 1, 0)
@@ -179,7 +179,7 @@ def _found(source: Body | object, row: Row, look: Look) -> Iterator[tuple[int, i
 
 
 def _segments(
-    text: str, runs: Sequence[Run], row: Row, look: Look, *, width: int, line: int | None
+    text: str, runs: Sequence[StyledRange], row: Row, look: PaintOptions, *, width: int, line: int | None
 ) -> list[Segment]:
     plain = text.removesuffix("\n")
     if is_narrow(plain) and not look.whitespace:
@@ -201,11 +201,11 @@ def _segments(
     return parts.finished()
 
 
-def _joined(runs: Sequence[Run]) -> Iterator[Run]:
-    last: Run | None = None
+def _joined(runs: Sequence[StyledRange]) -> Iterator[StyledRange]:
+    last: StyledRange | None = None
     for run in runs:
         if last is not None and last.style == run.style and last.end == run.start:
-            last = Run(last.start, run.end, run.style)
+            last = StyledRange(last.start, run.end, run.style)
             continue
         if last is not None:
             yield last
@@ -221,7 +221,7 @@ def _at(style: Style, offset: int, line: int | None) -> Style:
 class _Parts:
     """Gathers clusters into segments; the offset of each segment's first character is kept in its style."""
 
-    def __init__(self, look: Look, line: int | None, width: int) -> None:
+    def __init__(self, look: PaintOptions, line: int | None, width: int) -> None:
         self._look, self._line, self._width = look, line, width
         self._column = 0
         self._segments: list[Segment] = []
@@ -267,7 +267,7 @@ class _Parts:
 
 
 def _tail(
-    body: Body, row: Row, look: Look, *, cursor: int | None, room: int, line: int | None
+    body: Body, row: Row, look: PaintOptions, *, cursor: int | None, room: int, line: int | None
 ) -> list[Segment]:
     """What follows the text: bytes that only begin a character, and a cursor on a token without text."""
     styles = look.styles

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from workbench.domain.choice import Choice
 from workbench.tui.tokens.token_rows import offset_at, row_cells
-from workbench.tui.tokens.transcript import BODY, Body, Place, Transcript
+from workbench.tui.tokens.transcript import BODY, Body, ReadingPosition, Transcript
 
 Finder = Callable[[Choice, int, int], int | None]
 """From a choice, a position and a step (1 or -1) to the next position wanted."""
@@ -127,7 +127,7 @@ def column_of(transcript: Transcript, cursor: Cursor) -> int:
 def y_of(transcript: Transcript, cursor: Cursor) -> int:
     """The row that a token begins in."""
     start = transcript.body(cursor.section).span_of(cursor.position)[0]
-    return transcript.y_of(Place(cursor.section, BODY, start))
+    return transcript.y_of(ReadingPosition(cursor.section, BODY, start))
 
 
 def token_at(transcript: Transcript, y: int, column: int) -> Cursor | None:

@@ -148,7 +148,7 @@ class Row(NamedTuple):
     end: int
 
 
-class Place(NamedTuple):
+class ReadingPosition(NamedTuple):
     """Where a reader is, whatever the width."""
 
     section: int
@@ -285,7 +285,7 @@ class Transcript:
                     layout.rows[block].advance(layout.sources[block], layout.sources[block].length)
         self._stack(index)
 
-    def resize(self, width: int, place: Place | None, budget: float, room: int) -> None:
+    def resize(self, width: int, place: ReadingPosition | None, budget: float, room: int) -> None:
         """Lay out everything for another width, the part around `place` first.
 
         Takes about `budget` seconds; the rest is left to `settle`. `room` is about how many characters
@@ -355,16 +355,16 @@ class Transcript:
             number -= height
         return None
 
-    def y_of(self, place: Place) -> int:
+    def y_of(self, place: ReadingPosition) -> int:
         """The row that a place is in."""
         layout = self._layouts[place.section]
         heights = layout.heights()
         row = max(bisect_right(layout.rows[place.block].starts, place.offset) - 1, 0)
         return self._tops[place.section] + sum(heights[: place.block]) + row
 
-    def place(self, y: int) -> Place | None:
+    def place(self, y: int) -> ReadingPosition | None:
         """The place at the start of a row, or of the next one that has any."""
         for near in (y, y + 1):
             if (row := self.row(near)) is not None:
-                return Place(row.section, row.block, row.start)
+                return ReadingPosition(row.section, row.block, row.start)
         return None

@@ -19,9 +19,9 @@ from textual.timer import Timer
 
 from workbench.domain.reading import Mode
 from workbench.tui.theme.token_styles import TokenStyles
-from workbench.tui.tokens.row_painter import Look, paint, snapped
+from workbench.tui.tokens.row_painter import PaintOptions, paint, snapped
 from workbench.tui.tokens.token_cursor import Cursor
-from workbench.tui.tokens.transcript import BODY, TITLE, Place, Row, Section, Transcript
+from workbench.tui.tokens.transcript import BODY, TITLE, ReadingPosition, Row, Section, Transcript
 
 _BUDGET = 0.012
 """Seconds that laying out may take at once before the rest is left for later."""
@@ -93,7 +93,7 @@ class TranscriptView(ScrollView, can_focus=True):
     ) -> None:
         super().__init__(id=id, classes=classes)
         self._transcript = Transcript()
-        self._look = Look(Style(), token_styles)
+        self._look = PaintOptions(Style(), token_styles)
         self._strips: LRUCache[int, Strip] = LRUCache(_CACHED)
         self._cursor: Cursor | None = None
         self._following = True
@@ -152,7 +152,9 @@ class TranscriptView(ScrollView, can_focus=True):
         if index is None:
             raise KeyError(key)
         self._follow(False)
-        self._scroll_y_to(min(self._transcript.y_of(Place(index, TITLE, 0)), int(self.max_scroll_y)))
+        self._scroll_y_to(
+            min(self._transcript.y_of(ReadingPosition(index, TITLE, 0)), int(self.max_scroll_y))
+        )
 
     def show_offset(self, key: str, offset: int) -> None:
         """Scroll to a character of a section's text. Raises KeyError where there is no such section."""
@@ -160,7 +162,9 @@ class TranscriptView(ScrollView, can_focus=True):
         if index is None:
             raise KeyError(key)
         self._follow(False)
-        self._scroll_y_to(min(self._transcript.y_of(Place(index, BODY, offset)), int(self.max_scroll_y)))
+        self._scroll_y_to(
+            min(self._transcript.y_of(ReadingPosition(index, BODY, offset)), int(self.max_scroll_y))
+        )
 
     def dim(self, key: str, dimmed: bool = True) -> None:
         """Show a section dimmed, or no longer so. Raises KeyError where there is none."""
@@ -294,7 +298,7 @@ class TranscriptView(ScrollView, can_focus=True):
         else:
             self._fit(None)
 
-    def _fit(self, place: Place | None) -> None:
+    def _fit(self, place: ReadingPosition | None) -> None:
         """Tell the scrollbar the height, and go to a place, or to the end where that is followed."""
         transcript = self._transcript
         self._fitting = True
@@ -417,8 +421,8 @@ class TranscriptView(ScrollView, can_focus=True):
         stop = min(stop, body.seen)
         if first < stop:
             start, end = body.span_of(first)[0], body.span_of(stop - 1)[1]
-            top = self._transcript.y_of(Place(section, BODY, max(start - _CLUSTER, 0)))
-            self._forget(top, self._transcript.y_of(Place(section, BODY, end)) + 1)
+            top = self._transcript.y_of(ReadingPosition(section, BODY, max(start - _CLUSTER, 0)))
+            self._forget(top, self._transcript.y_of(ReadingPosition(section, BODY, end)) + 1)
 
     # The cursor and the selection
 
@@ -451,7 +455,7 @@ class TranscriptView(ScrollView, can_focus=True):
         section, block = divmod(line, 3)
         source = self._transcript.source(section, block)
         for offset in (start, end):
-            row = self._transcript.row(self._transcript.y_of(Place(section, block, offset)))
+            row = self._transcript.row(self._transcript.y_of(ReadingPosition(section, block, offset)))
             if row is not None:
                 start, end = snapped(source.slice(row.start, row.end), row.start, start, end)
         return start, end
