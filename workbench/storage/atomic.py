@@ -8,8 +8,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from workbench.domain.display import one_line
-from workbench.domain.errors import StorageError
+from workbench.storage.text_files import refused
 
 
 def short_name(name: str) -> str:
@@ -50,12 +49,8 @@ def write_atomically(path: Path, data: bytes) -> None:
         Path(temporary).replace(target)
         temporary = None
     except OSError as error:
-        raise StorageError(
-            f"{one_line(path.name, 80)} cannot be written",
-            error.strerror or str(error),
-            "Free some space or check the folder's permissions; nothing was changed.",
-            path=str(path),
-        ) from None
+        hint = "Free some space or check the folder's permissions; nothing was changed."
+        raise refused(path, "cannot be written", error, hint) from None
     finally:
         if temporary is not None:
             with suppress(OSError):

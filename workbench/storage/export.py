@@ -28,8 +28,10 @@ _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 def to_text(session: Session) -> str:
     """Prompts and answers alone."""
-    parts = [f"{prompt_to_editor(run.request.prompt)}{choice.text}\n" for run, choice in _answers(session)]
-    return sound("\n".join(parts))
+    answers = ((run, choice) for run in session.runs for choice in run.ordered)
+    return sound(
+        "\n".join(f"{prompt_to_editor(run.request.prompt)}{choice.text}\n" for run, choice in answers)
+    )
 
 
 def to_markdown(session: Session) -> str:
@@ -76,7 +78,8 @@ _ORIGINS = {
 
 def parameter_texts(run: Run) -> list[str]:
     """The parameters that were set, the seed among them, as `temperature = 0.2`."""
-    return [f"{name} = {_json(value)}" for name, value in run.request.parameters.to_json().items()]
+    values = run.request.parameters.to_json().items()
+    return [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in values]
 
 
 def answer_figures(run: Run, choice: Choice) -> list[str]:
@@ -92,10 +95,6 @@ def answer_figures(run: Run, choice: Choice) -> list[str]:
     if summary.perplexity is not None:
         figures.append(f"perplexity {summary.perplexity:.2f}")
     return figures
-
-
-def _answers(session: Session) -> Iterable[tuple[Run, Choice]]:
-    return ((run, choice) for run in session.runs for choice in run.ordered)
 
 
 def session_to_json_lines(session: Session) -> str:
@@ -160,10 +159,6 @@ def _choice_to_json(choice: Choice) -> JsonObject:
 def _finite(logprob: float | None) -> float | None:
     # JSON has no infinity; llama.cpp and vLLM write this number for it.
     return -9999.0 if logprob == float("-inf") else logprob
-
-
-def _json(value: JsonValue) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def to_curl(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from workbench.domain.conversation import conversation_to_json
+from workbench.domain.display import plural
 from workbench.domain.figures import completion_tokens
 from workbench.domain.run import Run
 from workbench.domain.session import Session
-from workbench.domain.turns import Turn
 from workbench.storage.markdown import code, fenced, inline
 
 
@@ -28,11 +28,12 @@ def chat_to_markdown(session: Session) -> str:
         values = " · ".join(code(f"{name} = {value}") for name, value in session.variables.items())
         lines.append(f"\nVariables {values}\n")
     for number, turn in enumerate(path, 1):
-        about = [*_branch(turn, branches), *_figures(runs.get(turn.run))]
+        branch = ["branch {} of {}".format(*branches[turn.id])] if turn.id in branches else []
+        about = [*branch, *_figures(runs.get(turn.run))]
         told = f"\n{' · '.join(about)}\n" if about else ""
         lines.append(f"\n### {number}. {inline(turn.role)}\n{told}\n{fenced(turn.text)}\n")
     if left := len(turns.all) - len(path):
-        lines.append(f"\nIn other branches: {left} more turn{'s' * (left != 1)}; their runs are below.\n")
+        lines.append(f"\nIn other branches: {plural(left, 'more turn')}; their runs are below.\n")
     return "".join(lines)
 
 
@@ -44,12 +45,6 @@ def messages_of(session: Session) -> Mapping[str, list[dict[str, str]]]:
             path = session.chat.turns.ending_with(turn.id).path()
             found[turn.run] = conversation_to_json(session.chat.conversation(path, session.variables))
     return found
-
-
-def _branch(turn: Turn, branches: Mapping[str, tuple[int, int]]) -> Iterator[str]:
-    if turn.id in branches:
-        number, count = branches[turn.id]
-        yield f"branch {number} of {count}"
 
 
 def _figures(run: Run | None) -> Iterator[str]:

@@ -23,16 +23,12 @@ body{font:16px/1.6 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding
 color:#1f2328;background:#fff}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;font:15px/1.7 ui-monospace,monospace}
 .prompt,.figures{color:#59636e}
-"""
+""" + "".join(
+    f".l{level}{{color:{ink};background:{paper}}}\n"
+    for level, (ink, paper) in enumerate(zip(_INK, _PAPER, strict=True))
+)
 _COLUMNS = 96
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-
-
-def _style() -> str:
-    levels = zip(_INK, _PAPER, strict=True)
-    return _STYLE + "".join(
-        f".l{n}{{color:{ink};background:{paper}}}\n" for n, (ink, paper) in enumerate(levels)
-    )
 
 
 def _escape(text: str) -> str:
@@ -48,7 +44,7 @@ def to_html(session: Session) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f"<title>{title}</title><style>{_style()}</style></head><body>\n<h1>{title}</h1>\n<p>{key}</p>\n"
+        f"<title>{title}</title><style>{_STYLE}</style></head><body>\n<h1>{title}</h1>\n<p>{key}</p>\n"
         f"{runs}</body></html>\n"
     )
 
@@ -58,17 +54,16 @@ def _run_to_html(session: Session, index: int) -> str:
     facts = (" · ".join(run_facts(session, run)), " · ".join(parameter_texts(run)))
     lines = "".join(f'<p class="figures">{_escape(line)}</p>\n' for line in facts if line)
     prompt = _escape(prompt_to_editor(run.request.prompt))
-    answers = "".join(_answer_to_html(run, choice) for choice in run.ordered)
+    answers = "".join(
+        f"<pre>{''.join(_tokens_to_html(choice))}</pre>\n"
+        f'<p class="figures">{_escape(" · ".join(answer_figures(run, choice)))}</p>\n'
+        for choice in run.ordered
+    )
     error = f'<p class="figures">Error: {_escape(run.error.title)}</p>\n' if run.error is not None else ""
     return (
         f"<h2>{index + 1}. {_escape(run_title(run))}</h2>\n{lines}"
         f'<pre class="prompt">{prompt}</pre>\n{answers}{error}'
     )
-
-
-def _answer_to_html(run: Run, choice: Choice) -> str:
-    figures = " · ".join(answer_figures(run, choice))
-    return f'<pre>{"".join(_tokens_to_html(choice))}</pre>\n<p class="figures">{_escape(figures)}</p>\n'
 
 
 def _tokens_to_html(choice: Choice) -> Iterator[str]:

@@ -103,29 +103,13 @@ def _number(value: JsonValue) -> float | None:
 _DATA = {"-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--json"}
 _HEADERS = {"-H", "--header"}
 _USERS = {"-u", "--user"}
-_IGNORED_WITH_VALUE = {
-    "-X",
-    "--request",
-    "-o",
-    "--output",
-    "-m",
-    "--max-time",
-    "--connect-timeout",
-    "--retry",
-    "-A",
-    "--user-agent",
-    "-b",
-    "--cookie",
-    "-x",
-    "--proxy",
-    "--cacert",
-    "-E",
-    "--cert",
-    "--key",
-}
+_IGNORED_WITH_VALUE = re.compile(
+    r"-[XomAbxE]|--(request|output|max-time|connect-timeout|retry|user-agent|cookie|proxy|cacert|cert|key)"
+)
 _KEY_HEADER = re.compile(r"\s*(authorization|proxy-authorization|cookie|[\w-]*(key|token|secret))\s*:", re.I)
 _ANSI_QUOTED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _ANSI_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{1,4})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
+_COMMENTS_BEFORE = re.compile(r"\A(?:\s*(?:#[^\n]*)?\n)+")
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "e": "\x1b"}
 
 
@@ -134,16 +118,13 @@ def is_curl(text: str) -> bool:
     return re.match(r"\s*curl\s", text) is not None
 
 
-_COMMENTS_BEFORE = re.compile(r"\A(?:\s*(?:#[^\n]*)?\n)+")
-
-
 def curl_from_text(text: str) -> CurlCommand:
     """The request in a curl command; its headers, and so any key in them, are dropped.
 
     Raises BadValueError where it is not such a command, its data is in a file, or it asks for a chat.
     """
     plain = _COMMENTS_BEFORE.sub("", text)
-    plain = _ANSI_QUOTED.sub(lambda found: shlex.quote(_without_escapes(found[1])), plain)
+    plain = _ANSI_QUOTED.sub(lambda found: shlex.quote(_ANSI_ESCAPE.sub(_escaped_character, found[1])), plain)
     try:
         words = shlex.split(plain.replace("\\\r\n", " ").replace("\\\n", " "))
     except ValueError as error:
@@ -167,7 +148,7 @@ def curl_from_text(text: str) -> CurlCommand:
         elif word in _HEADERS or (word.startswith("-H") and len(word) > 2):
             header = next(left, "") if word in _HEADERS else word[2:]
             had_key = _KEY_HEADER.match(header) is not None or had_key
-        elif word in _IGNORED_WITH_VALUE:
+        elif _IGNORED_WITH_VALUE.fullmatch(word):
             next(left, None)
         elif not word.startswith("-") and (not url or "://" in word):
             url = word
@@ -191,14 +172,10 @@ def _curl_command(url: str, data: str, *, had_key: bool) -> CurlCommand:
     return CurlCommand(url, Request.from_body(body), had_key)
 
 
-def _without_escapes(text: str) -> str:
-    """What a shell makes of the inside of `$'…'`."""
-
-    def one(found: re.Match[str]) -> str:
-        code = found[1] or found[2]
-        return chr(int(code, 16)) if code else _ANSI.get(found[3], found[3])
-
-    return _ANSI_ESCAPE.sub(one, text)
+def _escaped_character(found: re.Match[str]) -> str:
+    """What a shell makes of an escape inside `$'…'`."""
+    code = found[1] or found[2]
+    return chr(int(code, 16)) if code else _ANSI.get(found[3], found[3])
 
 
 def _no_curl(why: str) -> BadValueError:

@@ -7,8 +7,9 @@ import os
 import re
 import unicodedata
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,9 +17,9 @@ import msgspec
 from msgspec import Struct
 
 from workbench.domain.errors import StorageError
-from workbench.domain.session import Session
 from workbench.storage.atomic import write_atomically
 from workbench.storage.folders import Folders
+from workbench.storage.quick_toml import tables_in
 from workbench.storage.session_file import parse_document
 from workbench.storage.session_store import SessionStore
 from workbench.storage.trash import KEPT, Deleted, Trash, move
@@ -113,7 +114,9 @@ class Library:
                 is_same = old is not None and (old.modified, old.size) == (told.st_mtime, told.st_size)
                 listed[entry.path] = old if old and is_same else read_listed(Path(entry.path))
         if listed != known:
-            self._write_index(listed.values())
+            index = msgspec.to_builtins(_Index(_INDEX_FORMAT, list(listed.values())))
+            with suppress(StorageError):
+                write_atomically(self._index, json.dumps(index).encode())
         return sorted(listed.values(), key=lambda one: one.modified, reverse=True)
 
     def search(self, words: str) -> list[Listed]:
@@ -127,11 +130,6 @@ class Library:
         except (OSError, ValueError, msgspec.ValidationError):
             return {}
         return {one.path: one for one in index.sessions} if index.format == _INDEX_FORMAT else {}
-
-    def _write_index(self, listed: Iterable[Listed]) -> None:
-        index = msgspec.to_builtins(_Index(_INDEX_FORMAT, list(listed)))
-        with suppress(StorageError):
-            write_atomically(self._index, json.dumps(index).encode())
 
     def rename(self, path: Path, title: str) -> None:
         """Give a session another title. Raises StorageError."""
@@ -157,17 +155,7 @@ class Library:
             raise opened.error
         old = opened.session
         title = f"{old.title or path.stem} (copy)"
-        copy = Session(
-            id=uuid.uuid4().hex,
-            title=title,
-            created=datetime.now(UTC),
-            tags=old.tags,
-            draft=old.draft,
-            runs=old.runs,
-            chat=old.chat,
-            variables=old.variables,
-            other=old.other,
-        )
+        copy = replace(old, id=uuid.uuid4().hex, title=title, created=datetime.now(UTC))
         store = SessionStore.create(self.new_path(title), copy)
         try:
             store.save()
@@ -210,20 +198,16 @@ def read_listed(path: Path) -> Listed:
             document = parse_document(raw, path)
     except StorageError as error:
         text = raw[:_TEXT].decode(errors="replace")
-        return Listed(
-            bare.path, "", "", bare.modified, bare.size, text=text, error=error.message, line=error.line
-        )
-    runs = _tables(document.get("runs"))
+        return msgspec.structs.replace(bare, text=text, error=error.message, line=error.line)
+    runs = tables_in(document.get("runs"))
     tags = document.get("tags")
-    return Listed(
-        bare.path,
-        str(document.get("title", "")),
-        str(document.get("created", "")),
-        bare.modified,
-        bare.size,
-        len(runs),
-        tuple(map(str, tags)) if isinstance(tags, list) else (),
-        "\n".join(_texts(document, runs))[:_TEXT],
+    return msgspec.structs.replace(
+        bare,
+        title=str(document.get("title", "")),
+        created=str(document.get("created", "")),
+        runs=len(runs),
+        tags=tuple(map(str, tags)) if isinstance(tags, list) else (),
+        text="\n".join(_texts(document, runs))[:_TEXT],
     )
 
 
@@ -238,11 +222,7 @@ def _without_tokens(raw: bytes) -> bytes:
     return b"".join((*kept, raw[at:]))
 
 
-def _tables(value: object) -> list[Mapping[str, object]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
-
-
-def _texts(document: Mapping[str, object], runs: list[Mapping[str, object]]) -> Iterable[str]:
+def _texts(document: Mapping[str, object], runs: Sequence[Mapping[str, object]]) -> Iterable[str]:
     draft = document.get("draft")
     if isinstance(draft, Mapping):
         yield str(draft.get("prompt", ""))[:_TEXT]
@@ -250,4 +230,4 @@ def _texts(document: Mapping[str, object], runs: list[Mapping[str, object]]) -> 
         request = run.get("request")
         if isinstance(request, Mapping):
             yield str(request.get("prompt", ""))[:_TEXT]
-        yield from (str(choice.get("text", ""))[:_TEXT] for choice in _tables(run.get("choices")))
+        yield from (str(choice.get("text", ""))[:_TEXT] for choice in tables_in(run.get("choices")))

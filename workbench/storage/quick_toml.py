@@ -73,8 +73,8 @@ def _put_back(short: str, columns: Mapping[str, str]) -> dict[str, object] | Non
         # The error is to be that of the whole text.
         return None
     found = 0
-    for run in _tables(document.get("runs")):
-        for tokens in _tables(run.get("tokens")):
+    for run in tables_in(document.get("runs")):
+        for tokens in tables_in(run.get("tokens")):
             for name, value in tokens.items():
                 if isinstance(value, str) and value in columns:
                     tokens[name] = columns[value]
@@ -82,5 +82,6 @@ def _put_back(short: str, columns: Mapping[str, str]) -> dict[str, object] | Non
     return document if found == len(columns) else None
 
 
-def _tables(value: object) -> list[dict[str, object]]:
+def tables_in(value: object) -> list[dict[str, object]]:
+    """The tables in a value that should be an array of them."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -18,6 +18,7 @@ from workbench.storage.journal import write_all
 from workbench.storage.quick_toml import loads
 from workbench.storage.records import BadField
 from workbench.storage.session_format import runs_from_tables, session_from_tables
+from workbench.storage.text_files import read_bytes, refused
 
 _RUN_MARK = b"\n[[runs]]\n"
 """How every run begins that this program writes."""
@@ -153,12 +154,7 @@ def broken(path: Path, why: str, line: int | None) -> StorageError:
 
 def not_written(path: Path, error: OSError) -> StorageError:
     """The error that something could not be stored."""
-    return StorageError(
-        f"{one_line(path.name, 80)} cannot be written",
-        error.strerror or str(error),
-        "Free some space or check the permissions.",
-        path=str(path),
-    )
+    return refused(path, "cannot be written", error, "Free some space or check the permissions.")
 
 
 def iterate_runs(path: Path) -> Iterator[Run]:
@@ -182,7 +178,7 @@ def iterate_runs(path: Path) -> Iterator[Run]:
         parts = []
     if parts:
         # Where it is broken, and in which line, is found in the whole file.
-        yield from parse_session(_read(path), path).session.runs[count:]
+        yield from parse_session(read_bytes(path), path).session.runs[count:]
 
 
 def _parts(path: Path) -> Iterator[bytes]:
@@ -199,20 +195,9 @@ def _parts(path: Path) -> Iterator[bytes]:
                 lines.append(line)
             yield b"".join(lines)
     except OSError as error:
-        raise _not_read(path, error) from None
+        raise refused(path, "cannot be read", error) from None
 
 
 def read_runs(path: Path) -> list[Run]:
     """The runs in a session's file as it is, without taking hold of it. Raises StorageError."""
-    return parse_session(_read(path), path).session.runs
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise _not_read(path, error) from None
-
-
-def _not_read(path: Path, error: OSError) -> StorageError:
-    return StorageError(f"{path.name} cannot be read", error.strerror or str(error), path=str(path))
+    return parse_session(read_bytes(path), path).session.runs

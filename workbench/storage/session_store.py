@@ -27,14 +27,11 @@ from workbench.storage.run_format import run_to_toml
 from workbench.storage.session_file import append, error_in, line_end, not_written, parse_runs, parse_session
 from workbench.storage.session_format import FORMAT, head_to_toml
 from workbench.storage.sidecars import Sidecars, write_draft
+from workbench.storage.text_files import refused
 
 
-def _as_they_are(body: bytes) -> bytes | None:
+def _as_they_are(body: bytes) -> bytes:
     return body
-
-
-def _anew(_: bytes) -> bytes | None:
-    return None
 
 
 _START = 64
@@ -109,20 +106,15 @@ class SessionStore:
         Raises StorageError where the file exists or its folder cannot be written.
         """
         store = SessionStore(path, session or Session())
-        name = one_line(path.name, 80)
         try:
             path.lstat()
         except FileNotFoundError:
             pass
         except OSError as error:
-            why = error.strerror or str(error)
-            raise StorageError(f"{name} cannot be made", why, "Choose another name or folder.") from None
+            raise refused(path, "cannot be made", error, "Choose another name or folder.") from None
         else:
-            raise StorageError(
-                f"{name} exists already",
-                hint="Open it, or choose another name.",
-                path=str(path),
-            )
+            name, hint = one_line(path.name, 80), "Open it, or choose another name."
+            raise StorageError(f"{name} exists already", hint=hint, path=str(path))
         try:
             store.path.parent.mkdir(parents=True, exist_ok=True)
             store.owns_draft = store._sidecars.enter()
@@ -190,12 +182,8 @@ class SessionStore:
             with self.path.open("rb") as file:
                 return file.read(size)
         except OSError as error:
-            raise StorageError(
-                f"{one_line(self.path.name, 80)} cannot be read",
-                error.strerror or str(error),
-                "Check the name and the file's permissions.",
-                path=str(self.path),
-            ) from None
+            hint = "Check the name and the file's permissions."
+            raise refused(self.path, "cannot be read", error, hint) from None
 
     def _opened_read_only(self, note: str) -> OpenedSession:
         self._leave_alone()
@@ -338,20 +326,18 @@ class SessionStore:
         self._stored.add(run.id)
         self._known.appended(self.path, data)
 
-    def save(self, *, runs_changed: bool = False) -> None:
-        """Write draft, title and everything else of the head into the file; runs too where they were edited.
-
-        Raises StorageError.
-        """
+    def save(self) -> None:
+        """Write draft, title and everything else of the head into the file. Raises StorageError."""
         with self._storing():
             self.flush()
             with self._writing():
-                self._rewrite(_anew if runs_changed else _as_they_are)
+                self._rewrite()
 
     def _rewrite(self, edited: Callable[[bytes], bytes | None] = _as_they_are) -> None:
         """Put a new file in place, without pending runs.
 
-        `edited` makes the new runs' bytes of the old ones, or None where all are to be written anew.
+        `edited` makes the new runs' bytes of the old ones, or None where all are to be written anew, as they
+        are where there is no file.
         """
         mine = self.session.draft
         draft = mine if self.owns_draft else self._known.draft
@@ -471,7 +457,7 @@ class SessionStore:
         if self._known.identity is None or now == self._known.identity:
             return []
         if now is None:
-            self._rewrite(_anew)
+            self._rewrite()
             self.notes.append(
                 f"{one_line(self.path.name, 80)} was deleted by another program; it was written again"
             )

@@ -1,9 +1,10 @@
-"""Files that a person wrote, read as text or deleted; errors name the file."""
+"""Files read and deleted; errors name the file."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 
 
@@ -15,10 +16,17 @@ def read_text(path: Path, most: int | None = None) -> str:
     try:
         if most is not None and path.stat().st_size > most:
             raise StorageError(f"{path.name} is too large", f"More than {most:,} bytes.", path=str(path))
-        raw = path.read_bytes()
     except OSError as error:
-        raise _failed(path, "read", error) from None
-    return decode_text(raw, path)
+        raise refused(path, "cannot be read", error) from None
+    return decode_text(read_bytes(path), path)
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file's bytes. Raises StorageError where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise refused(path, "cannot be read", error) from None
 
 
 def decode_text(raw: bytes, path: Path) -> str:
@@ -41,8 +49,10 @@ def delete_file(path: Path) -> None:
     try:
         path.unlink()
     except OSError as error:
-        raise _failed(path, "deleted", error) from None
+        raise refused(path, "cannot be deleted", error) from None
 
 
-def _failed(path: Path, done: str, error: OSError) -> StorageError:
-    return StorageError(f"{path.name} cannot be {done}", error.strerror or str(error), path=str(path))
+def refused(path: Path, what: str, error: OSError, hint: str = "") -> StorageError:
+    """The error that the system refuses something to be done with a file, such as `cannot be read`."""
+    why = error.strerror or str(error)
+    return StorageError(f"{one_line(path.name, 80)} {what}", why, hint, path=str(path))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from workbench.domain.errors import StorageError
+from workbench.storage.text_files import refused
 
 KEPT = timedelta(days=30)
 """How long a deleted session can be brought back."""
@@ -70,9 +70,5 @@ def move(source: Path, target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         source.rename(target)
     except OSError as error:
-        raise StorageError(
-            f"{source.name} cannot be moved",
-            error.strerror or str(error),
-            "Check the folder's permissions; nothing was changed.",
-            path=str(source),
-        ) from None
+        hint = "Check the folder's permissions; nothing was changed."
+        raise refused(source, "cannot be moved", error, hint) from None
