@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
+import re
 import time
 import tracemalloc
 from collections.abc import Awaitable, Callable
@@ -32,14 +33,14 @@ FRAME = 1 / 60
 _PATIENCE = 5.0
 SIZE = (120, 40)
 ROUNDS = 5
-_CURSOR = "\x1b[1;7"
-"""How the cursor's colours begin where there is no theme: bold and reverse."""
+_CURSOR = r"[\[;]7[;m]"
+"""The cursor's style where there is no theme, of which only "reverse" is in no other style."""
 
 
 class Sink(HeadlessDriver):
     """A terminal that takes what is drawn and shows it to nobody."""
 
-    awaited: tuple[Callable[[], bool], str] = (lambda: False, "")
+    awaited: tuple[Callable[[], bool], re.Pattern[str]] = (lambda: False, re.compile(""))
     """What has to hold, and what has to be in the output, for a key to be drawn."""
     drawn: tuple[float, float] | None = None
     """When that was first so, in seconds of the clock and of the process's own work."""
@@ -50,18 +51,18 @@ class Sink(HeadlessDriver):
 
     def write(self, data: str) -> None:
         holds, mark = Sink.awaited
-        if Sink.drawn is None and holds() and mark in data:
+        if Sink.drawn is None and holds() and mark.search(data):
             Sink.drawn = time.perf_counter(), time.process_time()
 
 
 async def pressed(app: App[Any], view: TokenView, key: str, mark: str) -> tuple[float, float]:
     """Milliseconds from a key to the output that shows the cursor it moved: all, and the process's own work.
 
-    `mark` is how the terminal is told the cursor's colours. Nothing else that is drawn counts, neither an
-    older cursor's row nor a frame of the text after the key.
+    `mark` is a pattern of how the terminal is told the cursor's style. Nothing else that is drawn counts,
+    neither an older cursor's row nor a frame of the text after the key.
     """
     before, began, worked = view.cursor, time.perf_counter(), time.process_time()
-    Sink.drawn, Sink.awaited = None, (lambda: view.cursor != before, mark)
+    Sink.drawn, Sink.awaited = None, (lambda: view.cursor != before, re.compile(mark))
     app.post_message(Key(key, None))
     while Sink.drawn is None:
         if time.perf_counter() - began > _PATIENCE:
@@ -282,6 +283,8 @@ def key_to_screen(count: int = 10_000, keys: int = 60) -> list[tuple[float, floa
 
     async def job(app: App[None]) -> None:
         streaming = asyncio.create_task(stream())
+        # From the last token there are tokens to the left.
+        view.action_follow()
         pauses = random.Random(3)
         for _ in range(keys):
             await asyncio.sleep(0.03 + pauses.random() * 0.03)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.ansi import AnsiDecoder
+from rich.color import Color, ColorSystem
+from rich.console import Console
+from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import Compositor
 from textual.app import App, ComposeResult
@@ -113,6 +118,66 @@ async def test_only_the_rows_that_changed_are_written_where_they_stand() -> None
         written = update.render_segments(app.console)
         assert [region for region, _ in update.painted] == [Region(1, 7, 3, 2), Region(40, 14, 2, 1)]
         assert written.startswith("\x1b[8;2H") and "\x1b[9;2H" in written and "\x1b[15;41H" in written
+
+
+colours = st.one_of(
+    st.none(),
+    st.sampled_from(["default", "red", "bright_blue", "color(200)"]).map(Color.parse),
+    st.builds(Color.from_rgb, *[st.integers(0, 255)] * 3),
+)
+flags = st.sampled_from([None, False, True])
+styles = st.builds(
+    Style,
+    color=colours,
+    bgcolor=colours,
+    **dict.fromkeys(("bold", "dim", "italic", "underline", "reverse", "strike", "overline"), flags),
+)
+
+
+@given(st.lists(st.lists(st.none() | styles, min_size=1), min_size=1))
+def test_a_terminal_shows_every_cell_in_its_style_though_only_changes_are_written(
+    rows: list[list[Style | None]],
+) -> None:
+    strips = [Strip([Segment("x", style) for style in row]) for row in rows]
+    update = PaintUpdate([(Region(0, y, strip.cell_length, 1), [strip]) for y, strip in enumerate(strips)])
+    written = update.render_segments(Console(color_system="truecolor"))
+    # The decoder knows no way to move the cursor, and forgets nothing at the end of a row.
+    shown = AnsiDecoder().decode_line(re.sub(r"\x1b\[\d+;1H", "", written))
+    wanted = [style or Style() for row in rows for style in row]
+    found = [shown.get_style_at_offset(Console(), place) for place in range(len(wanted))]
+    assert [_seen(style) for style in found] == [_seen(style) for style in wanted]
+    assert written.endswith("\x1b[0m") == bool(Strip.render_ansi(wanted[-1], ColorSystem.TRUECOLOR))
+
+
+def _seen(style: Style) -> tuple[object, ...]:
+    """How a cell looks: what is off is as what was never on, and the default colour as none."""
+    attributes = (
+        style.bold,
+        style.dim,
+        style.italic,
+        style.underline,
+        style.reverse,
+        style.strike,
+        style.overline,
+    )
+    colours = (
+        None if one is None or one.is_default else one.get_ansi_codes()
+        for one in (style.color, style.bgcolor)
+    )
+    return *map(bool, attributes), *colours
+
+
+def test_what_does_not_change_between_two_cells_is_not_written_again() -> None:
+    ground, level = Style(bgcolor="#000000"), Style(color="#010203", bgcolor="#000000")
+    surprising = level + Style(bold=True, underline=True)
+    strip = Strip([Segment(*one) for one in (("a", ground), ("b", level), ("c", level), ("d", surprising))])
+    again = Strip([Segment("e", level), Segment("f", Style(link="https://example.org"))])
+    update = PaintUpdate([(Region(2, 1, 4, 1), [strip]), (Region(0, 5, 2, 1), [again])])
+    written = update.render_segments(Console(color_system="truecolor"))
+    assert re.sub(r"id=\d+", "id=", written) == (
+        "\x1b[2;3H\x1b[48;2;0;0;0ma\x1b[38;2;1;2;3mbc\x1b[1;4md"
+        "\x1b[6;1H\x1b[22;24me\x1b[0m\x1b]8;id=;https://example.org\x1b\\f\x1b]8;;\x1b\\"
+    )
 
 
 async def test_the_workbench_paints_its_stream_this_way() -> None:

@@ -3,15 +3,20 @@
 Textual 8.2.8 renders every widget that overlaps the rectangle around all that changed, whole, and cuts each
 of its rows at the edges of all widgets: two columns that stream at both ends of a screen cost as much as all
 between them. Here each changed rectangle is painted by the widgets that are seen in it, front to back, each
-rendering only its own part. This module alone uses the compositor's privates; `tests/tui/test_painting.py`
-pins them and that both ways paint the same cells.
+rendering only its own part, and the terminal is told only how a style differs from the one before it. This
+module alone uses the compositor's privates; `tests/tui/test_painting.py` pins them and that both ways paint
+the same cells.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
 
+from rich.color import ColorSystem
 from rich.console import Console
+from rich.style import Style
 from textual._compositor import Compositor, CompositorUpdate
 from textual.geometry import Region
 from textual.strip import Strip
@@ -25,12 +30,80 @@ class PaintUpdate(CompositorUpdate):
         self.painted = painted
 
     def render_segments(self, console: Console) -> str:
-        """The text to write, with the sequences that move the terminal's cursor."""
-        return "".join(
-            f"\x1b[{row};{region.x + 1}H{strip.render(console)}"
-            for region, strips in self.painted
-            for row, strip in enumerate(strips, region.y + 1)
-        )
+        """The text to write, with the sequences that move the terminal's cursor and change its style."""
+        system = console._color_system or ColorSystem.TRUECOLOR
+        written, codes = list[str](), ""
+        for region, strips in self.painted:
+            for row, strip in enumerate(strips, region.y + 1):
+                written.append(f"\x1b[{row};{region.x + 1}H")
+                for text, style, _ in strip:
+                    wanted = "" if style is None else style._ansi or Strip.render_ansi(style, system)
+                    if wanted != codes:
+                        written.append(_style_change(codes, wanted))
+                        codes = wanted
+                    written.append(text if style is None or not style._link else _linked(text, style))
+        written.append(_style_change(codes, ""))
+        return "".join(written)
+
+
+_OFF = {
+    "1": "22",
+    "2": "22",
+    "3": "23",
+    "4": "24",
+    "5": "25",
+    "6": "25",
+    "7": "27",
+    "8": "28",
+    "9": "29",
+    "21": "24",
+    "51": "54",
+    "52": "54",
+    "53": "55",
+}
+"""The code that ends each attribute; some end two."""
+
+
+@lru_cache(maxsize=16_384)
+def _style_change(old: str, new: str) -> str:
+    """The shortest sequence that takes the terminal from one style to another, both as SGR codes."""
+    if not new:
+        return "\x1b[0m" if old else ""
+    before, after = _attributes(old), _attributes(new)
+    ended = {_OFF[code] for code in before[0] - after[0]}
+    begun = {code for code in after[0] if code not in before[0] or _OFF[code] in ended}
+    colours = [
+        wanted or default
+        for had, wanted, default in zip(before[1:], after[1:], ("39", "49"), strict=True)
+        if had != wanted
+    ]
+    changed = ";".join([*sorted(ended), *sorted(begun), *colours])
+    whole = f"0;{new}"
+    return f"\x1b[{min(changed, whole, key=len)}m" if changed else ""
+
+
+def _attributes(codes: str) -> tuple[frozenset[str], str, str]:
+    """The attributes, the foreground and the background among SGR codes; "" is the terminal's own colour."""
+    attributes, foreground, background = set[str](), "", ""
+    left = iter(codes.split(";"))
+    for code in left:
+        if code in _OFF:
+            attributes.add(code)
+            continue
+        if code in ("38", "48"):
+            kind = next(left)
+            colour = ";".join((code, kind, *islice(left, 3 if kind == "2" else 1)))
+        else:
+            colour = "" if code in ("39", "49") else code
+        if code.startswith(("4", "10")):
+            background = colour
+        else:
+            foreground = colour
+    return frozenset(attributes), foreground, background
+
+
+def _linked(text: str, style: Style) -> str:
+    return f"\x1b]8;id={style._link_id};{style._link}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
 def paint_directly() -> None:
