@@ -50,8 +50,8 @@ def test_the_first_paint_waits_for_no_store_and_no_screen_above() -> None:
     later = {
         "filelock",
         "workbench.storage.session_store",
-        "workbench.runner.comparison",
-        "workbench.runner.many",
+        "workbench.runner.compare_plan",
+        "workbench.runner.many_runs",
         "workbench.tui.compare.screen",
         "workbench.tui.grid.screen",
         "workbench.tui.replay.screen",

@@ -67,9 +67,9 @@ def ours(port: int) -> tuple[float, float]:
     from workbench.domain.prompt import TextPrompt
     from workbench.domain.request import Parameters
     from workbench.domain.run import Outcome
-    from workbench.runner.comparison import Column, plan
+    from workbench.runner.compare_plan import Column, plan
     from workbench.runner.connections import Connections
-    from workbench.runner.many import ManyRuns
+    from workbench.runner.many_runs import ManyRuns
 
     async def once() -> float:
         connections = Connections({})

@@ -20,8 +20,8 @@ from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
 from workbench.domain.sweep import Axis, Sweep
-from workbench.runner.comparison import Column
-from workbench.runner.resuming import sweep_again
+from workbench.runner.compare_plan import Column
+from workbench.runner.resume import sweep_again
 from workbench.tui.grid.screen import GridScreen
 from workbench.tui.tokens.transcript_view import PLAIN_STYLES
 from workbench.workspace.grid_under_way import Grid, Layout

@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.bench.figure import PAIRED, Figure, median, paired
-from workbench.local.model import find_model, model_name
+from workbench.local.model_file import find_model, model_name
 from workbench.local.options import ServeOptions
 
 ROUNDS = 5

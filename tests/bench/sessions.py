@@ -17,7 +17,7 @@ from workbench.domain.choice import Alternative, ReceivedToken
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
-from workbench.storage.export import to_json_lines
+from workbench.storage.export_text import to_json_lines
 from workbench.storage.session_store import SessionStore
 
 _ROUNDS = 5

@@ -14,7 +14,7 @@ import pytest
 
 from tests.bench.check import write_session
 from tests.cli.in_process import serving_beside
-from tests.cli.test_asking import Terminal
+from tests.cli.test_confirm import Terminal
 from tests.toy_model import ToyModel
 from workbench.cli import main
 from workbench.storage.folders import Folders

@@ -11,7 +11,7 @@ import pytest
 from tests.client.loopback import JSON, answering, serving
 from tests.tui.test_endpoints_screen import models_and_answers
 from workbench.cli import main
-from workbench.storage.endpoints import load_endpoints
+from workbench.storage.endpoint_list import load_endpoints
 from workbench.storage.folders import Folders
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.client.assembly import Assembly
-from workbench.client.errors import ErrorResponse, error_of
+from workbench.client.error_responses import ErrorResponse, error_of
 from workbench.client.events import End, Error, Event
 from workbench.client.urls import normalise
 from workbench.domain.endpoint import Endpoint

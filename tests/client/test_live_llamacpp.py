@@ -17,7 +17,7 @@ from workbench.domain.endpoint import Endpoint, EnvironmentKey
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
-from workbench.local.model import find_model
+from workbench.local.model_file import find_model
 from workbench.runner.connections import Connections
 
 pytestmark = [

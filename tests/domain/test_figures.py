@@ -20,7 +20,7 @@ from workbench.domain.figures import (
     probability,
     tokens_per_second,
 )
-from workbench.domain.splitting import Split
+from workbench.domain.split import Split
 
 logprobs = st.lists(st.floats(-20, 0), min_size=1, max_size=20)
 

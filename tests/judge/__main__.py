@@ -23,7 +23,7 @@ import numpy as np
 from tests.bench.environments import environment
 from tests.judge.texts import ANSWER_TOKENS, CHOICES, QUESTIONS, TEXTS
 from workbench.local.llama_model import BATCH, LlamaModel
-from workbench.local.model import find_model, model_name
+from workbench.local.model_file import find_model, model_name
 
 JUDGE = "lm_eval[api]==0.4.13"
 TOLERANCE = 1e-3

@@ -14,7 +14,7 @@ import h11
 from tests.local.fakes import FakeEngine
 from workbench.domain.json_values import JsonValue
 from workbench.local.access import Access
-from workbench.local.app import CompletionsApp
+from workbench.local.asgi_app import CompletionsApp
 from workbench.local.http_server import ClientLimits, HttpServer
 
 DEADLINE = 10

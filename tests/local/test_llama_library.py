@@ -10,7 +10,7 @@ import pytest
 
 from workbench.domain.errors import EngineError
 from workbench.local import llama_library
-from workbench.local.model import find_model
+from workbench.local.model_file import find_model
 
 
 def test_a_library_that_exports_too_little_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.local.conftest import KEY, MODEL, Server
 from workbench.local.llama_model import LlamaModel
-from workbench.local.model import find_model
+from workbench.local.model_file import find_model
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ import pytest
 from tests.local.conftest import MODEL, Server, end, serve, start
 from workbench.domain.errors import EngineError, WorkbenchError
 from workbench.local.__main__ import parse_options
-from workbench.local.model import fetch_model, find_model, model_name
+from workbench.local.model_file import fetch_model, find_model, model_name
 from workbench.local.options import ServeOptions
 from workbench.local.serve import run_server
 

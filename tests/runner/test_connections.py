@@ -18,10 +18,10 @@ from workbench.domain.endpoint import CommandKey, Endpoint
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
-from workbench.domain.splitting import Split
+from workbench.domain.split import Split
 from workbench.runner.connections import Connections
-from workbench.runner.many import Job, ManyRuns
-from workbench.runner.probe import Probing
+from workbench.runner.endpoint_probe import Probing
+from workbench.runner.many_runs import Job, ManyRuns
 from workbench.runner.status import Phase, Status
 
 FINE = answering(event(" fine", finish_reason="stop") + DONE)

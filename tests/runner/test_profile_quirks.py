@@ -16,8 +16,8 @@ from workbench.domain.prompt import TextPrompt, TextsPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run, Usage
 from workbench.runner.connections import Connections
-from workbench.runner.splitting import Quirks, offer_split
-from workbench.storage.endpoints import load_endpoints
+from workbench.runner.split_run import Quirks, offer_split
+from workbench.storage.endpoint_list import load_endpoints
 from workbench.storage.folders import Folders
 
 SET: dict[str, ParameterValue] = {

@@ -9,7 +9,7 @@ import pytest
 
 from workbench.chat.jinja_template import JinjaTemplate
 from workbench.domain.errors import TemplateError
-from workbench.runner.chatting import named_template
+from workbench.runner.chat_request import named_template
 
 
 def written(folder: Path, *names: str) -> str:

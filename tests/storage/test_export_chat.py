@@ -7,7 +7,7 @@ import json
 from tests.domain.builders import choice_of, run_of
 from workbench.domain.session import Session
 from workbench.domain.turns import Chat, Turn, Turns
-from workbench.storage.export import session_to_json_lines, to_markdown
+from workbench.storage.export_text import session_to_json_lines, to_markdown
 from workbench.storage.imports import runs_from_json_lines
 
 

@@ -19,9 +19,9 @@ from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Parent, Run
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.branches.branch_rows import branch_line, rows_of_tree
-from workbench.tui.branches.choices import ChoicesScreen
-from workbench.tui.branches.tree import TreeScreen
-from workbench.tui.popups.naming import Naming
+from workbench.tui.branches.branch_tree import TreeScreen
+from workbench.tui.branches.choices_screen import ChoicesScreen
+from workbench.tui.popups.line_popup import Naming
 from workbench.tui.tokens.blocks import shown_prompt
 
 

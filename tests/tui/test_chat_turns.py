@@ -14,7 +14,7 @@ from tests.tui.test_chat import chatty, screen_of
 from workbench.domain.conversation import WhenFull
 from workbench.domain.turns import Turn
 from workbench.tui.chat.screen import ChatScreen
-from workbench.tui.popups.several import SeveralPicker
+from workbench.tui.popups.multi_picker import SeveralPicker
 
 
 class Talk:

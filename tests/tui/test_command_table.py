@@ -11,12 +11,12 @@ from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_wiring import configure, toasts
 from workbench.tui.chat.screen import ChatScreen
-from workbench.tui.chat.turns import TurnsPane
+from workbench.tui.chat.turns_pane import TurnsPane
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import _TOGETHER, OWN_KEYS, with_keys
 from workbench.tui.commands.table import COMMANDS
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.naming import Naming
+from workbench.tui.popups.line_popup import Naming
 from workbench.tui.popups.picker import Picker
 from workbench.tui.sessions.screen import SessionsScreen
 

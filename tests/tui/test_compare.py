@@ -22,11 +22,11 @@ from tests.tui.test_wiring import toasts
 from workbench.domain.alternatives import AlternativeRow
 from workbench.domain.endpoint import Prices
 from workbench.domain.parameters import ParameterValue
-from workbench.domain.probe import Finding, Probe, ProbeVerdict
+from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome
-from workbench.runner.comparison import Column, plan
+from workbench.runner.compare_plan import Column, plan
 from workbench.storage.probes import save_probe
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
@@ -35,8 +35,8 @@ from workbench.tui.compare.distribution import REST, trimmed
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.popups.key_row import KeyRow
+from workbench.tui.popups.multi_picker import SeveralPicker
 from workbench.tui.popups.picker import Picker
-from workbench.tui.popups.several import SeveralPicker
 from workbench.workspace.comparison_under_way import Comparison
 
 BY_TEMPERATURE: Mapping[float, Sequence[str]] = {

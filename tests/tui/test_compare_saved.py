@@ -16,8 +16,8 @@ from workbench.domain.run import Run
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.column import CompareColumn
 from workbench.tui.compare.screen import CompareScreen
+from workbench.tui.popups.multi_picker import SeveralPicker
 from workbench.tui.popups.picker import Picker
-from workbench.tui.popups.several import SeveralPicker
 from workbench.tui.sessions.screen import SessionsScreen
 
 

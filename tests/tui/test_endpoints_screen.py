@@ -15,7 +15,7 @@ from tests.client.loopback import JSON, Received, answering, head
 from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_wiring import toasts
 from workbench.domain.endpoint import Endpoint, EnvironmentKey
-from workbench.storage.endpoints import endpoints_folder, load_endpoints
+from workbench.storage.endpoint_list import endpoints_folder, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.endpoints.endpoint_form import EndpointForm

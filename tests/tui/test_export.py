@@ -12,7 +12,7 @@ from textual.widgets import Input
 from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.popups.naming import Naming
+from workbench.tui.popups.line_popup import Naming
 from workbench.tui.popups.picker import Picker
 from workbench.tui.popups.question import Question
 

@@ -22,7 +22,7 @@ from workbench.tui.commands.table import BY_ID, COMMANDS
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.form import Form
-from workbench.tui.popups.naming import Naming
+from workbench.tui.popups.line_popup import Naming
 from workbench.tui.popups.picker import Picker
 from workbench.workspace.draft import EXAMPLE
 

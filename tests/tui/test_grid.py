@@ -21,8 +21,8 @@ from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.grid.bars import bar_chart
 from workbench.tui.grid.screen import GridScreen, level_edges
 from workbench.tui.popups.form import Form
+from workbench.tui.popups.multi_picker import SeveralPicker
 from workbench.tui.popups.question import Question
-from workbench.tui.popups.several import SeveralPicker
 from workbench.workspace.grid_under_way import Grid
 
 

@@ -20,7 +20,7 @@ from workbench.tui.commands.table import BY_ID
 from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.jump import Jump
-from workbench.tui.popups.naming import Naming
+from workbench.tui.popups.line_popup import Naming
 from workbench.tui.popups.picker import Picker
 from workbench.tui.popups.question import Question
 

@@ -16,7 +16,7 @@ from workbench.domain.request import Parameters
 from workbench.storage.folders import Folders
 from workbench.storage.presets import load_presets
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.popups.naming import Naming
+from workbench.tui.popups.line_popup import Naming
 from workbench.tui.popups.picker import Picker
 from workbench.tui.popups.question import Question
 from workbench.tui.presets.changes import changes_of

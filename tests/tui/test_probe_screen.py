@@ -13,7 +13,7 @@ from tests.client.loopback import Received, answering, event, hanging
 from tests.runner.toy_endpoint import Toy
 from tests.tui.scripted import until, workbench
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.probe import Finding, Probe, ProbeVerdict
+from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.storage.folders import Folders
 from workbench.storage.probes import load_probe, save_probe
 from workbench.tui.app import WorkbenchApp

@@ -14,7 +14,7 @@ from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.column import CompareColumn
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.endpoints.screen import EndpointsScreen
-from workbench.tui.popups.naming import Naming
+from workbench.tui.popups.line_popup import Naming
 from workbench.tui.popups.picker import Picker
 from workbench.workspace.run_state import figures_of
 

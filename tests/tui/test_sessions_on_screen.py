@@ -23,7 +23,7 @@ from workbench.domain.session import Draft, Session
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.main.header import Header
-from workbench.tui.popups.naming import Naming
+from workbench.tui.popups.line_popup import Naming
 from workbench.tui.popups.question import Question
 from workbench.tui.sessions.screen import SessionsScreen
 

@@ -13,10 +13,10 @@ from textual.pilot import Pilot
 from tests.client.loopback import DONE, Received, answering, event
 from tests.tui.scripted import until, use_parameters, workbench
 from workbench.domain.parameters import Range
-from workbench.domain.probe import Finding, Probe, ProbeVerdict
+from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome
-from workbench.domain.splitting import Split
+from workbench.domain.split import Split
 from workbench.storage.folders import Folders
 from workbench.storage.probes import save_probe
 from workbench.tui.app import WorkbenchApp

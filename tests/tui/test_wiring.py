@@ -16,7 +16,7 @@ from tests.client.loopback import JSON, Received, answering, head, serving
 from tests.tui.scripted import answer, until, workbench
 from workbench.domain.endpoint import LOCAL
 from workbench.domain.parameters import FIRST_DRAFT, Range
-from workbench.domain.probe import Finding, Probe, ProbeVerdict
+from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.domain.prompt import PromptKind
 from workbench.domain.reading import Mode
 from workbench.domain.request import Parameters

@@ -6,8 +6,8 @@ from workbench.domain.endpoint import Endpoint, Prices
 from workbench.domain.prompt import TextPrompt, TextsPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
-from workbench.domain.splitting import Split
-from workbench.runner.many import Job
+from workbench.domain.split import Split
+from workbench.runner.many_runs import Job
 from workbench.workspace.costs import Cost, cost_of, cost_of_jobs
 
 PLAIN = Endpoint("plain", "http://127.0.0.1:9/v1")

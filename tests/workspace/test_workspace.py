@@ -21,7 +21,7 @@ from workbench.domain.prompt import PromptKind, TextPrompt, TextsPrompt
 from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome, Run
 from workbench.runner.branching import branch_from, end_of
-from workbench.workspace.happened import (
+from workbench.workspace.notifications import (
     Happened,
     RunBegan,
     RunEnded,

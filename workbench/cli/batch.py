@@ -13,7 +13,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from workbench.cli.asking import add_yes_option
+from workbench.cli.confirm import add_yes_option
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.parsing import file_name, positive
 from workbench.domain.display import visible
@@ -21,7 +21,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome, Run
 from workbench.runner.connections import Connections
-from workbench.runner.many import Job, ManyRuns
+from workbench.runner.many_runs import Job, ManyRuns
 from workbench.runner.status import Phase, Status
 from workbench.workspace.keeper import Keeper
 

@@ -9,9 +9,9 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from workbench.cli.arguments import add_endpoint_options, add_parameter_options, explain, read_parameters
-from workbench.cli.asking import add_yes_option, is_agreed
+from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
-from workbench.cli.following import follow, report, tell_status
+from workbench.cli.follow_run import follow, report, tell_status
 from workbench.cli.parsing import file_name
 from workbench.cli.sessions import choose_choice, choose_runs, choose_token, open_for_writing
 from workbench.domain.choice import Alternative, Choice
@@ -19,10 +19,10 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
+from workbench.runner.branch_retokenisation import beside, note_joint, tokenizer_of, with_token_ids
 from workbench.runner.branching import Origin, branch_from, end_of, origin_of
 from workbench.runner.connections import Connections
-from workbench.runner.joints import beside, note_joint, tokenizer_of, with_token_ids
-from workbench.storage.endpoints import endpoint_for, load_endpoints
+from workbench.storage.endpoint_list import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.workspace.costs import cost_of
 from workbench.workspace.keeper import Keeper

@@ -20,7 +20,7 @@ from workbench.domain.display import unescaped
 from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.domain.turns import Chat, Turn
-from workbench.runner.conversing import Asked, continuing
+from workbench.runner.chat_answer import Asked, continuing
 from workbench.storage.variable_files import load_variables
 
 _PREFIXES = ("user", "assistant", "system", "separator")

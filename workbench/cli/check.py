@@ -16,23 +16,23 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from workbench.cli.arguments import add_endpoint_options
-from workbench.cli.asking import add_yes_option, is_agreed
 from workbench.cli.check_report import print_report, report_to_json, write_junit
+from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import json_line, print_json
 from workbench.cli.parsing import file_name, positive
 from workbench.domain.agreement import Tolerances
+from workbench.domain.case_comparison import CaseResult, CaseVerdict
 from workbench.domain.display import sentences
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.json_values import JsonValue
-from workbench.domain.regression import CaseResult, CaseVerdict
 from workbench.domain.run import Run
 from workbench.runner.connections import Connections
-from workbench.runner.regression import Case, RegressionCheck, Survey, survey
+from workbench.runner.regression_check import Case, RegressionCheck, Survey, survey
 from workbench.storage.atomic import write_atomically
 from workbench.storage.check_progress import CheckProgress
-from workbench.storage.endpoints import endpoint_for, load_endpoints
+from workbench.storage.endpoint_list import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.storage.session_store import append_runs
 from workbench.workspace.costs import Cost, cost_of

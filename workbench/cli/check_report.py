@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 
 from workbench.cli.tables import number
 from workbench.domain.agreement import Agreement, Sum
+from workbench.domain.case_comparison import CaseResult, CaseVerdict, Difference, ReportedToken
 from workbench.domain.display import one_line, plural, token_text, visible
 from workbench.domain.json_values import JsonValue
-from workbench.domain.regression import CaseResult, CaseVerdict, Difference, ReportedToken
 from workbench.storage.atomic import write_atomically
 
 _SHOWN = (CaseVerdict.DIFFERS, CaseVerdict.NOISY, CaseVerdict.FAILED)

@@ -17,7 +17,6 @@ from workbench.cli.arguments import (
     read_parameters,
     read_prompt,
 )
-from workbench.cli.asking import is_agreed
 from workbench.cli.batch import (
     LOGPROBS_ADDED,
     add_batch_options,
@@ -28,7 +27,8 @@ from workbench.cli.batch import (
     with_logprobs,
 )
 from workbench.cli.compare_saved import compare_saved
-from workbench.cli.compared import print_compared
+from workbench.cli.compare_table import print_compared
+from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.parsing import file_name
@@ -40,9 +40,9 @@ from workbench.domain.preset import Preset
 from workbench.domain.prompt import Prompt, TextPrompt, prompt_to_editor, single_prompts
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
-from workbench.runner.comparison import Column, ignored, overlay, probes_of
-from workbench.runner.resuming import compare_again
-from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoints
+from workbench.runner.compare_plan import Column, ignored, overlay, probes_of
+from workbench.runner.resume import compare_again
+from workbench.storage.endpoint_list import EndpointList, endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.storage.presets import load_presets
 from workbench.storage.prompt_sets import read_prompts

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from workbench.cli.batch import tell
-from workbench.cli.compared import agreement, print_compared
+from workbench.cli.compare_table import agreement, print_compared
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.sessions import choose_runs
@@ -16,8 +16,8 @@ from workbench.domain.json_values import JsonValue
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Run
 from workbench.domain.session import Session
-from workbench.runner.saved import SavedRun, saved_column, saved_remarks
-from workbench.storage.endpoints import load_endpoints
+from workbench.runner.saved_runs import SavedRun, saved_column, saved_remarks
+from workbench.storage.endpoint_list import load_endpoints
 from workbench.storage.folders import Folders
 from workbench.storage.session_file import read_runs
 

@@ -14,7 +14,7 @@ from workbench.domain.display import visible
 from workbench.domain.errors import StorageError
 from workbench.domain.session import Draft
 from workbench.runner.curl import draft_from_curl
-from workbench.storage.endpoints import load_endpoints
+from workbench.storage.endpoint_list import load_endpoints
 from workbench.storage.folders import Folders
 from workbench.storage.imports import is_curl, runs_from_json_lines
 from workbench.workspace.keeper import Keeper

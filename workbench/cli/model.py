@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from workbench.domain.errors import EngineError
-from workbench.local.model import fetch_model, find_model
+from workbench.local.model_file import fetch_model, find_model
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

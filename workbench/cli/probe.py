@@ -14,11 +14,11 @@ from workbench.cli.output import print_json
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
-from workbench.domain.probe import Probe
-from workbench.runner.asking import MOST_TOKENS
+from workbench.domain.probe_findings import Probe
 from workbench.runner.connections import Connections
-from workbench.runner.probe import MOST_REQUESTS, Probing
-from workbench.storage.endpoints import endpoint_for, load_endpoints
+from workbench.runner.endpoint_probe import MOST_REQUESTS, Probing
+from workbench.runner.probe_requests import MOST_TOKENS
+from workbench.storage.endpoint_list import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.storage.probes import load_probe, save_probe
 

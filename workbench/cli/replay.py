@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from math import inf
 
 from workbench.cli.arguments import add_endpoint_options
-from workbench.cli.asking import add_yes_option, is_agreed
 from workbench.cli.batch import execute_batch
+from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import Printer, print_json
 from workbench.cli.parsing import file_name
@@ -22,9 +22,9 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.repeat import ChoiceCheck, RunCheck, check_run, describe_repeats
 from workbench.domain.run import Outcome, Parent, Run
-from workbench.runner.many import Job
-from workbench.runner.replay import Replay
-from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoints
+from workbench.runner.many_runs import Job
+from workbench.runner.replayed_run import Replay
+from workbench.storage.endpoint_list import EndpointList, endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.workspace.costs import cost_of_jobs
 

@@ -18,7 +18,6 @@ from workbench.cli.arguments import (
     read_parameters,
     read_prompt,
 )
-from workbench.cli.asking import add_yes_option, is_agreed
 from workbench.cli.chat import (
     add_chat_options,
     is_chat,
@@ -26,11 +25,12 @@ from workbench.cli.chat import (
     read_variables,
     what_is_asked,
 )
+from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
-from workbench.cli.following import follow, report, tell_status
+from workbench.cli.follow_run import follow, report, tell_status
 from workbench.cli.parsing import file_name
 from workbench.cli.sessions import open_for_writing
-from workbench.cli.splitting import add_split_option, limits_of, split_of
+from workbench.cli.split_option import add_split_option, limits_of, split_of
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt, kind_of, prompt_to_editor
@@ -38,10 +38,10 @@ from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
 from workbench.domain.variables import fill_prompt
+from workbench.runner.chat_answer import Asked, answered, begin_answer
+from workbench.runner.chat_prompter import Prompter
 from workbench.runner.connections import Connections
-from workbench.runner.conversing import Asked, answered, begin_answer
-from workbench.runner.prompting import Prompter
-from workbench.storage.endpoints import endpoint_for, load_endpoints
+from workbench.storage.endpoint_list import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.workspace.costs import cost_of
 from workbench.workspace.keeper import Keeper

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from workbench.cli.arguments import endpoint_name, read_input
-from workbench.cli.asking import is_agreed
 from workbench.cli.batch import add_batch_options, execute_batch
+from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_failure, print_json, token_to_json
 from workbench.cli.parsing import file_name
@@ -25,9 +25,9 @@ from workbench.domain.json_values import JsonValue
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.run import Failure, Run
 from workbench.domain.scoring import Passage, Span, align_scorings
-from workbench.runner.many import Job
-from workbench.runner.scoring import scored, scoring_request
-from workbench.storage.endpoints import endpoint_for, load_endpoints
+from workbench.runner.many_runs import Job
+from workbench.runner.score_text import scored, scoring_request
+from workbench.storage.endpoint_list import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.workspace.costs import cost_of_jobs
 

@@ -14,7 +14,6 @@ from workbench.cli.arguments import (
     read_parameters,
     read_prompt,
 )
-from workbench.cli.asking import is_agreed
 from workbench.cli.batch import (
     LOGPROBS_ADDED,
     add_batch_options,
@@ -24,6 +23,7 @@ from workbench.cli.batch import (
     tell_answered,
     with_logprobs,
 )
+from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.run import find_endpoint
@@ -37,8 +37,8 @@ from workbench.domain.run import Run
 from workbench.domain.summary import Measure, spread, summarise
 from workbench.domain.sweep import Cell, Sweep, parse_axis
 from workbench.domain.values import format_value
-from workbench.runner.comparison import Column, grid_remarks, ignored, probes_of
-from workbench.runner.resuming import sweep_again
+from workbench.runner.compare_plan import Column, grid_remarks, ignored, probes_of
+from workbench.runner.resume import sweep_again
 from workbench.storage.folders import Folders
 from workbench.workspace.costs import cost_of_jobs
 

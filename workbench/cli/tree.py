@@ -9,9 +9,9 @@ from workbench.cli.output import print_json
 from workbench.cli.parsing import file_name
 from workbench.cli.sessions import choose_runs, open_for_writing, read_session
 from workbench.cli.tables import number, print_table
-from workbench.domain.answers import best_choice
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line
+from workbench.domain.distinct_answers import best_choice
 from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Run
 from workbench.domain.session import Session, branches, subtree, tree_lines

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from workbench.client.alignment import align
 from workbench.client.byte_encoding import Encoding, whole
 from workbench.client.dialect import ChoicePart, Reading, read_fast
-from workbench.client.errors import error_within, no_completion, stray_error
+from workbench.client.error_responses import error_within, no_completion, stray_error
 from workbench.client.events import (
     Delta,
     DoneReceived,

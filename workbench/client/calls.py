@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from workbench.client.errors import ErrorResponse, error_of
+from workbench.client.error_responses import ErrorResponse, error_of
 from workbench.client.keys import MASK, Secret
 from workbench.client.reply import BrokenError, NotConnectedError, Reply
 from workbench.client.urls import Urls, shown

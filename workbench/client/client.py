@@ -16,7 +16,7 @@ from workbench.client.exact import Json, Pairs, parse
 from workbench.client.keys import Keys
 from workbench.client.reply import BrokenError, Reply
 from workbench.client.retries import can_retry
-from workbench.client.services import (
+from workbench.client.service_replies import (
     context_of_models,
     context_of_props,
     detokenized,

@@ -15,7 +15,7 @@ from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.request import Request
 
 if TYPE_CHECKING:
-    from workbench.domain.splitting import SentPart, Split
+    from workbench.domain.split import SentPart, Split
 
 
 class Outcome(StrEnum):

@@ -7,7 +7,7 @@ import sys
 
 from workbench.domain.display import visible
 from workbench.domain.errors import EngineError
-from workbench.local.model import find_model, model_name, require_engine
+from workbench.local.model_file import find_model, model_name, require_engine
 from workbench.local.options import ServeOptions
 
 NAME_ONLY = "--print-model-name"

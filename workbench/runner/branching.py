@@ -8,8 +8,8 @@ from typing import NamedTuple
 from workbench.domain.choice import Alternative, Choice, token_bytes
 from workbench.domain.display import show_bytes
 from workbench.domain.errors import BadValueError
-from workbench.domain.joints import REPLACED, GeneratedToken
 from workbench.domain.prompt import TextPrompt, TokensPrompt, single_prompts
+from workbench.domain.retokenisation import REPLACED, GeneratedToken
 from workbench.domain.run import Parent, Run
 
 

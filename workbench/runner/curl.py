@@ -8,7 +8,7 @@ from workbench.client.urls import normalise
 from workbench.domain.display import one_line
 from workbench.domain.prompt import kind_of, prompt_to_editor
 from workbench.domain.session import Draft
-from workbench.storage.endpoints import EndpointList, endpoint_for
+from workbench.storage.endpoint_list import EndpointList, endpoint_for
 from workbench.storage.imports import curl_from_text
 
 

@@ -36,7 +36,7 @@ from workbench.domain.errors import EndpointError
 from workbench.domain.run import Failure, Outcome, Run, Usage
 from workbench.runner.echo import explain_missing_echo, mark_prompts
 from workbench.runner.limiter import Limiter, RequestSlot
-from workbench.runner.splitting import send_apart
+from workbench.runner.split_run import send_apart
 from workbench.runner.status import Phase, Status
 
 _BAD_KEY = 401

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
+from workbench.domain.case_comparison import CaseResult
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.json_values import JsonValue
-from workbench.domain.regression import CaseResult
 
 
 class CheckProgress:

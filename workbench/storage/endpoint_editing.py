@@ -10,6 +10,7 @@ from typing import Any
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import StorageError
 from workbench.storage.atomic import write_atomically
+from workbench.storage.endpoint_list import EndpointList, delete_endpoint, endpoints_folder
 from workbench.storage.endpoint_profile import (
     NAME_HINT,
     EndpointFile,
@@ -17,7 +18,6 @@ from workbench.storage.endpoint_profile import (
     profile_table,
     read_profile,
 )
-from workbench.storage.endpoints import EndpointList, delete_endpoint, endpoints_folder
 from workbench.storage.folders import Folders
 from workbench.storage.toml_editing import NotEditable, with_value
 from workbench.storage.toml_files import TomlFile, read_toml

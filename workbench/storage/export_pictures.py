@@ -12,7 +12,7 @@ from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.reading import Mode, legend, level
 from workbench.domain.run import Run
 from workbench.domain.session import Session
-from workbench.storage.export import answer_figures, parameter_texts, run_facts, run_title
+from workbench.storage.export_text import answer_figures, parameter_texts, run_facts, run_title
 
 _INK = ("#1f2328", "#7a4b00", "#9a3a00", "#b3261e", "#ffffff")
 _PAPER = ("#ffffff", "#fff3d6", "#ffe0c2", "#ffd0cc", "#a11d33")

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from workbench.domain.errors import StorageError
-from workbench.domain.probe import Probe
+from workbench.domain.probe_findings import Probe
 from workbench.storage.atomic import write_atomically
 from workbench.storage.endpoint_profile import is_endpoint_name
 from workbench.storage.folders import Folders

@@ -15,7 +15,7 @@ from workbench.domain.json_values import JsonObject, JsonValue, holds_null
 from workbench.domain.prompt import Prompt, TextPrompt, prompt_from_json, prompt_to_json
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Failure, Outcome, Parent, Run, Usage
-from workbench.domain.splitting import SentPart, Split
+from workbench.domain.split import SentPart, Split
 from workbench.storage.records import EPOCH, BadField, in_utc, record, table_of, unknown
 from workbench.storage.token_columns import columns_from_table, columns_to_table
 from workbench.storage.toml_text import sound, toml_column, toml_string, toml_table

@@ -39,7 +39,7 @@ from workbench.tui.main.screen import MainScreen
 from workbench.tui.motion import hold_cursor, is_reduced
 from workbench.tui.painting import paint_directly
 from workbench.tui.terminal import is_suspendable, let_go_of_terminal, safe_driver
-from workbench.tui.theme.themes import Themes, load_themes, theme_stamp
+from workbench.tui.theme.theme_validation import Themes, load_themes, theme_stamp
 from workbench.tui.theme.token_colours import detect_depth, theme_for, token_styles
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.transcript_view import TranscriptView

@@ -132,7 +132,7 @@ class FlowContext:
 
         `own` is a file that is never replaced. Raises StorageError where the path cannot be looked at.
         """
-        from workbench.tui.popups.naming import Naming, typed_path
+        from workbench.tui.popups.line_popup import Naming, typed_path
 
         if (typed := await self.ask(Naming(title, proposed))) is None:
             return None

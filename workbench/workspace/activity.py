@@ -85,7 +85,7 @@ class Activity:
         self._services.exchange = exchange = Exchange(run, endpoint, WireLog())
         launching = connections.send(endpoint, run, on_status=self._note_status(run), wire=exchange.wire)
         if origin is not None and endpoint.tokenizer:
-            from workbench.runner.joints import beside, note_joint, tokenizer_of
+            from workbench.runner.branch_retokenisation import beside, note_joint, tokenizer_of
 
             launching = beside(launching, note_joint(run, origin, tokenizer_of(connections, endpoint)))
         self._task = asyncio.create_task(launching)

@@ -15,8 +15,7 @@ from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.turns import Chat, Turn, Turns
 from workbench.runner.branching import branch_at
-from workbench.runner.chatting import ChatRequest, answer_text
-from workbench.runner.conversing import (
+from workbench.runner.chat_answer import (
     Answering,
     Asked,
     answered,
@@ -25,7 +24,8 @@ from workbench.runner.conversing import (
     prompt_of,
     without_value,
 )
-from workbench.runner.prompting import Prompter
+from workbench.runner.chat_prompter import Prompter
+from workbench.runner.chat_request import ChatRequest, answer_text
 from workbench.workspace.history import ExchangeTurns, UseChat
 
 if TYPE_CHECKING:

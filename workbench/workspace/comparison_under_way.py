@@ -10,8 +10,8 @@ from workbench.domain.choice import Choice
 from workbench.domain.comparison import Divergence, common_prefix, distinguishing, first_divergence
 from workbench.domain.display import one_line, plural
 from workbench.domain.run import Failure, Outcome, Run
-from workbench.runner.comparison import Column, remarks
-from workbench.runner.many import Job, ManyRuns
+from workbench.runner.compare_plan import Column, remarks
+from workbench.runner.many_runs import Job, ManyRuns
 from workbench.runner.status import Phase
 from workbench.workspace.run_state import RunState, state_of
 from workbench.workspace.services import Services

@@ -10,10 +10,10 @@ from workbench.domain.display import plural
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.prompt import count_prompts
 from workbench.domain.request import Request
-from workbench.domain.splitting import Split, parts_of
+from workbench.domain.split import Split, parts_of
 
 if TYPE_CHECKING:
-    from workbench.runner.many import Job
+    from workbench.runner.many_runs import Job
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,16 @@ from workbench.domain.preset import Preset
 from workbench.domain.prompt import Prompt, PromptKind, kind_of, prompt_from_editor, prompt_to_editor
 from workbench.domain.request import Parameters
 from workbench.domain.session import Draft
-from workbench.storage.endpoints import endpoint_for
+from workbench.storage.endpoint_list import endpoint_for
 from workbench.storage.presets import load_presets
 from workbench.workspace.draft import as_kind, difference, preset_of, with_preset
-from workbench.workspace.happened import Happened, ParametersTyped, SettingsChanged, TextReplaced, Told
 from workbench.workspace.history import History, Location, ReplaceText, UseSettings
+from workbench.workspace.notifications import Happened, ParametersTyped, SettingsChanged, TextReplaced, Told
 from workbench.workspace.prompt_text import PromptText
 from workbench.workspace.services import Services
 
 if TYPE_CHECKING:
-    from workbench.runner.comparison import Column
+    from workbench.runner.compare_plan import Column
 
 
 class Drafting:

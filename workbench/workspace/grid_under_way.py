@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from workbench.domain.display import one_line
 from workbench.domain.run import Outcome, Run
 from workbench.domain.summary import Measure, Summary, spread, summarise
-from workbench.runner.comparison import Column, grid_remarks
+from workbench.runner.compare_plan import Column, grid_remarks
 from workbench.workspace.comparison_under_way import Comparison
 from workbench.workspace.costs import Cost, cost_of
 from workbench.workspace.services import Services

@@ -8,7 +8,7 @@ from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.repeat import ChoiceCheck, RunCheck, check_run
 from workbench.domain.run import Parent, Run
-from workbench.runner.comparison import Column
+from workbench.runner.compare_plan import Column
 from workbench.workspace.comparison_under_way import Comparison
 from workbench.workspace.services import Services
 

@@ -12,15 +12,15 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.workspace.activity import Activity
-from workbench.workspace.happened import Happened, RunBegan, RunEnded, RunsAdded, RunsChanged
 from workbench.workspace.history import History, NameRun, RemoveRuns, RestoreRuns
 from workbench.workspace.keeper import Keeper
+from workbench.workspace.notifications import Happened, RunBegan, RunEnded, RunsAdded, RunsChanged
 from workbench.workspace.services import Services
 
 if TYPE_CHECKING:
-    from workbench.domain.splitting import Split
+    from workbench.domain.split import Split
     from workbench.runner.branching import Branch
-    from workbench.runner.splitting import Quirks
+    from workbench.runner.split_run import Quirks
 
 
 class UnderWay(Protocol):
@@ -127,8 +127,8 @@ class Runs(Sequence[Run]):
 
     def quirks(self, request: Request, endpoint: Endpoint) -> Quirks:
         """What is known of how an endpoint answers several choices or prompts at once."""
-        from workbench.domain.splitting import NOT_SPLIT
-        from workbench.runner.splitting import Quirks
+        from workbench.domain.split import NOT_SPLIT
+        from workbench.runner.split_run import Quirks
         from workbench.storage.probes import load_probe
 
         if request.choices < 2:
@@ -138,7 +138,7 @@ class Runs(Sequence[Run]):
 
     def lacks(self, run: Run) -> bool:
         """Whether an answer lacks what was asked for, which is remembered for the next one."""
-        from workbench.runner.splitting import left_out
+        from workbench.runner.split_run import left_out
 
         if lacks := left_out(run):
             self._left_out[run.endpoint, run.request.model] = lacks

@@ -10,7 +10,7 @@ from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import StorageError
 from workbench.runner.connections import Connections
 from workbench.storage.config import Config, load_config
-from workbench.storage.endpoints import EndpointList, endpoint_for, load_endpoints
+from workbench.storage.endpoint_list import EndpointList, endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
 
 if TYPE_CHECKING:

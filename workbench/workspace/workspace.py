@@ -18,7 +18,6 @@ from workbench.domain.variables import fill_prompt
 from workbench.storage.presets import load_presets
 from workbench.workspace.draft import EXAMPLE, first_draft
 from workbench.workspace.drafting import Drafting
-from workbench.workspace.happened import Happened, SessionChanged, Told, VariablesChanged
 from workbench.workspace.history import (
     ExchangeTurns,
     History,
@@ -32,11 +31,12 @@ from workbench.workspace.history import (
     UseVariables,
 )
 from workbench.workspace.keeper import Keeper, Keepers, is_same_file
+from workbench.workspace.notifications import Happened, SessionChanged, Told, VariablesChanged
 from workbench.workspace.runs import Runs
 from workbench.workspace.services import Services
 
 if TYPE_CHECKING:
-    from workbench.domain.splitting import Split
+    from workbench.domain.split import Split
     from workbench.runner.branching import Branch
     from workbench.workspace.chat_session import ChatSession
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from textual.content import Content
 
-from workbench.domain.answers import best_choice
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line, token_text, visible
+from workbench.domain.distinct_answers import best_choice
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Run
 from workbench.domain.session import branches, lineage, tree_lines
-from workbench.tui.branches.passages import end_of, figure_columns, fit_short, on_one_line
-from workbench.tui.cells import fit
+from workbench.tui.branches.row_text import end_of, figure_columns, fit_short, on_one_line
+from workbench.tui.fixed_width import fit
 from workbench.workspace.run_state import figures_of, state_of
 
 _CONTEXT, _TAKEN = 12, 14

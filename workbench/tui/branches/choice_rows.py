@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from rich.cells import cell_len
 from textual.content import Content
 
-from workbench.domain.answers import Answer
 from workbench.domain.display import one_line, visible
+from workbench.domain.distinct_answers import Answer
 from workbench.domain.run import Run
-from workbench.tui.branches.passages import end_of, figure_columns, on_one_line
+from workbench.tui.branches.row_text import end_of, figure_columns, on_one_line
 from workbench.workspace.run_state import figures_of
 
 BEST, FORK = "★", "┆"

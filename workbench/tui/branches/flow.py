@@ -8,10 +8,10 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt, TokensPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Run
+from workbench.runner.branch_retokenisation import tokenizer_of, with_token_ids
 from workbench.runner.branching import Origin, branch_from, end_of, origin_of
-from workbench.runner.joints import tokenizer_of, with_token_ids
-from workbench.tui.branches.choices import ChoicesScreen
-from workbench.tui.branches.tree import TreeScreen
+from workbench.tui.branches.branch_tree import TreeScreen
+from workbench.tui.branches.choices_screen import ChoicesScreen
 from workbench.tui.flows import FlowContext
 from workbench.tui.running.flow import send
 

@@ -11,7 +11,7 @@ from textual.content import Content
 
 from workbench.domain.display import one_line, visible
 from workbench.domain.errors import WorkbenchError
-from workbench.runner.chatting import ChatRequest
+from workbench.runner.chat_request import ChatRequest
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.transcript import Section
 from workbench.tui.tokens.transcript_view import TranscriptView

@@ -17,20 +17,20 @@ from workbench.domain.display import visible
 from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.reading import Mode
 from workbench.domain.run import Run
-from workbench.runner.chatting import ChatRequest
+from workbench.runner.chat_request import ChatRequest
 from workbench.tui.breakpoints import begin_at_size
-from workbench.tui.chat.about import About
+from workbench.tui.chat.chat_header import About
 from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.preview import FULL, gauge_of
-from workbench.tui.chat.turns import TurnsPane
+from workbench.tui.chat.turns_pane import TurnsPane
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.main.inspector import Inspector
 from workbench.tui.motion import frame_seconds
-from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.popups.result_screen import AskedScreen
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import has_tokenizer
 from workbench.workspace.activity import Activity

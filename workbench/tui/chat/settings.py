@@ -13,12 +13,12 @@ from workbench.domain.conversation import Prefixes, WhenFull
 from workbench.domain.display import escaped, unescaped
 from workbench.domain.errors import BadValueError
 from workbench.domain.variables import find_variables
-from workbench.runner.chatting import named_template
+from workbench.runner.chat_request import named_template
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.form import Form, FormLine
-from workbench.tui.popups.naming import Naming, typed_path
+from workbench.tui.popups.line_popup import Naming, typed_path
 from workbench.tui.popups.picker import Item, Picker
-from workbench.tui.popups.writing import Writing
+from workbench.tui.popups.text_popup import Writing
 from workbench.tui.prompt.flow import edit_variables
 
 _OWN = "\0own"

@@ -9,7 +9,7 @@ from workbench.domain.display import one_line, visible
 from workbench.domain.reading import fitted
 from workbench.domain.run import Outcome, Run
 from workbench.domain.turns import Turn
-from workbench.runner.chatting import answer_text
+from workbench.runner.chat_request import answer_text
 from workbench.tui.tokens.transcript import Emphasis, Section
 from workbench.workspace.chat_session import ChatSession
 from workbench.workspace.run_state import figures_of

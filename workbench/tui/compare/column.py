@@ -14,9 +14,9 @@ from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.reading import Scale
 from workbench.domain.run import Run
 from workbench.domain.summary import summarise
-from workbench.runner.comparison import Column
+from workbench.runner.compare_plan import Column
 from workbench.tui.compare.distribution import DistributionView
-from workbench.tui.compare.figures import FigureGrid, figures_of_summary, figures_while_running
+from workbench.tui.compare.figure_grid import FigureGrid, figures_of_summary, figures_while_running
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section

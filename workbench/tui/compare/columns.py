@@ -12,13 +12,13 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
-from workbench.runner.comparison import Column, seeded
-from workbench.storage.endpoints import endpoint_for
+from workbench.runner.compare_plan import Column, seeded
+from workbench.storage.endpoint_list import endpoint_for
 from workbench.storage.presets import load_presets
 from workbench.tui.endpoints.flow import ask_place
 from workbench.tui.flows import FlowContext
+from workbench.tui.popups.multi_picker import Selection, SeveralPicker
 from workbench.tui.popups.picker import Item
-from workbench.tui.popups.several import Selection, SeveralPicker
 from workbench.tui.presets.changes import changes_of
 from workbench.workspace.comparison_under_way import MOST_COLUMNS
 

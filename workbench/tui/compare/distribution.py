@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from workbench.domain.alternatives import AlternativeRow, rows_of
 from workbench.domain.choice import Token
-from workbench.tui.cells import fit, percent
+from workbench.tui.fixed_width import fit, percent
 
 _LABEL, _SHARE = 10, 7
 _NUMBERED = 9

@@ -12,18 +12,18 @@ from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.prompt import count_prompts, single_prompts
 from workbench.domain.request import Request
 from workbench.domain.run import Run
-from workbench.runner.comparison import ignored, plan, probes_of
-from workbench.runner.saved import SavedRun, saved_column, saved_remarks
+from workbench.runner.compare_plan import ignored, plan, probes_of
+from workbench.runner.saved_runs import SavedRun, saved_column, saved_remarks
 from workbench.storage.library import Library
 from workbench.storage.session_file import read_runs
 from workbench.tui.branches.flow import send_branch
 from workbench.tui.compare.columns import choose_columns, endpoint_of, with_seeds
 from workbench.tui.compare.rerun_screen import RerunScreen
-from workbench.tui.compare.saved import numbered, other_sessions, saved_items
+from workbench.tui.compare.saved_items import numbered, other_sessions, saved_items
 from workbench.tui.compare.screen import Adopted, CompareScreen
 from workbench.tui.flows import FlowContext
+from workbench.tui.popups.multi_picker import Selection, SeveralPicker
 from workbench.tui.popups.picker import Item, Picker
-from workbench.tui.popups.several import Selection, SeveralPicker
 from workbench.workspace.comparison_under_way import MOST_COLUMNS, Comparison
 from workbench.workspace.costs import cost_of, cost_of_jobs
 from workbench.workspace.rerun_under_way import Rerun

@@ -20,14 +20,14 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.reading import fitted, widest
 from workbench.runner.branching import Branch, branch_at
-from workbench.runner.comparison import Column
+from workbench.runner.compare_plan import Column
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.column import CompareColumn
 from workbench.tui.motion import frame_seconds
-from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
+from workbench.tui.popups.result_screen import AskedScreen
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.no_alternative import no_alternative
 from workbench.tui.tokens.scrolling import Followers

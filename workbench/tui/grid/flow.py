@@ -13,9 +13,9 @@ from workbench.domain.prompt import TextPrompt, TokensPrompt, prompt_to_editor, 
 from workbench.domain.request import Request
 from workbench.domain.sweep import Axis, Sweep, parse_axis
 from workbench.domain.values import format_value
-from workbench.runner.comparison import Column, ignored, probes_of
-from workbench.runner.many import Job
-from workbench.runner.resuming import compare_again, sweep_again
+from workbench.runner.compare_plan import Column, ignored, probes_of
+from workbench.runner.many_runs import Job
+from workbench.runner.resume import compare_again, sweep_again
 from workbench.storage.prompt_sets import read_prompts
 from workbench.tui.branches.flow import send_branch
 from workbench.tui.compare.columns import LEAST, MOST, check_columns, choose_columns

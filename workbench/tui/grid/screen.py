@@ -25,8 +25,8 @@ from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.screen import Adopted, CompareScreen
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.grid.bars import bar_chart
-from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
+from workbench.tui.popups.result_screen import AskedScreen
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.transcript import Section
 from workbench.tui.tokens.transcript_view import TranscriptView

@@ -21,11 +21,11 @@ from workbench.tui.editor.external_editor import edit_text, with_editor
 from workbench.tui.flows import FlowContext
 from workbench.tui.main.palette import ItemKind, about, palette
 from workbench.tui.main.probability import read_share
-from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.form import Form, FormLine
 from workbench.tui.popups.help import help_screen
 from workbench.tui.popups.jump import Jump, JumpTarget
 from workbench.tui.popups.picker import Item, Picker, Popup
+from workbench.tui.popups.result_screen import AskedScreen
 from workbench.tui.sessions.flow import open_session
 
 _MOST_BYTES = 1 << 20

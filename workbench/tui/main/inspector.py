@@ -18,9 +18,9 @@ from workbench.domain.choice import Token
 from workbench.domain.display import show_bytes, token_text
 from workbench.domain.figures import coverage, probability
 from workbench.domain.whatif import LLAMA_ORDER, Reshaped, Sampling, reshape
-from workbench.tui.cells import fit, percent
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.fixed_width import fit, percent
 from workbench.tui.tokens.no_alternative import OTHER, no_alternative
 from workbench.tui.tokens.selecting import how_to_select
 

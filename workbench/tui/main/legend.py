@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from workbench.domain.display import one_line
 from workbench.domain.reading import FIXED, Mode, Scale, legend
-from workbench.tui.cells import fit
+from workbench.tui.fixed_width import fit
 from workbench.tui.theme.token_styles import TokenStyles
 
 

@@ -12,8 +12,8 @@ from workbench.domain.display import one_line, token_text
 from workbench.domain.parameters import PARAMETERS, ParameterValue, Range
 from workbench.domain.request import Parameters
 from workbench.domain.values import format_value
-from workbench.tui.cells import fit
 from workbench.tui.editor.field_text import extra_to_text
+from workbench.tui.fixed_width import fit
 
 MODEL, EXTRA = "model", "extra"
 ROWS: tuple[str, ...] = (MODEL, *(field.name for field in PARAMETERS), EXTRA)

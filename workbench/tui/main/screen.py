@@ -45,7 +45,7 @@ from workbench.tui.motion import frame_seconds
 from workbench.tui.probe.notes import offer, probe_notes
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import PromptCounter, token_ids
-from workbench.workspace.happened import (
+from workbench.workspace.notifications import (
     Happened,
     ParametersTyped,
     RunBegan,

@@ -9,7 +9,7 @@ from textual.widgets import Static
 from workbench.domain.alternatives import AlternativeRow, rows_of
 from workbench.domain.choice import Token
 from workbench.domain.display import token_text
-from workbench.tui.cells import fit
+from workbench.tui.fixed_width import fit
 from workbench.tui.tokens.selecting import how_to_select
 
 _LONGEST = 14

@@ -20,7 +20,7 @@ from workbench.storage.presets import (
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
-from workbench.tui.popups.naming import Naming, typed_path
+from workbench.tui.popups.line_popup import Naming, typed_path
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.presets.changes import changes_of
 

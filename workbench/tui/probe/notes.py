@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.domain.endpoint import EnvironmentKey
-from workbench.domain.probe import ProbeVerdict
+from workbench.domain.probe_findings import ProbeVerdict
 from workbench.storage.config import config_file
-from workbench.storage.endpoints import offered
+from workbench.storage.endpoint_list import offered
 from workbench.storage.folders import Folders
 from workbench.storage.probes import load_probe
 from workbench.tui.commands.keymap import CommandTable

@@ -15,15 +15,15 @@ from textual.widgets import DataTable, Static
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import StorageError, WorkbenchError
-from workbench.domain.probe import Finding, Probe, ProbeVerdict
-from workbench.runner.asking import MOST_TOKENS
-from workbench.runner.probe import MOST_REQUESTS, Probing
+from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
+from workbench.runner.endpoint_probe import MOST_REQUESTS, Probing
+from workbench.runner.probe_requests import MOST_TOKENS
 from workbench.storage.probes import load_probe, save_probe
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
+from workbench.tui.popups.result_screen import AskedScreen
 from workbench.workspace.services import Services
 
 _STYLES = {

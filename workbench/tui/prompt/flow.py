@@ -13,8 +13,8 @@ from workbench.storage.imports import is_curl
 from workbench.tui.editor.external_editor import edit_text
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.picker import Item, Picker
-from workbench.tui.prompt.curl import CurlPopup
-from workbench.tui.prompt.variables import variables_form
+from workbench.tui.prompt.curl_popup import CurlPopup
+from workbench.tui.prompt.variables_form import variables_form
 from workbench.tui.tokenizing import has_tokenizer, no_tokenizer
 
 _KINDS = {

@@ -9,9 +9,9 @@ from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint, unknown_endpoint
 from workbench.domain.request import Request
 from workbench.domain.run import Run
-from workbench.domain.splitting import parts_of
+from workbench.domain.split import parts_of
 from workbench.runner.branching import Branch
-from workbench.runner.splitting import offer_split
+from workbench.runner.split_run import offer_split
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.question import Question
 from workbench.workspace.costs import cost_of

@@ -8,13 +8,13 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.figures import bits_per_byte
 from workbench.domain.prompt import Prompt, TextPrompt
 from workbench.runner.branching import branch_from, end_of
-from workbench.runner.saved import SavedRun
-from workbench.runner.scoring import aligned_runs, score_answer, scoring_request
+from workbench.runner.saved_runs import SavedRun
+from workbench.runner.score_text import aligned_runs, score_answer, scoring_request
 from workbench.storage.text_files import read_text
 from workbench.tui.compare.flow import compare_saved
 from workbench.tui.endpoints.flow import ask_place
 from workbench.tui.flows import FlowContext
-from workbench.tui.popups.naming import Naming, typed_path
+from workbench.tui.popups.line_popup import Naming, typed_path
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.running.flow import send
 from workbench.workspace.costs import cost_of

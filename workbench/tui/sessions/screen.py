@@ -26,9 +26,9 @@ from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
-from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.naming import Naming
+from workbench.tui.popups.line_popup import Naming
+from workbench.tui.popups.result_screen import AskedScreen
 from workbench.tui.popups.row_list import RowList
 from workbench.tui.sessions.search import SearchEntry, ranked
 

@@ -8,7 +8,7 @@ from typing import Any
 from textual.app import App
 
 from workbench.domain.errors import BadValueError
-from workbench.runner.exporting import export_request
+from workbench.runner.export_formats import export_request
 from workbench.workspace.activity import Exchange
 
 

@@ -19,8 +19,8 @@ from workbench.domain.errors import BadValueError
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.popups.asked import AskedScreen
 from workbench.tui.popups.key_row import KeyRow
+from workbench.tui.popups.result_screen import AskedScreen
 from workbench.tui.wire.copying import copy_request
 from workbench.tui.wire.event_list import EventList, EventRow
 from workbench.workspace.activity import Exchange

@@ -1,0 +1,160 @@
+"""What is handed to others is complete, safe to open, and free of keys."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import replace
+from datetime import UTC, datetime
+from html import unescape
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+from tests.domain.builders import choice_of, piece, run_of
+from tests.storage.session_cases import runs
+from workbench.domain.errors import BadValueError, StorageError
+from workbench.domain.parameters import ParameterValue
+from workbench.domain.request import Parameters
+from workbench.domain.run import Parent, Run
+from workbench.domain.session import Session
+from workbench.storage.export_pictures import to_html, to_svg
+from workbench.storage.export_text import run_facts, to_curl, to_json_lines, to_markdown, to_python, to_text
+from workbench.storage.imports import curl_from_text, runs_from_json_lines
+
+_HOSTILE = "</pre><script>alert(1)</script>\x1b[31m\x00`````"
+
+
+def _hostile() -> Session:
+    run = run_of(choice_of([piece(_HOSTILE, 0.05, two=0.5), piece(" tail", 0.95)]), prompt=_HOSTILE)
+    return Session(title=_HOSTILE, runs=[run])
+
+
+def test_html_runs_no_script_and_loads_nothing() -> None:
+    page = to_html(_hostile())
+    assert "<script" not in page
+    assert not re.search("[\x00\x1b]", page)
+    assert not re.search(r"(src|href)=", page)
+
+
+def test_html_shows_each_token_s_level_and_alternatives() -> None:
+    page = to_html(Session(runs=[run_of(choice_of([piece("sure", 0.95), piece(" odd", 0.05, two=0.5)]))]))
+    assert re.search(r'class="l0"[^>]*>sure<', page)
+    assert re.search(r'class="l4" title="[^"]*50\.0%[^"]*two[^"]*"> odd<', page)
+
+
+def _branched() -> Session:
+    """Two runs, the second one a branch with parameters, a preset and a seed."""
+    first, second = run_of(choice_of([" upon", " a"])), run_of(choice_of([piece(" there", 0.5)]))
+    values: dict[str, ParameterValue] = {"temperature": 0.25, "seed": 7, "stop": ("<b>",)}
+    second.request = replace(second.request, model="m<1>", parameters=Parameters(values))
+    second.preset, second.endpoint, second.total = "precise", "lab", 0.5
+    second.parent = Parent(first.id, 0, 1, " there")
+    second.started = datetime(2026, 9, 1, 10, 0, 1, tzinfo=UTC)
+    return Session(title="Tale", runs=[first, second])
+
+
+def test_html_has_what_a_run_was_sent_with_and_how_it_ended() -> None:
+    page = to_html(_branched())
+    text = unescape(re.sub(r"<[^>]*>", "", page[page.index("<h2>2.") :]))
+    assert text.startswith("2. m<1>\n")
+    assert "2026-09-01 10:00:01 UTC · lab · m<1> · preset precise" in text
+    assert "branched from run 1 at token 2 · complete" in text
+    assert 'temperature = 0.25 · seed = 7 · stop = ["<b>"]' in text
+    assert "Answer 1 · stop · 1 token · " in text
+    assert "perplexity 2.00" in text
+
+
+def test_markdown_has_the_same_facts() -> None:
+    text = to_markdown(_branched())
+    assert "preset precise · branched from run 1 at token 2" in text
+    assert "` seed = 7 `" in text
+    assert "**Answer 1** (stop · 1 token · " in text
+
+
+@pytest.mark.parametrize(
+    ("probability", "shown"), [(0.0001, "&lt;0.1%"), (0.99999, "&gt;99.9%"), (1, "100.0%")]
+)
+def test_a_small_probability_never_reads_as_nothing(probability: float, shown: str) -> None:
+    run = run_of(choice_of([piece(" rare", probability)]))
+    for written in (to_html(Session(runs=[run])), to_svg(run)):
+        assert f"&#x27; rare&#x27; {shown}" in written
+
+
+@settings(deadline=None, max_examples=15, suppress_health_check=list(HealthCheck))
+@given(runs())
+def test_any_run_is_well_formed_svg(run: Run) -> None:
+    ElementTree.fromstring(to_svg(run).encode())
+
+
+def test_markdown_keeps_hostile_text_inside_its_fences() -> None:
+    text = to_markdown(_hostile())
+    assert "``````text\n" in text
+    assert "\x1b" not in text
+
+
+def test_text_is_prompt_and_answer() -> None:
+    assert to_text(Session(runs=[run_of(choice_of([" upon"]), prompt="Once")])) == "Once upon\n"
+
+
+@settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
+@given(runs())
+def test_json_lines_come_back_with_every_text_and_logprob(run: Run) -> None:
+    line = to_json_lines([run])
+    assert line.count("\n") == 1
+    json.loads(line, parse_constant=pytest.fail)
+    # JSON has no infinity: this number stands for it, and so cannot be told from it.
+    assume(all(token.logprob != -9999 for choice in run.ordered for token in choice))
+    (again,) = runs_from_json_lines(line)
+    assert again.id == run.id
+    for choice in run.ordered:
+        copied = again.choices[choice.index]
+        if len(choice):
+            assert copied.texts() == choice.texts()
+            assert [one.logprob for one in copied] == [one.logprob for one in choice]
+
+
+def test_a_line_that_is_no_run_is_named() -> None:
+    good = to_json_lines([run_of(choice_of(["a"]))])
+    with pytest.raises(StorageError, match="Line 2"):
+        runs_from_json_lines(f"{good}[]\n")
+
+
+def test_curl_comes_back_as_the_same_request_and_names_only_the_key_s_variable() -> None:
+    request = run_of(choice_of(["a"]), prompt="it's\n$HOME `x`").request
+    command = to_curl(request.body(), "http://127.0.0.1:1/v1/completions", "MY_KEY")
+    assert "Bearer $MY_KEY" in command
+    again = curl_from_text(command)
+    assert again.url == "http://127.0.0.1:1/v1/completions"
+    assert again.request.body() == request.body()
+
+
+@pytest.mark.parametrize("option", ["-d", "--data", "--json", "--data-raw", "-d="])
+def test_curl_s_ways_of_giving_data_are_understood(option: str) -> None:
+    data = shlex.quote('{"prompt": "a", "model": "m"}')
+    text = (
+        f"curl -X POST {option.removesuffix('=')} {data} \\\n -H 'Authorization: Bearer secret' http://a/v1"
+    )
+    assert curl_from_text(text).request.model == "m"
+
+
+@pytest.mark.parametrize("text", ["", "wget x", "curl 'x", "curl http://a -d @file", "curl http://a -d '['"])
+def test_what_is_no_curl_command_says_why(text: str) -> None:
+    with pytest.raises(BadValueError, match="cannot be imported"):
+        curl_from_text(text)
+
+
+def test_the_python_program_compiles_and_reads_its_key_from_the_environment() -> None:
+    program = to_python({"prompt": '"""\\\n\u2028'}, "http://a/v1", "bad name; rm")
+    compile(program, "exported", "exec")
+    assert 'os.environ["WORKBENCH_API_KEY"]' in program
+
+
+@pytest.mark.parametrize("kind", ["rerun", "blessed"])
+def test_a_run_that_was_sent_again_leaves_no_token(kind: str) -> None:
+    first, again = run_of(choice_of(["a"])), run_of(choice_of(["b"]))
+    again.parent = Parent(first.id, kind=kind)
+    facts = run_facts(Session(runs=[first, again]), again)
+    assert [one for one in facts if "run 1" in one] == ["re-run of run 1"]

@@ -1,0 +1,112 @@
+"""Comparisons: the same prompts under several columns of preset, endpoint and model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from workbench.domain.comparison import differing, equal_groups
+from workbench.domain.display import one_line
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.probe_findings import Probe, ProbeVerdict
+from workbench.domain.prompt import Prompt
+from workbench.domain.request import Parameters, Request
+from workbench.domain.run import Run
+from workbench.domain.sweep import Sweep
+from workbench.runner.many_runs import Job
+from workbench.storage.folders import Folders
+from workbench.storage.probes import load_probe
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One side of a comparison."""
+
+    title: str
+    endpoint: Endpoint
+    model: str
+    parameters: Parameters
+    preset: str = ""
+
+
+def overlay(preset: Parameters, typed: Parameters) -> Parameters:
+    """A preset's parameters with those on top that a person typed."""
+    return Parameters({**preset.values, **typed.values}, {**preset.extra, **typed.extra})
+
+
+def plan(prompts: Sequence[Prompt], columns: Sequence[Column], group: str) -> list[Job]:
+    """One run for each prompt and column, prompt by prompt; `group` ties them together."""
+    return [
+        Job(
+            column.endpoint,
+            Run(
+                Request(prompt, column.model or column.endpoint.model, column.parameters),
+                column.endpoint.name,
+                preset=column.preset,
+                group=group,
+            ),
+        )
+        for prompt in prompts
+        for column in columns
+    ]
+
+
+def plan_sweep(sweep: Sweep, endpoint: Endpoint, group: str) -> list[Job]:
+    """One run for each cell of a sweep, in the cells' order."""
+    return [Job(endpoint, Run(sweep.request_for(cell), endpoint.name, group=group)) for cell in sweep.cells()]
+
+
+def seeded(column: Column, seed: int) -> Column:
+    """A column with a seed where it has none, so that all columns share one."""
+    if column.parameters.get("seed") is not None:
+        return column
+    return replace(column, parameters=column.parameters.set("seed", seed))
+
+
+def gave_same_text(runs: Sequence[Run]) -> bool:
+    """Whether several runs answered, and all of them with the same text."""
+    choices = [run.ordered[0] for run in runs if run.choices and run.error is None]
+    return len(choices) > 1 and choices[0].length > 0 and len(equal_groups(choices)) == 1
+
+
+def grid_remarks(rows: Sequence[Sequence[Run]]) -> list[str]:
+    """What an honest grid must say of its rows' runs."""
+    if gave_same_text([run for row in rows for run in row]):
+        return ["every cell gave the same text: what differs had no effect here"]
+    alike = sum(map(gave_same_text, rows))
+    return [f"in {alike} of {len(rows)} rows every answer is the same text"] if alike else []
+
+
+def probes_of(folders: Folders, columns: Sequence[Column]) -> dict[str, Probe]:
+    """The last probe of each column's endpoint, where there is one."""
+    names = dict.fromkeys(column.endpoint.name for column in columns)
+    return {name: probe for name in names if (probe := load_probe(folders, name)) is not None}
+
+
+def ignored(columns: Sequence[Column], probes: Mapping[str, Probe]) -> list[str]:
+    """Which parameters differ in vain: their endpoint's profile drops them, or its probe found no effect."""
+    told = []
+    for endpoint in {column.endpoint.name: column.endpoint for column in columns}.values():
+        fields = differing([one.parameters for one in columns if one.endpoint.name == endpoint.name])
+        name, probe = one_line(endpoint.name, 40), probes.get(endpoint.name)
+        if dropped := [field for field in fields if field in endpoint.drop]:
+            told.append(
+                f"{name} is not sent what differs: {', '.join(dropped)} (unsupported by this endpoint)"
+            )
+        for verdict, does in ((ProbeVerdict.NO_EFFECT, "ignores"), (ProbeVerdict.REFUSED, "refuses")):
+            found = [one for one in fields if probe and one not in dropped and probe.verdict(one) is verdict]
+            if probe and found:
+                told.append(f"{name} {does} what differs: {', '.join(found)} (probed {probe.at:%Y-%m-%d})")
+    return told
+
+
+def remarks(runs: Sequence[Run]) -> list[str]:
+    """What an honest comparison must say of one prompt's runs."""
+    told: list[str] = []
+    if gave_same_text(runs):
+        differs = differing([run.request.parameters for run in runs])
+        told.append("all columns gave the same text" + ": what differs had no effect here" * bool(differs))
+    seeds = {run.request.parameters.get("seed") for run in runs}
+    if len(seeds) > 1:
+        told.append("the columns have different seeds")
+    return told

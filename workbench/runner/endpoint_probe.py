@@ -1,0 +1,313 @@
+"""Finding out what an endpoint does with each field, by some twenty tiny requests that are told beforehand.
+
+A field is honoured where it changes an answer as it should. Greedy answers serve as the measure: whatever
+leaves only the likeliest token (`top_k` 1, `min_p` 1, a tiny `top_p`) must give the greedy text at any heat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from workbench.client.logprobs_shape import logprobs_shape
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import EndpointError
+from workbench.domain.parameters import ParameterValue
+from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
+from workbench.domain.prompt import Prompt, TextsPrompt, TokenListsPrompt, TokensPrompt
+from workbench.domain.run import Outcome, Run
+from workbench.runner.connections import Connections
+from workbench.runner.probe_requests import (
+    MOST_TOKENS,
+    PROSE,
+    Asking,
+    failure_of,
+    first_choice,
+    quoted,
+    text_of,
+)
+
+MOST_REQUESTS = 22
+"""How many requests a probe sends at most."""
+
+_LOOP = "la la la la la la la la"
+_IDS = ((11, 12, 13), (14, 15, 16))
+_HOT = 2.0
+_SEED = 7
+_NEARLY = 0.05
+"""By how much equal logprobs may differ between two requests, as engines round."""
+
+
+class Probing:
+    """A probe under way; `found` is what is known so far, also after it was cancelled."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        endpoint: Endpoint,
+        model: str = "",
+        *,
+        on_request: Callable[[int, str], None] = lambda number, words: None,
+    ) -> None:
+        """`on_request` tells each request before it goes out."""
+        # Nothing is repeated behind the count that a person was told, and what the profile leaves out is
+        # asked about too.
+        open_endpoint = replace(endpoint, drop=frozenset(), retries=0)
+        self._answers = Asking(connections, open_endpoint, model or endpoint.model, on_request)
+        self._answered_by = self._answers.model
+        self._is_partial = True
+
+    @property
+    def found(self) -> Probe:
+        """What is known so far."""
+        answers = self._answers
+        return Probe(
+            answers.endpoint.name,
+            self._answered_by,
+            datetime.now(UTC),
+            answers.sent,
+            tuple(answers.findings),
+            self._is_partial,
+        )
+
+    async def run(self) -> None:
+        """Ask everything. Raises EndpointError where not even a plain request is answered."""
+        answers = self._answers
+        greedy = await answers.ask("a plain request, streamed", {"logprobs": 5})
+        if greedy.outcome is Outcome.ERROR or not greedy.choices:
+            raise _as_error(greedy)
+        self._answered_by = greedy.model or answers.model
+        _look_at_plain(answers, greedy)
+        await _ask_about_usage_and_streams(answers, greedy)
+        hot = await _ask_about_chance(answers, greedy)
+        await _ask_about_filters(answers, greedy, hot)
+        await _ask_about_penalties(answers)
+        await _ask_about_stop_and_bias(answers, greedy)
+        await _ask_about_logprobs(answers, greedy, hot)
+        await _ask_about_choices(answers)
+        await _ask_about_prompts(answers)
+        self._is_partial = False
+
+
+def _as_error(run: Run) -> EndpointError:
+    failure = run.error
+    if failure is None:
+        return EndpointError("The endpoint returned nothing", hint="Try a run to see what it sends.")
+    return EndpointError(failure.title, failure.message, failure.hint, failure.status, failure.request_id)
+
+
+def _look_at_plain(answers: Asking, greedy: Run) -> None:
+    choice = first_choice(greedy)
+    pieces = answers.wire.count
+    most = max((len(token.alternatives) for token in choice), default=0)
+    shape = logprobs_shape(bytes(answers.wire.answer))
+    words = f"{most} of 5 requested alternatives returned{', ' * bool(shape)}{shape}"
+    known = any(token.logprob is not None for token in choice)
+    answers.judge("logprobs", greedy, known, words, "none returned in a stream")
+    answers.find(
+        "stream", ProbeVerdict.HONOURED if pieces > 1 else ProbeVerdict.UNKNOWN, f"{pieces} chunks received"
+    )
+    tokens = greedy.usage.completion_tokens if greedy.usage else len(choice)
+    fits = 0 < tokens <= MOST_TOKENS
+    answers.judge(
+        "max_tokens",
+        greedy,
+        fits,
+        f"{tokens} tokens, finish_reason {choice.finish_reason}",
+        f"{tokens} tokens in place of {MOST_TOKENS}",
+    )
+
+
+async def _ask_about_usage_and_streams(answers: Asking, greedy: Run) -> None:
+    silent = await answers.ask("without stream_options", {"include_usage": False})
+    if failed := failure_of(silent):
+        answers.find("include_usage", *failed)
+    else:
+        asked, unasked = greedy.usage is not None, silent.usage is not None
+        verdict = ProbeVerdict.HONOURED if asked and not unasked else ProbeVerdict.NO_EFFECT
+        words = {
+            (True, False): "usage returned when requested",
+            (True, True): "usage always returned",
+            (False, False): "usage never returned in a stream",
+            (False, True): "usage returned only when not requested",
+        }[asked, unasked]
+        answers.find("include_usage", verdict, words)
+    whole = await answers.ask("the same, not streamed", {"stream": False, "logprobs": 5})
+    answers.judge(
+        "stream = off", whole, bool(text_of(whole)), f"usage {_came(whole.usage)}", "no text returned"
+    )
+    same = text_of(whole) == text_of(greedy)
+    answers.judge(
+        "greedy repeats",
+        whole,
+        same,
+        "twice the same text at temperature 0",
+        f"then {quoted(text_of(whole))}",
+    )
+
+
+def _came(value: object) -> str:
+    return "returned" if value is not None else "not returned"
+
+
+async def _ask_about_chance(answers: Asking, greedy: Run) -> Run:
+    seeded: dict[str, ParameterValue] = {"temperature": _HOT, "seed": _SEED}
+    hot = await answers.ask("high temperature, with a seed", seeded | {"logprobs": 5})
+    again = await answers.ask("the same seed again", seeded | {"logprobs": 5})
+    other = await answers.ask("another seed", seeded | {"seed": _SEED + 1})
+    differs = text_of(hot) != text_of(greedy) or text_of(other) != text_of(greedy)
+    answers.judge(
+        "temperature",
+        hot,
+        differs,
+        f"at {_HOT:g}: {quoted(text_of(hot))}",
+        "high temperature and greedy gave the same text",
+    )
+    if failed := failure_of(again) or failure_of(hot):
+        answers.find("seed", *failed)
+    elif text_of(hot) != text_of(again):
+        answers.find("seed", ProbeVerdict.NO_EFFECT, "one seed gave two texts")
+    elif text_of(hot) == text_of(other):
+        answers.find("seed", ProbeVerdict.UNKNOWN, "two seeds gave one text")
+    else:
+        answers.find("seed", ProbeVerdict.HONOURED, "one seed repeats, another differs")
+    return hot
+
+
+async def _ask_about_filters(answers: Asking, greedy: Run, hot: Run) -> None:
+    tight: dict[str, float] = {"top_p": 0.0001, "top_k": 1, "min_p": 1}
+    for name, value in tight.items():
+        run = await answers.ask(
+            f"high temperature, with {name} {value:g}", {"temperature": _HOT, "seed": _SEED, name: value}
+        )
+        if text_of(hot) == text_of(greedy) and failure_of(run) is None:
+            answers.find(
+                name, ProbeVerdict.UNKNOWN, "high temperature changes nothing, so there is nothing to filter"
+            )
+            continue
+        answers.judge(
+            name,
+            run,
+            text_of(run) == text_of(greedy),
+            "leaves only the likeliest tokens",
+            f"at {value:g} still {quoted(text_of(run))}",
+        )
+
+
+async def _ask_about_penalties(answers: Asking) -> None:
+    plain = await answers.ask("a prompt that repeats", prompt=_LOOP)
+    strong: dict[str, float] = {"frequency_penalty": 2, "presence_penalty": 2, "repetition_penalty": 2}
+    for name, value in strong.items():
+        run = await answers.ask(f"with {name} {value:g}", {name: value}, prompt=_LOOP)
+        if failed := failure_of(plain):
+            answers.find(name, *failed)
+            continue
+        answers.judge(
+            name,
+            run,
+            text_of(run) != text_of(plain),
+            f"gave {quoted(text_of(run))}",
+            f"still {quoted(text_of(run))}",
+        )
+
+
+async def _ask_about_stop_and_bias(answers: Asking, greedy: Run) -> None:
+    words = text_of(greedy).split()
+    if len(words) < 3:
+        answers.find("stop", ProbeVerdict.UNKNOWN, "the plain answer has too few words to stop at")
+    else:
+        word = words[2]
+        before = text_of(greedy).find(word)
+        run = await answers.ask("with a stop text", {"stop": (word,)})
+        text = text_of(run)
+        stopped = len(text) <= before + len(word) and text_of(greedy).startswith(text.rstrip())
+        answers.judge("stop", run, stopped, "ends there", f"continues: {quoted(text)}")
+        if failure_of(run) is None and stopped:
+            kept = text.endswith(word)
+            answers.find(
+                "stop text included",
+                ProbeVerdict.HONOURED if kept else ProbeVerdict.NO_EFFECT,
+                "the stop text ends the answer" if kept else "the stop text is cut off",
+            )
+    token = first_choice(greedy).id_of(0) if len(first_choice(greedy)) else None
+    biases: dict[str, float] = {str(_IDS[0][0]): 100} if token is None else {str(token): -100}
+    run = await answers.ask("with a token forced or forbidden", {"logit_bias": biases})
+    answers.judge(
+        "logit_bias", run, text_of(run) != text_of(greedy), f"gave {quoted(text_of(run))}", "the text stayed"
+    )
+
+
+async def _ask_about_logprobs(answers: Asking, greedy: Run, hot: Run) -> None:
+    many = await answers.ask("with 20 logprobs", extra={"logprobs": 20})
+    if failed := failure_of(many):
+        answers.find("logprobs = 20", *failed)
+    else:
+        got = max((len(token.alternatives) for token in first_choice(many)), default=0)
+        answers.find(
+            "logprobs = 20",
+            ProbeVerdict.HONOURED if got >= 20 else ProbeVerdict.NO_EFFECT,
+            f"{got} alternatives returned",
+        )
+    answers.findings.append(_rawness(greedy, hot))
+
+
+def _rawness(greedy: Run, hot: Run) -> Finding:
+    """Whether the first token's logprobs are the same whatever the temperature: they see one prompt."""
+    cold, warm = (
+        {one.text: one.logprob for one in first_choice(run).alternatives_of(0) if one.logprob is not None}
+        if len(first_choice(run))
+        else {}
+        for run in (greedy, hot)
+    )
+    shared = [(cold[text], warm[text]) for text in cold.keys() & warm.keys()]
+    if not shared:
+        return Finding("raw logprobs", ProbeVerdict.UNKNOWN, "no logprobs to compare")
+    furthest = max(abs(one - other) for one, other in shared)
+    raw = furthest <= _NEARLY
+    return Finding(
+        "raw logprobs",
+        ProbeVerdict.HONOURED if raw else ProbeVerdict.NO_EFFECT,
+        "the same at every temperature" if raw else f"temperature moves them by {furthest:.2f} nats",
+    )
+
+
+async def _ask_about_choices(answers: Asking) -> None:
+    two = await answers.ask("two choices", {"n": 2, "temperature": 1})
+    answers.judge("n", two, len(two.choices) == 2, "2 choices returned", f"{len(two.choices)} of 2 returned")
+    best = await answers.ask("the best of two", {"best_of": 2, "temperature": 1})
+    counted, of_two = (one.usage.completion_tokens if one.usage else 0 for one in (best, two))
+    if (failed := failure_of(best)) is None and counted <= MOST_TOKENS:
+        # A usage that counts both choices of n = 2 would count both candidates.
+        counts_all = of_two > MOST_TOKENS
+        words = "taken, but the usage counts one candidate"
+        failed = (
+            (ProbeVerdict.NO_EFFECT, words)
+            if counts_all
+            else (ProbeVerdict.UNKNOWN, f"{words}, as it does for n = 2")
+        )
+    if failed:
+        answers.find("best_of", *failed)
+    else:
+        answers.find("best_of", ProbeVerdict.HONOURED, f"the usage counts {counted} tokens")
+    echo = await answers.ask("with echo", extra={"echo": True})
+    answers.judge(
+        "echo", echo, text_of(echo).startswith(PROSE), "the text begins with the prompt", "not in the text"
+    )
+
+
+async def _ask_about_prompts(answers: Asking) -> None:
+    kinds: dict[str, tuple[Prompt, int]] = {
+        "two prompts": (TextsPrompt((PROSE, _LOOP)), 2),
+        "token ids": (TokensPrompt(_IDS[0]), 1),
+        "lists of token ids": (TokenListsPrompt(_IDS), 2),
+    }
+    for name, (prompt, expected) in kinds.items():
+        run = await answers.ask(f"a prompt of {name}" if name != "two prompts" else name, prompt=prompt)
+        answers.judge(
+            name,
+            run,
+            len(run.choices) == expected,
+            f"{expected} answered",
+            f"{len(run.choices)} of {expected} answered",
+        )

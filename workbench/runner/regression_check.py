@@ -1,0 +1,228 @@
+"""Regression checks: recorded runs held against what an endpoint answers now.
+
+Cases are read as they are needed, and only as many are under way as the endpoint allows at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from workbench.domain.agreement import Agreement, Tolerances
+from workbench.domain.case_comparison import (
+    AnswerComparison,
+    CaseResult,
+    CaseVerdict,
+    compare_passages,
+    compare_runs,
+    is_deterministic,
+    is_scored,
+    judge,
+)
+from workbench.domain.display import sentences
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError, EndpointError, StorageError
+from workbench.domain.run import Outcome, Parent, Run
+from workbench.runner.connections import Connections
+from workbench.runner.score_text import score_answer
+from workbench.storage.session_file import iterate_runs
+
+BLESSED = "blessed"
+"""The kind of a run whose answer replaces that of its parent in later checks."""
+_ANSWERED = (Outcome.COMPLETE, Outcome.UNFINISHED)
+_MOST_FAILURES = 100
+"""Cases in a row that fail before the endpoint is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A recorded run whose answer is checked."""
+
+    number: int
+    """Its place among all cases, from 0."""
+    path: Path
+    recorded: Run
+    """The run, or the newest one whose answer was blessed in its place."""
+    root: str
+    """Id of the run that was recorded first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What is known of the cases before any is sent."""
+
+    paths: tuple[Path, ...]
+    """Session files, in order."""
+    newest: Mapping[tuple[Path, str], str]
+    """By file and the run that was recorded first: the newest run of each case."""
+
+    @property
+    def count(self) -> int:
+        """How many cases there are."""
+        return len(self.newest)
+
+    def cases(self) -> Iterator[Case]:
+        """The cases, one by one. Raises StorageError for a file that is broken."""
+        number = 0
+        for path in self.paths:
+            for run in iterate_runs(path):
+                if self.newest.get((path, root := _root(run))) == run.id:
+                    yield Case(number, path, run, root)
+                    number += 1
+
+
+def survey(names: Sequence[Path], on_case: Callable[[Path, str, Run], None] = lambda *_: None) -> Survey:
+    """Find the cases in session files and in folders of them.
+
+    `on_case` receives the file and root of each with its recorded run, again where a newer one is found.
+    Raises StorageError for what is not there or cannot be read.
+    """
+    newest: dict[tuple[Path, str], str] = {}
+    paths = tuple(dict.fromkeys(path for name in names for path in _session_files(name)))
+    for path in paths:
+        for run in iterate_runs(path):
+            if run.outcome in _ANSWERED and run.choices:
+                newest[path, _root(run)] = run.id
+                on_case(path, _root(run), run)
+    return Survey(paths, newest)
+
+
+def _root(run: Run) -> str:
+    """Id of the run that a run's case was recorded with first."""
+    return run.parent.run if run.parent is not None and run.parent.kind == BLESSED else run.id
+
+
+def _session_files(name: Path) -> list[Path]:
+    if not name.is_dir():
+        return [name]
+    found = sorted(one for one in name.rglob("*.toml") if not one.name.startswith("."))
+    if not found:
+        raise StorageError(f"{name} has no session files", hint="Name a session file or a folder of them.")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionCheck:
+    """How cases are checked."""
+
+    connections: Connections
+    endpoint: Endpoint
+    tolerances: Tolerances
+    model: str = ""
+    """The model to ask for in place of the recorded one; empty keeps that."""
+    is_forced: bool = False
+    """Whether the recorded tokens are scored, in place of sending the request again."""
+    times: int = 1
+    batch: str = ""
+
+    async def run(
+        self,
+        cases: Iterator[Case],
+        done: Collection[tuple[str, str]],
+        on_result: Callable[[CaseResult, Case, Run | None], None],
+    ) -> bool:
+        """Check all cases but those `done` (by file and run); False where the endpoint was given up.
+
+        `on_result` receives each result as its case ends, and the last answer where there is one. Raises
+        StorageError for a file that is broken.
+        """
+        check = replace(self, batch=uuid.uuid4().hex)
+        waiting = (case for case in cases if (str(case.path), case.root) not in done)
+        failures = 0
+
+        async def work() -> None:
+            nonlocal failures
+            for case in waiting:
+                result, answer = await check._check(case)
+                failures = failures + 1 if result.verdict is CaseVerdict.FAILED else 0
+                on_result(result, case, answer)
+                if failures >= _MOST_FAILURES:
+                    return
+
+        workers = [asyncio.create_task(work()) for _ in range(max(self.endpoint.concurrency, 1))]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+        return failures < _MOST_FAILURES
+
+    async def _check(self, case: Case) -> tuple[CaseResult, Run | None]:
+        """Check one case; errors of the endpoint are in the result."""
+        result = CaseResult(case.number, str(case.path), case.root, case.recorded.name, CaseVerdict.SKIPPED)
+        if why := self._nothing_to_compare(case.recorded):
+            return replace(result, why=(why,)), None
+        comparisons = []
+        answer = None
+        for _ in range(self.times):
+            if self.is_forced:
+                compared = await self._score(case.recorded)
+            else:
+                answer, compared = await self._ask_again(case)
+            comparisons.append(compared)
+            if compared.error:
+                return replace(result, verdict=CaseVerdict.FAILED, why=(compared.error,)), None
+        verdict, differing = judge(comparisons)
+        agreement = sum((one.agreement for one in comparisons), Agreement())
+        if (
+            verdict is CaseVerdict.SAME
+            and not agreement.positions
+            and not self._compares_texts(case.recorded)
+        ):
+            return replace(
+                result, why=("no position could be compared: the endpoint sent no logprobs",)
+            ), None
+        first = next((one for one in comparisons if one.why), AnswerComparison())
+        return (
+            replace(
+                result,
+                verdict=verdict,
+                repeats=len(comparisons),
+                differing=differing,
+                agreement=agreement,
+                why=first.why,
+                difference=first.difference,
+            ),
+            answer,
+        )
+
+    def _compares_texts(self, recorded: Run) -> bool:
+        return not self.is_forced and is_deterministic(recorded)
+
+    def _nothing_to_compare(self, recorded: Run) -> str:
+        """Why nothing of a case can be compared; empty where something can."""
+        if is_scored(recorded) or self._compares_texts(recorded):
+            return ""
+        return "recorded without logprobs" + ("" if self.is_forced else ", and sampled without a seed")
+
+    async def _ask_again(self, case: Case) -> tuple[Run, AnswerComparison]:
+        recorded = case.recorded
+        request = replace(recorded.request, model=self.model or recorded.request.model)
+        now = Run(request, self.endpoint.name, parent=Parent(case.root, kind=BLESSED), split=recorded.split)
+        await self.connections.send(self.endpoint, now, batch=self.batch)
+        if now.error is not None or now.outcome not in _ANSWERED:
+            return now, AnswerComparison(error=_why_failed(now))
+        return now, compare_runs(recorded, now, self.tolerances)
+
+    async def _score(self, recorded: Run) -> AnswerComparison:
+        try:
+            model = self.model or recorded.request.model
+            pairs = [
+                await score_answer(
+                    self.connections, self.endpoint, recorded, choice, model=model, batch=self.batch
+                )
+                for choice in recorded.ordered
+            ]
+        except (EndpointError, BadValueError) as error:
+            return AnswerComparison(error=sentences(error.title, error.message, error.hint))
+        return compare_passages(pairs, self.tolerances)
+
+
+def _why_failed(run: Run) -> str:
+    if (error := run.error) is not None:
+        return sentences(error.title, error.message, error.hint)
+    return f"the answer is {run.outcome}" if run.outcome else "no answer received"

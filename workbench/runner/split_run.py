@@ -1,0 +1,219 @@
+"""Several requests shown as one run, for endpoints that answer one prompt or one choice at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from workbench.domain.choice import Choice
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.probe_findings import Probe, ProbeVerdict
+from workbench.domain.prompt import PromptKind, count_prompts, kind_of
+from workbench.domain.request import Request
+from workbench.domain.run import Failure, Outcome, Run, Usage
+from workbench.domain.split import NOT_SPLIT, Part, SentPart, Split, parts_of, seeds_of
+
+_CANNOT = (ProbeVerdict.NO_EFFECT, ProbeVerdict.REFUSED)
+_WORST_FIRST = (Outcome.ERROR, Outcome.STOPPED, Outcome.TRUNCATED, Outcome.UNFINISHED)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitOffer:
+    """Why a request would not be answered in full, and how it could be."""
+
+    split: Split
+    requests: int
+    """How many requests it takes."""
+    reason: str
+    """What the endpoint does not do, and how that is known; one line."""
+
+    @property
+    def cost(self) -> str:
+        """What several requests cost more, in one line."""
+        times = f"{self.requests} times"
+        return f"Each prompt is processed {times}." if self.split.choices else "The cost is the same."
+
+
+@dataclass(frozen=True, slots=True)
+class Quirks:
+    """What an endpoint was found to do with several prompts and choices, besides what its profile says."""
+
+    probe: Probe | None = None
+    seen: Split = NOT_SPLIT
+    """What it left out of an answer before."""
+
+
+def offer_split(endpoint: Endpoint, request: Request, quirks: Quirks) -> SplitOffer | None:
+    """The requests to send in place of one that the endpoint cannot answer in full; None where it can.
+
+    Candidates of `best_of` are ranked among each other, so its choices are never asked for one by one.
+    """
+    n, best_of = (request.parameters.number(name, 1) for name in ("n", "best_of"))
+    reasons: list[str] = []
+    choices = n > 1 and best_of <= 1 and bool(why := _why_one_choice(endpoint, n, quirks))
+    if choices:
+        reasons.append(why)
+    prompts = count_prompts(request.prompt) > 1 and bool(
+        why := _why_one_prompt(endpoint, kind_of(request.prompt), quirks)
+    )
+    if prompts:
+        reasons.append(why)
+    split = Split(prompts, choices)
+    return SplitOffer(split, len(parts_of(request, split)), "; ".join(reasons)) if split else None
+
+
+def _why_one_choice(endpoint: Endpoint, n: float, quirks: Quirks) -> str:
+    limit = endpoint.limits.get("n")
+    if endpoint.single_choice or "n" in endpoint.drop:
+        return "its profile says that it answers one choice a request"
+    if limit is not None and n > limit.high:
+        return f"its profile allows n up to {limit.high:g}"
+    if quirks.probe is not None and quirks.probe.verdict("n") in _CANNOT:
+        return f"its probe found n {_found(quirks.probe.verdict('n'))}"
+    return "it left choices out of an answer before" if quirks.seen.choices else ""
+
+
+def _why_one_prompt(endpoint: Endpoint, kind: PromptKind, quirks: Quirks) -> str:
+    asked = "two prompts" if kind is PromptKind.TEXTS else "lists of token ids"
+    if endpoint.single_prompt:
+        return "its profile says that it takes one prompt a request"
+    if quirks.probe is not None and quirks.probe.verdict(asked) in _CANNOT:
+        return f"its probe found several prompts {_found(quirks.probe.verdict(asked))}"
+    return "it left prompts out of an answer before" if quirks.seen.prompts else ""
+
+
+def _found(verdict: ProbeVerdict) -> str:
+    return "refused" if verdict is ProbeVerdict.REFUSED else "ignored"
+
+
+def left_out(run: Run) -> Split:
+    """What the answer to one plain request lacks, as far as that can be told."""
+    answered = run.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED)
+    if not answered or run.split is not None or len(run.choices) >= run.request.choices:
+        return NOT_SPLIT
+    several = count_prompts(run.request.prompt) > 1
+    return Split(several, run.request.parameters.number("n", 1) > 1)
+
+
+SendPart: TypeAlias = Callable[[Run], Coroutine[None, None, None]]
+"""Sends one request and fills its run; errors end in the run, never as exceptions."""
+
+
+async def send_apart(run: Run, split: Split, endpoint: Endpoint, send: SendPart) -> None:
+    """Send a run as several requests and join what comes as it comes.
+
+    A request that fails leaves the others' answers; the run then is an error that says how many failed. On
+    cancellation all of them stop.
+    """
+    parts = [_PartRun(one, run) for one in parts_of(run.request, split)]
+    run.raw_logprobs = endpoint.raw_logprobs
+    tasks = [asyncio.create_task(send(part)) for part in parts]
+    for part, task in zip(parts, tasks, strict=True):
+        task.add_done_callback(partial(_settle, part))
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        _join(run, parts)
+
+
+class _PartRun(Run):
+    """A part's own run, whose choices are the whole's: what streams into it is seen there at once."""
+
+    __slots__ = ("_indexes", "_whole")
+
+    def __init__(self, part: Part, whole: Run) -> None:
+        super().__init__(part.request, whole.endpoint)
+        self._indexes = part.indexes
+        self._whole = whole
+
+    @property
+    def indexes(self) -> tuple[int, ...]:
+        """Where its choices stand in the whole."""
+        return self._indexes
+
+    def choice(self, index: int) -> Choice:
+        if index not in self.choices:
+            place = self._indexes[index] if index < len(self._indexes) else self._unasked()
+            self.choices[index] = self._whole.choice(place)
+        return self.choices[index]
+
+    def _unasked(self) -> int:
+        """A place behind all those asked for: what nobody asked for is kept too."""
+        return max(*self._whole.choices, self._whole.request.choices - 1) + 1
+
+
+def _settle(part: Run, task: asyncio.Task[None]) -> None:
+    part.outcome = part.outcome or (Outcome.STOPPED if task.cancelled() else Outcome.ERROR)
+
+
+def _join(run: Run, parts: Sequence[_PartRun]) -> None:
+    """What is known of the parts, as it is of the whole."""
+    sent = [part for part in parts if part.sent]
+    if sent:
+        run.sent = sent[0].sent
+        run.parts = tuple(_sent_part(part, run) for part in sent)
+    run.response_id = next((part.response_id for part in parts if part.response_id), "")
+    run.created = next((part.created for part in parts if part.created is not None), None)
+    models = list(dict.fromkeys(part.model for part in parts if part.model))
+    run.model = models[0] if models else ""
+    run.usage = _added([part.usage for part in parts if part.usage is not None])
+    run.outcome = next(
+        (one for one in _WORST_FIRST if any(part.outcome is one for part in parts)), Outcome.COMPLETE
+    )
+    run.choices = {index: run.choices[index] for index in sorted(run.choices)}
+    failed = [part.error for part in parts if part.error is not None]
+    if failed:
+        run.error = _failure(failed[0], len(failed), len(parts))
+    run.note(_how(run, parts))
+    for part in parts:
+        for note in part.notes:
+            run.note(note)
+    if len(models) > 1:
+        run.note(f"{len(models)} models answered")
+    if run.usage is not None and any(part.usage is None for part in parts):
+        run.note("some requests reported no usage")
+
+
+def _sent_part(part: _PartRun, run: Run) -> SentPart:
+    changes = {name: value for name, value in part.sent.items() if run.sent.get(name) != value}
+    return SentPart(part.indexes, changes, part.response_id)
+
+
+def _added(usages: Sequence[Usage]) -> Usage | None:
+    if not usages:
+        return None
+    return Usage(
+        sum(one.prompt_tokens for one in usages),
+        sum(one.completion_tokens for one in usages),
+        sum(one.total_tokens for one in usages),
+    )
+
+
+def _failure(first: Failure, failed: int, requests: int) -> Failure:
+    if failed == 1 == requests:
+        return first
+    title = f"{failed} of {requests} requests failed: {first.title}"
+    return Failure(title, first.message, first.hint, first.status, first.request_id)
+
+
+def _how(run: Run, parts: Sequence[_PartRun]) -> str:
+    """How the run went out, seeds included."""
+    split = run.split or NOT_SPLIT
+    each = " and ".join(
+        name for name, is_split in (("prompt", split.prompts), ("choice", split.choices)) if is_split
+    )
+    sent = sum(bool(part.sent) for part in parts)
+    count = f"{len(parts)}" if sent == len(parts) else f"{sent} of {len(parts)}"
+    words = f"sent as {count} requests, one for each {each}"
+    seeds = seeds_of(tuple(Part(part.request, part.indexes) for part in parts))
+    if not split.choices:
+        return words
+    if len(seeds) > 1:
+        return f"{words}, with seeds {seeds[0]} to {seeds[-1]}"
+    return words if seeds else f"{words}, without a seed"

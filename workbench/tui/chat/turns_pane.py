@@ -1,0 +1,233 @@
+"""The turns of a conversation beside their inspector: walking, folding and reading them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+
+from workbench.domain.choice import Alternative, Choice
+from workbench.domain.display import one_line
+from workbench.domain.reading import Mode
+from workbench.domain.turns import Turn
+from workbench.tui.chat.preview import PromptPreview
+from workbench.tui.chat.turn_sections import TurnSections, key_of
+from workbench.tui.chat.turn_view import TurnView
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
+from workbench.tui.flows import FlowContext, asks
+from workbench.tui.main.inspector import Inspector
+from workbench.tui.main.token_strip import TokenStrip
+from workbench.tui.popups.line_popup import Naming
+from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.no_alternative import no_alternative
+from workbench.tui.tokens.token_view import TokenView
+from workbench.workspace.chat_session import ChatSession
+
+
+class TurnsPane(Vertical):
+    """Knows the turn that keys work on; what changes the conversation is the screen's."""
+
+    DEFAULT_CSS = """
+    TurnsPane { height: 1fr; }
+    TurnsPane #stage { height: 1fr; }
+    TurnsPane #talk { width: 1fr; height: 1fr; }
+    TurnsPane TurnView { height: 1fr; padding: 0 1; max-width: 104; background: $background; }
+    TurnsPane.-previewing PromptPreview { display: block; }
+    TurnsPane Inspector { width: 38; height: 1fr; border: round $border-blurred; background: $background;
+        border-title-color: $text-muted; }
+    TurnsPane Inspector:focus { border: round $accent; }
+    TurnsPane TokenStrip { display: none; }
+    .-narrow TurnsPane Inspector { display: none; }
+    .-narrow TurnsPane.-inspecting Inspector { display: block; }
+    .-narrow TurnsPane TokenStrip { display: block; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.TURNS)
+
+    @dataclass
+    class NotDone(Message):
+        """Something cannot be done, or was not found."""
+
+        why: str
+
+    view = getters.query_one(TurnView)
+    preview = getters.query_one(PromptPreview)
+    inspector = getters.query_one(Inspector)
+    strip = getters.query_one(TokenStrip)
+
+    def __init__(self, chat: ChatSession, styles: TokenStyles, mode: Mode) -> None:
+        super().__init__()
+        self._chat = chat
+        self._token_styles = styles
+        self._mode = mode
+        self._sections = TurnSections(chat)
+        self._folded: set[str] = set()
+        self.left_out: Collection[int] = frozenset()
+        """The places of turns that the next prompt goes without."""
+        self.current: int | None = None
+        """The place of the turn that keys work on; None is the last one."""
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="stage"):
+            with Vertical(id="talk"):
+                yield TurnView(token_styles=self._token_styles)
+                yield PromptPreview(self._token_styles)
+            yield Inspector()
+        yield TokenStrip()
+
+    def on_mount(self) -> None:
+        """Show the turns."""
+        self.view.mode = self._mode
+        self.inspector.border_title = Content("Inspector")
+        self.inspector.show(None)
+        self.show_turns()
+
+    # --- walking -----------------------------------------------------------------------------------------
+
+    @property
+    def turn(self) -> Turn | None:
+        """The turn that keys work on."""
+        path = self._chat.path
+        return path[-1 if self.current is None else self.current] if path else None
+
+    def show_turns(self) -> None:
+        """Show the turns as they are now."""
+        if self.current is not None and self.current >= len(self._chat.path):
+            self.current = None
+        self.view.set_sections(self._sections.of(self.current, self._folded, self.left_out))
+        if self.view.cursor is None:
+            self.inspector.show(None)
+            self.strip.show(None)
+
+    def go_to(self, place: int) -> None:
+        """Let keys work on a turn, and show it."""
+        path = self._chat.path
+        if path:
+            self._mark(max(min(place, len(path) - 1), 0))
+            self.view.show_section(key_of(path[self.current or 0]))
+
+    def _mark(self, place: int | None) -> None:
+        """Show which turn keys work on; no other turn of thousands is looked at for it."""
+        before, self.current = self.current, place
+        if before == place:
+            return
+        for one, is_current in ((before, False), (place, True)):
+            if one is not None and one < len(self._chat.path):
+                for section in self._sections.marked(self._chat.path[one], is_current=is_current):
+                    self.view.update_section(section)
+
+    def action_turn(self, step: int) -> None:
+        """Go to the next or previous turn."""
+        last = len(self._chat.path) - 1
+        self.go_to(last if self.current is None and step < 0 else (self.current or 0) + step)
+
+    @on(TokenView.CursorMoved)
+    @on(TurnView.TurnClicked)
+    def _go_with_cursor(self, event: TokenView.CursorMoved | TurnView.TurnClicked) -> None:
+        turn = self._turn_at(event.key)
+        self._mark(self._chat.path.index(turn) if turn is not None else None)
+
+    def _turn_at(self, key: str) -> Turn | None:
+        """The turn that a section is of."""
+        id = key.partition(":")[0]
+        return next((turn for turn in self._chat.path if turn.id == id), None)
+
+    @asks
+    async def jump(self, flow: FlowContext) -> None:
+        """Choose a turn by its number or its words."""
+        items = [
+            Item(str(place), f"{place + 1} {turn.role}", one_line(turn.text, 100))
+            for place, turn in enumerate(self._chat.path)
+        ]
+        here = len(items) - 1 if self.current is None else self.current
+        place = await flow.ask(Picker("Turns", items, chosen=str(here)))
+        if place is not None:
+            self.view.focus()
+            self.go_to(int(place))
+
+    def action_fold(self) -> None:
+        """Fold the turn, or unfold it."""
+        if (turn := self.turn) is not None:
+            self._folded ^= {turn.id}
+            self.show_turns()
+
+    def action_fold_all(self) -> None:
+        """Fold all turns, or unfold all where all are folded."""
+        ids = {turn.id for turn in self._chat.path}
+        self._folded = set() if ids <= self._folded else ids
+        self.show_turns()
+        self.go_to(len(self._chat.path) - 1 if self.current is None else self.current)
+
+    # --- reading -----------------------------------------------------------------------------------------
+
+    def action_inspect(self) -> None:
+        """Go to the inspector."""
+        if self.view.cursor is None:
+            self.view.action_token(1)
+        self.add_class("-inspecting")
+        self.inspector.focus()
+
+    @on(TokenView.CursorMoved)
+    def _show_token(self, event: TokenView.CursorMoved) -> None:
+        choice = self._choice_at(event.key)
+        if choice is not None and event.position < len(choice):
+            token, turn = choice.token(event.position), self._turn_at(event.key)
+            run = self._chat.run_of(turn) if turn is not None else None
+            self.inspector.set_raw(run.raw_logprobs if run is not None else None)
+            self.inspector.show(token, len(choice))
+            self.strip.show(token)
+
+    def _choice_at(self, key: str) -> Choice | None:
+        section = next((one for one in self.view.sections if one.key == key), None)
+        return section.choice if section is not None else None
+
+    def alternative(self, place: int) -> tuple[Turn, Choice, int, Alternative] | None:
+        """An alternative to the token under the cursor, from 0, with the turn, choice and position of that.
+
+        None where there is none, which is said.
+        """
+        if self.view.cursor is None:
+            self.notify("Press ← or → to select a token first.", markup=False, timeout=3)
+            return None
+        key, position = self.view.cursor
+        turn, choice = self._turn_at(key), self._choice_at(key)
+        if turn is None or choice is None:
+            return None
+        if int(key.partition(":")[2]) < len(self._chat.runs_of(turn)) - 1:
+            why = "This part was generated before the answer was continued: show that branch with < first."
+            self.post_message(self.NotDone(why))
+            return None
+        alternatives = choice.token(position).alternatives
+        if place < len(alternatives):
+            return turn, choice, position, alternatives[place]
+        self.notify(no_alternative(place + 1, len(alternatives)), markup=False, timeout=3)
+        return None
+
+    def action_cycle_colour(self) -> None:
+        """Let the colours tell the next thing."""
+        self.view.cycle_mode()
+
+    def action_toggle_whitespace(self) -> None:
+        """Show blanks, tabs and line ends, or not."""
+        self.view.whitespace = not self.view.whitespace
+
+    def action_copy_turn(self) -> None:
+        """Copy what is selected, else the turn's exact text."""
+        text = self.view.selected_text() or (self.turn.text if self.turn is not None else "")
+        if text:
+            self.app.copy_to_clipboard(text)
+
+    @asks
+    async def action_find(self, flow: FlowContext) -> None:
+        """Find a text in the answers; n and N go on to others."""
+        text = await flow.ask(Naming("Find in the answers", "", may_be_empty=True))
+        if text is not None and not await self.view.find(text) and text:
+            self.post_message(self.NotDone(f"No answer shown contains {text!r}."))

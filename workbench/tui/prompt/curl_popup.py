@@ -1,0 +1,56 @@
+"""Taking prompt and parameters from a curl command: pasted where asked for, or into the prompt."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Label
+
+from workbench.domain.display import one_line
+from workbench.domain.errors import WorkbenchError
+from workbench.runner.curl import CurlDraft, draft_from_curl
+from workbench.storage.endpoint_list import EndpointList
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
+from workbench.tui.editor.exact_text_area import ExactTextArea
+from workbench.tui.popups.picker import Popup
+
+
+class CurlPopup(Popup[CurlDraft]):
+    """Answers with what the command pasted would send, or None; what cannot be read is said below it."""
+
+    DEFAULT_CSS = """
+    CurlPopup { align: center top; background: $background 40%; }
+    CurlPopup > Vertical { width: 90%; max-width: 100; height: auto; margin-top: 2; border: round $accent;
+        background: $surface; padding: 0 1; border-subtitle-color: $text-muted; }
+    CurlPopup ExactTextArea { height: 12; border: none; padding: 0; background: $panel; }
+    CurlPopup #wrong { color: $text-error; width: 100%; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.CURL)
+    where = Where.CURL
+
+    def __init__(self, endpoints: EndpointList, text: str = "") -> None:
+        super().__init__()
+        self._endpoints = endpoints
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Content("Paste a curl command")
+            box.border_subtitle = Content("Ctrl+J imports prompt and parameters · Esc")
+            yield ExactTextArea(self._text, soft_wrap=True, compact=True)
+            yield Label(id="wrong")
+
+    def action_take(self) -> None:
+        """Take the command over, or say what is wrong with it."""
+        try:
+            taken = draft_from_curl(self.query_one(ExactTextArea).text, self._endpoints)
+        except WorkbenchError as problem:
+            told = " ".join(filter(None, (problem.title, problem.message, problem.hint)))
+            self.query_one("#wrong", Label).update(Content(one_line(told, 300)))
+            return
+        self.dismiss(taken)
