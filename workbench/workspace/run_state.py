@@ -92,7 +92,7 @@ def figures_of(run: Run, choice: int | None = None) -> str:
     """A run's figures, or one choice's: `done · hit max_tokens · 110 tok · 62 tok/s · ppl 1.6`."""
     choices = [one for one in run.ordered if choice is None or one.index == choice]
     parts = ["…" if run.outcome is None else "done" if run.outcome is Outcome.COMPLETE else run.outcome.value]
-    parts += sorted({_finish(run, one.finish_reason) for one in choices if one.finish_reason})
+    parts += sorted({finish_words(run, one.finish_reason) for one in choices if one.finish_reason})
     count = completion_tokens(run) if choice is None else sum(len(one) - one.echoed for one in choices)
     parts.append(f"{count} tok")
     speed = tokens_per_second(run) if choice is None else choice_tokens_per_second(run.choice(choice))
@@ -112,7 +112,7 @@ def figures_of(run: Run, choice: int | None = None) -> str:
     return " · ".join(parts)
 
 
-def _finish(run: Run, reason: str) -> str:
+def finish_words(run: Run, reason: str) -> str:
     """Why a choice ended, in a person's words where the reason has some; else the endpoint's own."""
     match reason:
         case "length":

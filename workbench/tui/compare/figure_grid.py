@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.geometry import Size
 from textual.widget import Widget
 
-from workbench.domain.display import one_line
 from workbench.domain.figures import completion_tokens, tokens_per_second
 from workbench.domain.run import Run
 from workbench.domain.summary import Summary
 from workbench.tui.fixed_width import fit
+from workbench.workspace.run_state import finish_words
 
-_CELL, _LABEL = 18, 11
-_LABELS = ("tokens", "tok/s", "perplexity", "first", "logprob", "distinct-2", "finish", "cost")
+_WIDTHS = {
+    "tokens": 5,
+    "tok/s": 4,
+    "perplexity": 6,
+    "TTFT": 6,
+    "mean logprob": 6,
+    "distinct-2": 4,
+    "cost": 8,
+    "ended": 0,
+}
+"""The figures in order, with the cells that a usual value takes; the last one has the rest of its row."""
 
 Figures = Sequence[tuple[str, str]]
 """Labels with their values."""
@@ -38,25 +48,44 @@ class FigureGrid(Widget):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Rows for all figures."""
-        return -(-len(self._figures) // _per_row(width))
+        return -(-len(self._figures) // len(self._columns(width)))
+
+    def _columns(self, width: int) -> list[tuple[int, int]]:
+        """The cells of each column's labels and of all of it: as many columns as there is room for."""
+        for count in range(len(self._figures), 1, -1):
+            columns = []
+            for place in range(count):
+                labels = [label for label, _ in self._figures[place::count]]
+                widest = max(map(len, labels))
+                columns.append((widest, max(widest, *(len(one) + 1 + _WIDTHS[one] for one in labels))))
+            if (spare := width + 1 - sum(cells + 1 for _, cells in columns)) >= 0:
+                return [(label, cells + 1 + spare // count) for label, cells in columns]
+        return [(max(len(label) for label, _ in self._figures), width)]
 
     def render(self) -> Content:
         """The rows."""
         width = self.content_size.width
-        count = _per_row(width)
+        columns = self._columns(width)
         rows = []
-        for start in range(0, len(self._figures), count):
-            cells = [
-                Content.assemble((fit(label, _LABEL), "$text-muted"), fit(value, width // count - _LABEL))
-                for label, value in self._figures[start : start + count]
-            ]
+        for start in range(0, len(self._figures), len(columns)):
+            row = self._figures[start : start + len(columns)]
+            room = width
+            cells = []
+            for (label, value), (widest, wanted) in zip(row, columns, strict=False):
+                is_last = (label, value) == row[-1]
+                cell = room if is_last else wanted
+                # A long value takes the blanks between it and its label.
+                head = max(len(label) + 1, min(widest + 1, cell - cell_len(value)))
+                tail = fit(value, cell - head)
+                cells.append(Content.assemble((fit(label, head), "$text-muted"), tail))
+                room -= cell
             rows.append(Content("").join(cells))
         return Content("\n").join(rows)
 
 
 def figures_while_running(run: Run, *, priced: bool) -> Figures:
     """The figures that are cheap enough to be taken many times a second; `priced` adds the cost."""
-    later = dict.fromkeys(("perplexity", "logprob", "distinct-2", "finish", "cost"), "…")
+    later = dict.fromkeys(("perplexity", "mean logprob", "distinct-2", "ended", "cost"), "…")
     return _in_order(_progress(completion_tokens(run), run) | later, priced)
 
 
@@ -64,9 +93,9 @@ def figures_of_summary(run: Run, summary: Summary, *, priced: bool) -> Figures:
     """All figures of an answer; `priced` adds the cost."""
     told = {
         "perplexity": _number(summary.perplexity, ".2f"),
-        "logprob": _number(summary.mean_logprob, ".3f"),
+        "mean logprob": _number(summary.mean_logprob, ".3f"),
         "distinct-2": _number(summary.distinct_2, ".2f"),
-        "finish": one_line(summary.finish_reason or "—", 20),
+        "ended": finish_words(run, summary.finish_reason) if summary.finish_reason else "—",
         "cost": _number(summary.cost, ".6f"),
     }
     return _in_order(_progress(summary.tokens, run) | told, priced)
@@ -76,16 +105,12 @@ def _progress(tokens: int, run: Run) -> dict[str, str]:
     return {
         "tokens": str(tokens),
         "tok/s": _number(tokens_per_second(run), ".0f"),
-        "first": _number(run.first_token, ".2f", " s"),
+        "TTFT": _number(run.first_token, ".2f", " s"),
     }
 
 
 def _in_order(told: Mapping[str, str], priced: bool) -> Figures:
-    return [(label, told[label]) for label in _LABELS if priced or label != "cost"]
-
-
-def _per_row(width: int) -> int:
-    return max(width // _CELL, 1)
+    return [(label, told[label]) for label in _WIDTHS if priced or label != "cost"]
 
 
 def _number(value: float | None, form: str, unit: str = "") -> str:

@@ -217,7 +217,8 @@ class SessionsScreen(AskedScreen[ChosenSession]):
             return
         path = Path(listed.path)
         if path == self._current:
-            self.notify("This session is open: start or open another session first.", severity="warning")
+            words = "This session is open: start or open another session first."
+            self.notify(words, severity="warning", markup=False)
             return
         self.action_move(1 if listed is not self.shown[-1] else -1)
         await self._change(partial(self._library.delete, path))
