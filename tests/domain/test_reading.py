@@ -11,12 +11,10 @@ from workbench.domain.parameters import ParameterValue
 from workbench.domain.reading import (
     FIXED,
     Mode,
+    Thresholds,
     fitted,
     legend,
     level,
-    next_low_coverage,
-    next_not_first,
-    next_surprising,
     shade,
     widest,
 )
@@ -68,7 +66,7 @@ def test_a_token_that_is_listed_beside_the_most_likely_ones_has_the_level_of_the
         ReceivedToken("a", -0.5, top), ReceivedToken("z", -9.0, (*top, Alternative("z", -9.0)))
     )
     assert level(choice, 1, Mode.RANK) == 4
-    assert next_not_first(choice, 0) == 1
+    assert Thresholds().next("not_first", choice, 0) == 1
 
 
 def test_a_flat_distribution_reaches_the_highest_level_of_entropy_however_few_are_listed() -> None:
@@ -135,11 +133,11 @@ def test_surprising_tokens_are_found_in_both_directions_and_past_unknown_ones() 
     choice = choice_of(
         ReceivedToken("a", -5.0), ReceivedToken("b", -0.1), ReceivedToken("c"), ReceivedToken("d", -3.0)
     )
-    assert next_surprising(choice, -1) == 0
-    assert next_surprising(choice, 0) == 3
-    assert next_surprising(choice, 3) is None
-    assert next_surprising(choice, 3, -1) == 0
-    assert next_surprising(choice, -1, threshold=10) is None
+    assert Thresholds().next("surprising", choice, -1) == 0
+    assert Thresholds().next("surprising", choice, 0) == 3
+    assert Thresholds().next("surprising", choice, 3) is None
+    assert Thresholds().next("surprising", choice, 3, -1) == 0
+    assert Thresholds(surprising=10).next("surprising", choice, -1) is None
 
 
 def test_tokens_that_were_not_the_first_choice_are_found() -> None:
@@ -147,11 +145,11 @@ def test_tokens_that_were_not_the_first_choice_are_found() -> None:
     choice = choice_of(
         ReceivedToken("a", -0.5, listed), ReceivedToken("b", -1.5, listed), ReceivedToken("?", None)
     )
-    assert next_not_first(choice, -1) == 1
-    assert next_not_first(choice, 1) is None
+    assert Thresholds().next("not_first", choice, -1) == 1
+    assert Thresholds().next("not_first", choice, 1) is None
 
 
 def test_tokens_whose_alternatives_cover_little_are_found() -> None:
     choice = choice_of(with_probability(0.9), ReceivedToken("x", -1.0), with_probability(0.2))
-    assert next_low_coverage(choice, -1) == 2
-    assert next_low_coverage(choice, -1, threshold=0.1) is None
+    assert Thresholds().next("low_coverage", choice, -1) == 2
+    assert Thresholds(low_coverage=0.1).next("low_coverage", choice, -1) is None

@@ -272,7 +272,7 @@ async def test_thresholds_are_asked_for_and_taken() -> None:
         assert app.screen.query_one(Input).value == "10%"
         app.screen.query_one(Input).value = "60%"
         await pilot.press("enter")
-        await until(pilot, lambda: view.surprise_threshold == -log(0.6))
+        await until(pilot, lambda: view.thresholds.surprising == -log(0.6))
         app.main.do("coverage_threshold")
         await until(pilot, lambda: isinstance(app.screen, Form))
         await pilot.press(*"nothing", "enter")
@@ -281,7 +281,7 @@ async def test_thresholds_are_asked_for_and_taken() -> None:
         assert "Type 10%" in str(wrong.render())
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
-        assert view.coverage_threshold == 0.5
+        assert view.thresholds.low_coverage == 0.5
 
 
 @pytest.mark.parametrize(

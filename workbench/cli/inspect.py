@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from math import log
 
 from workbench.cli.batch import tell
@@ -19,7 +18,7 @@ from workbench.domain.display import percent, plural, show_bytes, token_text
 from workbench.domain.errors import BadValueError
 from workbench.domain.figures import coverage, entropy
 from workbench.domain.json_values import JsonValue
-from workbench.domain.reading import next_surprising
+from workbench.domain.reading import Thresholds
 from workbench.domain.run import Run
 
 _HEADS = ("token", "text", "probability", "rank", "most likely", "top-k mass")
@@ -81,9 +80,9 @@ def _chosen_tokens(choice: Choice, arguments: argparse.Namespace) -> list[int]:
         return list(range(len(choice)))
     if not 0 < arguments.surprising < 1:
         raise BadValueError("--surprising must be between 0 and 1", hint="0.1 is the default.")
-    after = partial(next_surprising, choice, threshold=-log(arguments.surprising))
+    thresholds = Thresholds(surprising=-log(arguments.surprising))
     found = [-1]
-    while (index := after(found[-1])) is not None:
+    while (index := thresholds.next("surprising", choice, found[-1])) is not None:
         found.append(index)
     return found[1:]
 

@@ -5,10 +5,11 @@ Logprobs, surprisals and entropies are in nats.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from math import exp, isnan, log
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from workbench.domain.choice import Choice
 from workbench.domain.figures import coverage, entropy
@@ -68,6 +69,12 @@ class Mode(StrEnum):
     ENTROPY = "entropy"
     RANK = "rank"
     OFF = "off"
+
+    @property
+    def next(self) -> Mode:
+        """The one after it, around the end."""
+        modes = list(Mode)
+        return modes[(modes.index(self) + 1) % len(modes)]
 
 
 _SURPRISALS = (0.5, 1.0, 2.0, 4.0)
@@ -138,36 +145,30 @@ def _level(value: float | None, edges: tuple[float, float, float, float]) -> int
     return len(edges)
 
 
-def next_surprising(
-    choice: Choice, position: int, step: int = 1, threshold: float = SURPRISING
-) -> int | None:
-    """The next token (step 1) or the previous one (-1) whose surprisal is above `threshold` nats."""
-    logprobs, edge = choice.logprobs, -threshold
-    return _seek(choice, position, step, lambda index: logprobs[index] < edge)
+Notable: TypeAlias = Literal["surprising", "not_first", "low_coverage"]
+"""What makes a token one to go to."""
 
 
-def next_not_first(choice: Choice, position: int, step: int = 1) -> int | None:
-    """The next or previous token that was not the model's first choice."""
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """From where on a token is notable."""
 
-    def is_not_first(index: int) -> bool:
-        rank = choice.rank_of(index)
-        return rank is not None and rank.value > 1
+    surprising: float = SURPRISING
+    """The surprisal in nats above which a token is surprising."""
+    low_coverage: float = LOW_COVERAGE
+    """The probability that listed alternatives sum to, below which they cover little."""
 
-    return _seek(choice, position, step, is_not_first)
-
-
-def next_low_coverage(
-    choice: Choice, position: int, step: int = 1, threshold: float = LOW_COVERAGE
-) -> int | None:
-    """The next or previous token whose listed alternatives sum to a probability below `threshold`."""
-
-    def is_low(index: int) -> bool:
-        covered = coverage(choice.alternative_logprobs_of(index))
-        return covered is not None and covered < threshold
-
-    return _seek(choice, position, step, is_low)
-
-
-def _seek(choice: Choice, position: int, step: int, wanted: Callable[[int], bool]) -> int | None:
-    stop = len(choice) if step > 0 else -1
-    return next((index for index in range(position + step, stop, step) if wanted(index)), None)
+    def next(self, kind: Notable, choice: Choice, position: int, step: int = 1) -> int | None:
+        """The next notable token (step 1) or the previous one (-1); None where there is none."""
+        places = range(position + step, len(choice) if step > 0 else -1, step)
+        match kind:
+            case "surprising":
+                logprobs, edge = choice.logprobs, -self.surprising
+                found = (index for index in places if logprobs[index] < edge)
+            case "not_first":
+                ranks = ((index, choice.rank_of(index)) for index in places)
+                found = (index for index, rank in ranks if rank is not None and rank.value > 1)
+            case "low_coverage":
+                covered = ((index, coverage(choice.alternative_logprobs_of(index))) for index in places)
+                found = (index for index, mass in covered if mass is not None and mass < self.low_coverage)
+        return next(found, None)

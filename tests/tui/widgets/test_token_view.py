@@ -17,7 +17,7 @@ from textual.selection import SELECT_ALL, Selection
 
 from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.display import visible
-from workbench.domain.reading import Mode
+from workbench.domain.reading import Mode, Thresholds
 from workbench.tui.tokens.row_painter import PaintOptions, paint
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section, Transcript
@@ -313,10 +313,10 @@ async def test_brackets_go_to_surprising_tokens_by_a_threshold() -> None:
         view.move_cursor("r", 3)
         await pilot.press("left_square_bracket")
         assert view.cursor == ("r", 2)
-        view.surprise_threshold = 5.0
+        view.thresholds = Thresholds(surprising=5.0)
         await pilot.press("left_square_bracket")
         assert view.cursor == ("r", 2)
-        view.surprise_threshold = 1.0
+        view.thresholds = Thresholds(surprising=1.0)
         await pilot.press("left_square_bracket")
         assert view.cursor == ("r", 0)
         await pilot.press("right_square_bracket")
@@ -549,7 +549,7 @@ async def test_dimmed_sections_and_prefixes_are_drawn_dim() -> None:
     async with shown(
         Section("a", choice=choice_of("one", " two"), dim_before=1), Section("b", choice=choice_of("three"))
     ) as (view, _):
-        view.dim("b")
+        view.update_section(replace(view.sections[1], dimmed=True))
         dim = "".join(s.text for y in (0, 1, 2) for s in view.render_line(y) if s.style and s.style.dim)
         assert dim == "onethree"
 

@@ -46,10 +46,9 @@ class TurnView(TokenView, inherit_bindings=False):
 
     def show_section(self, key: str) -> None:
         """Bring the top of a section into view; nothing where it is not shown."""
-        index = self._transcript.index_of(key)
-        if index is None:
+        if all(section.key != key for section in self.sections):
             return
-        y = self._transcript.y_of(ReadingPosition(index, TITLE, 0))
+        y = self._transcript.y_of(ReadingPosition(self._transcript.index_of(key), TITLE, 0))
         top, height = self.scroll_offset.y, self.scrollable_content_region.height
         if not top <= y < top + max(height - 1, 1):
             self._scroll_y_to(min(y, self.max_scroll_y))

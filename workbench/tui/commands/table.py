@@ -359,7 +359,7 @@ COMMANDS: tuple[Command, ...] = (
         Where.TOKENS,
         footer=4,
         shown="[ ]",
-        actions=("surprising(-1)", "surprising(1)"),
+        actions=("notable('surprising', -1)", "notable('surprising', 1)"),
         needs_pane=True,
     ),
     Command(
@@ -369,7 +369,7 @@ COMMANDS: tuple[Command, ...] = (
         "Previous, next token that was not the model's top choice.",
         Where.TOKENS,
         shown=", .",
-        actions=("not_first(-1)", "not_first(1)"),
+        actions=("notable('not_first', -1)", "notable('not_first', 1)"),
         needs_pane=True,
     ),
     Command(
@@ -379,7 +379,7 @@ COMMANDS: tuple[Command, ...] = (
         "Previous, next token whose listed alternatives have little of the probability.",
         Where.TOKENS,
         shown="< >",
-        actions=("low_coverage(-1)", "low_coverage(1)"),
+        actions=("notable('low_coverage', -1)", "notable('low_coverage', 1)"),
         needs_pane=True,
     ),
     Command(

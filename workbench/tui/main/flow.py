@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from math import exp, log
 from pathlib import Path
@@ -129,16 +130,16 @@ async def surprise_threshold(flow: FlowContext) -> None:
     """Set below which probability a token is surprising."""
     view = flow.main.output.view
     title = "[ and ] go to tokens less likely than"
-    if (share := await _ask_probability(flow, title, exp(-view.surprise_threshold))) is not None:
-        view.surprise_threshold = -log(share)
+    if (share := await _ask_probability(flow, title, exp(-view.thresholds.surprising))) is not None:
+        view.thresholds = replace(view.thresholds, surprising=-log(share))
 
 
 async def coverage_threshold(flow: FlowContext) -> None:
     """Set below which top-k mass a token is one of low coverage."""
     view = flow.main.output.view
     title = "< and > go to tokens whose alternatives cover less than"
-    if (share := await _ask_probability(flow, title, view.coverage_threshold)) is not None:
-        view.coverage_threshold = share
+    if (share := await _ask_probability(flow, title, view.thresholds.low_coverage)) is not None:
+        view.thresholds = replace(view.thresholds, low_coverage=share)
 
 
 async def _ask_probability(flow: FlowContext, title: str, now: float) -> float | None:

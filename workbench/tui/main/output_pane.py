@@ -364,7 +364,8 @@ class OutputPane(Vertical):
 
     def action_cycle_colour(self) -> None:
         """Let the colours tell the next thing."""
-        self.post_message(self.ModeChanged(self.view.cycle_mode()))
+        self.view.mode = self.view.mode.next
+        self.post_message(self.ModeChanged(self.view.mode))
 
     def action_toggle_whitespace(self) -> None:
         """Show blanks, tabs and line ends, or not."""
@@ -405,6 +406,6 @@ class OutputPane(Vertical):
         find.remove_class("-open")
         if not keep:
             find.value = ""
-            self.view.mark_found("")
+            self.view.search = None
         self.focus_view()
         return True

@@ -24,7 +24,7 @@ from textual.worker import Worker
 
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.prompt import count_prompts
-from workbench.domain.reading import FIXED, Mode, fitted
+from workbench.domain.reading import FIXED, Mode, Thresholds, fitted
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Failure, Outcome, Run
 from workbench.domain.whatif import Sampling
@@ -153,7 +153,7 @@ class MainScreen(Screen[None]):
         config, view = self._workspace.services.config, self.output.view
         self._frames = self.set_interval(frame_seconds(self.app), self._frame, pause=True)
         view.mode = self.legend.mode = self._first_mode
-        view.surprise_threshold, view.coverage_threshold = -log(config.surprising), config.low_coverage
+        view.thresholds = Thresholds(-log(config.surprising), config.low_coverage)
         self.inspector.show(None)
         self._counter = PromptCounter(self._workspace.services, self.prompt.set_size)
         self._workspace.subscribe(self.hear)

@@ -186,8 +186,7 @@ class ReplayScreen(AskedScreen[None]):
 
     def action_cycle_colour(self) -> None:
         """Let the colours tell the next thing."""
-        modes = list(Mode)
-        self.view.mode = modes[(modes.index(self.view.mode) + 1) % len(modes)]
+        self.view.mode = self.view.mode.next
 
     def action_toggle_whitespace(self) -> None:
         """Show blanks, tabs and line ends, or not."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,8 +15,9 @@ from textual.strip import Strip
 from workbench.domain.display import escape_character
 from workbench.domain.reading import Mode, Scale, level, shade
 from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.text_search import Search
 from workbench.tui.tokens.token_rows import CONTROL, NEWLINE, SPACE, TAB, clusters, is_narrow, tab_cells
-from workbench.tui.tokens.transcript import BODY, TITLE, Body, Row, Transcript
+from workbench.tui.tokens.transcript import TITLE, Body, Row, Transcript
 
 _SPACE_GLYPH, _TAB_GLYPH, _NEWLINE_GLYPH = "·", "→", "↵"
 
@@ -30,7 +30,7 @@ class StyledRange(NamedTuple):
     style: Style
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class PaintOptions:
     """How rows are painted; a change of it is a change of every row."""
 
@@ -42,9 +42,8 @@ class PaintOptions:
     """Whether spaces, tabs and newlines show as glyphs."""
     boundaries: bool = False
     """Whether every other token is underlined, so that tokens can be told apart without colours."""
-    found: re.Pattern[str] | None = None
-    """What is searched for."""
-    found_length: int = 0
+    search: Search | None = None
+    """What is searched for, and marked where it is found."""
 
 
 def paint(
@@ -87,8 +86,9 @@ def paint(
         look = replace(look, whitespace=False)
     if section.dimmed:
         runs = _overlay(runs, row.start, row.end, look.styles.dimmed)
-    for start, end in _found(source, row, look):
-        runs = _overlay(runs, *snapped(text, row.start, start, end), look.styles.found)
+    if look.search is not None and isinstance(source, Body):
+        for start, end in look.search.matches(source, row.start, row.end):
+            runs = _overlay(runs, *snapped(text, row.start, start, end), look.styles.found)
     if selected:
         runs = _overlay(runs, *snapped(text, row.start, *selected), look.styles.selected)
     if isinstance(source, Body) and cursor is not None and cursor not in source.tail:
@@ -167,15 +167,6 @@ def _overlay(runs: Sequence[StyledRange], start: int, end: int, style: Style) ->
         if last < run.end:
             laid.append(StyledRange(last, run.end, run.style))
     return laid
-
-
-def _found(source: Body | object, row: Row, look: PaintOptions) -> Iterator[tuple[int, int]]:
-    if look.found is None or row.block != BODY or not isinstance(source, Body):
-        return
-    first = max(row.start - look.found_length + 1, 0)
-    window = source.slice(first, min(row.end + look.found_length - 1, source.length))
-    for match in look.found.finditer(window):
-        yield first + match.start(), first + match.end()
 
 
 def _segments(

@@ -1,20 +1,16 @@
-"""Where a token cursor goes: by token, by line, to what is notable, to what is found."""
+"""Where a token cursor goes: by token, by line, to what is notable."""
 
 from __future__ import annotations
 
-import asyncio
-import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from workbench.domain.choice import Choice
 from workbench.tui.tokens.token_rows import offset_at, row_cells
-from workbench.tui.tokens.transcript import BODY, Body, ReadingPosition, Transcript
+from workbench.tui.tokens.transcript import BODY, ReadingPosition, Transcript
 
 Finder = Callable[[Choice, int, int], int | None]
 """From a choice, a position and a step (1 or -1) to the next position wanted."""
-_WINDOW = 1 << 16
-"""Characters searched in one go."""
 _FAR = 400
 """Rows looked through for another token before a line's move gives up (a token may fill many)."""
 
@@ -24,6 +20,14 @@ class Cursor(NamedTuple):
 
     section: int
     position: int
+
+
+def at(transcript: Transcript, key: str, position: int) -> Cursor:
+    """The token at a position of the section of that key. Raises KeyError where there is none."""
+    index = transcript.index_of(key)
+    if not 0 <= position < transcript.body(index).seen:
+        raise KeyError(key)
+    return Cursor(index, position)
 
 
 def first(transcript: Transcript) -> Cursor | None:
@@ -72,47 +76,6 @@ def seek(transcript: Transcript, cursor: Cursor, step: int, finder: Finder) -> C
         index += step
         if 0 <= index < len(transcript):
             position = -1 if step > 0 else transcript.body(index).seen
-    return None
-
-
-async def search(
-    transcript: Transcript, cursor: Cursor | None, step: int, pattern: re.Pattern[str], length: int
-) -> Cursor | None:
-    """The token in which the next (step 1) or previous (-1) match of a pattern begins, around the end.
-
-    `length` is the most characters of a match. However long the texts are, nothing else waits for it.
-    """
-    index, position = cursor or (0 if step > 0 else len(transcript) - 1, None)
-    for turn in range(len(transcript) + 1):
-        if not 0 <= index < len(transcript):
-            # What was shown has changed meanwhile.
-            return None
-        if turn == 0 and position is not None and transcript.body(index).seen > position:
-            start, stop = transcript.body(index).span_of(position)
-        else:
-            start, stop = (transcript.body(index).length, 0)
-        found = await _search_body(transcript.body(index), step, (start, stop), (pattern, length))
-        if found is not None:
-            return Cursor(index, found)
-        index = (index + step) % len(transcript)
-    return None
-
-
-async def _search_body(
-    body: Body, step: int, span: tuple[int, int], wanted: tuple[re.Pattern[str], int]
-) -> int | None:
-    """The token of a body's first match from the end of a span on, or of the last one before its start."""
-    (before, after), (pattern, length) = span, wanted
-    first, last = (max(len(body.prompt), after), body.length) if step > 0 else (len(body.prompt), before)
-    starts = range(first, last, _WINDOW)
-    for start in starts if step > 0 else reversed(starts):
-        stop = min(start + _WINDOW, last)
-        text = body.slice(start, min(stop + length - 1, body.length))
-        matches = (match.start() for match in pattern.finditer(text) if match.start() < stop - start)
-        offset = next(matches, None) if step > 0 else max(matches, default=None)
-        if offset is not None:
-            return body.token_at(start + offset)
-        await asyncio.sleep(0)
     return None
 
 

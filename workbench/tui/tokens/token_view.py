@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
 from textual import events
 from textual.binding import BindingType
-from textual.geometry import Offset
 from textual.message import Message
-from textual.selection import Selection
 
-from workbench.domain import reading
+from workbench.domain.reading import Notable, Thresholds
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens import token_cursor
-from workbench.tui.tokens.token_cursor import Cursor, Finder
-from workbench.tui.tokens.transcript import BODY
+from workbench.tui.tokens.selection import select_tokens
+from workbench.tui.tokens.text_search import Search
+from workbench.tui.tokens.token_cursor import Cursor
 from workbench.tui.tokens.transcript_view import PLAIN_STYLES, TranscriptView
 
 
@@ -47,26 +45,18 @@ class TokenView(TranscriptView):
         self, *, token_styles: TokenStyles = PLAIN_STYLES, id: str | None = None, classes: str | None = None
     ) -> None:
         super().__init__(token_styles=token_styles, id=id, classes=classes)
-        self.surprise_threshold = reading.SURPRISING
-        """Nats of surprisal above which `[` and `]` stop."""
-        self.coverage_threshold = reading.LOW_COVERAGE
-        """The coverage below which `<` and `>` stop."""
+        self.thresholds = Thresholds()
+        """Which tokens are gone to."""
         self._column: int | None = None
         self._selecting_from: Cursor | None = None
 
     def move_cursor(self, key: str, position: int) -> None:
         """Put the cursor on a token and show it. Raises KeyError for a section or token that is not there."""
-        index = self._transcript.index_of(key)
-        if index is None or not 0 <= position < self._transcript.body(index).seen:
-            raise KeyError(key)
-        self._move(Cursor(index, position))
+        self._move(token_cursor.at(self._transcript, key, position))
 
     def reveal(self, key: str, position: int) -> None:
         """Scroll to a token that is out of view; the cursor stays. Raises KeyError for what is not there."""
-        index = self._transcript.index_of(key)
-        if index is None or not 0 <= position < self._transcript.body(index).seen:
-            raise KeyError(key)
-        self._bring(token_cursor.y_of(self._transcript, Cursor(index, position)))
+        self._bring(token_cursor.y_of(self._transcript, token_cursor.at(self._transcript, key, position)))
 
     def _bring(self, y: int) -> None:
         """Scroll to a row that is out of view, with a third of the view above it."""
@@ -93,13 +83,7 @@ class TokenView(TranscriptView):
 
     def _enter(self) -> bool:
         """Put the cursor on the newest answer's first surprising token, else on its first one."""
-        finder = partial(reading.next_surprising, threshold=self.surprise_threshold)
-        return self._move(token_cursor.notable(self._transcript, finder))
-
-    def _step(self, step: int, finder: Finder) -> bool:
-        if self._cursor is None:
-            return self._enter()
-        return self._move(token_cursor.seek(self._transcript, self._cursor, step, finder))
+        return self._move(token_cursor.notable(self._transcript, partial(self.thresholds.next, "surprising")))
 
     def action_token(self, step: int) -> None:
         """Go to the token after or before."""
@@ -135,19 +119,13 @@ class TokenView(TranscriptView):
         self._move(token_cursor.last(self._transcript), follow=True)
         self.follow_end()
 
-    def action_surprising(self, step: int) -> None:
-        """Go to the next or previous surprising token."""
-        threshold = self.surprise_threshold
-        self._step(step, partial(reading.next_surprising, threshold=threshold))
-
-    def action_not_first(self, step: int) -> None:
-        """Go to the next or previous token that was not the model's first choice."""
-        self._step(step, reading.next_not_first)
-
-    def action_low_coverage(self, step: int) -> None:
-        """Go to the next or previous token whose alternatives cover little."""
-        threshold = self.coverage_threshold
-        self._step(step, partial(reading.next_low_coverage, threshold=threshold))
+    def action_notable(self, kind: Notable, step: int) -> None:
+        """Go to the next or previous token that is notable."""
+        if self._cursor is None:
+            self._enter()
+        else:
+            finder = partial(self.thresholds.next, kind)
+            self._move(token_cursor.seek(self._transcript, self._cursor, step, finder))
 
     async def on_click(self, event: events.Click) -> None:
         """Put the cursor on the token that was clicked."""
@@ -160,23 +138,17 @@ class TokenView(TranscriptView):
 
     # Finding
 
-    def mark_found(self, text: str) -> None:
-        """Highlight a text in whatever case; "" ends the search."""
-        self._look.found = re.compile(re.escape(text), re.IGNORECASE) if text else None
-        self._look.found_length = len(text)
-        self._repaint()
-
     async def find(self, text: str) -> bool:
         """Highlight a text in whatever case, and go to the next place that has it; "" ends the search."""
-        self.mark_found(text)
-        return bool(text) and await self.find_next()
+        self.search = Search(text) if text else None
+        return await self.find_next()
 
     async def find_next(self, step: int = 1) -> bool:
         """Go to the next (step 1) or previous (-1) place found, around the end; whether there is one."""
-        wanted, transcript = self._look.found, self._transcript
-        if wanted is None:
+        transcript = self._transcript
+        if self.search is None:
             return False
-        found = await token_cursor.search(transcript, self._cursor, step, wanted, self._look.found_length)
+        found = await self.search.next_from(transcript, self._cursor, step)
         is_there = found is not None and found.section < len(transcript)
         if found is None or not is_there or found.position >= transcript.body(found.section).seen:
             return False
@@ -211,7 +183,4 @@ class TokenView(TranscriptView):
         self._move(to)
         self._selecting_from = begin
         first, last = sorted((begin, to))
-        start = self._transcript.body(first.section).span_of(first.position)[0]
-        end = self._transcript.body(last.section).span_of(last.position)[1]
-        selection = Selection(Offset(start, first.section * 3 + BODY), Offset(end, last.section * 3 + BODY))
-        self.screen.selections = {self: selection}
+        self.screen.selections = {self: select_tokens(self._transcript, first, last)}

@@ -251,9 +251,12 @@ class Transcript:
         """The text of a block."""
         return self._layouts[index].sources[block]
 
-    def index_of(self, key: str) -> int | None:
-        """Where the section of that key is."""
-        return next((i for i, layout in enumerate(self._layouts) if layout.section.key == key), None)
+    def index_of(self, key: str) -> int:
+        """Where the section of that key is. Raises KeyError where there is none."""
+        for index, layout in enumerate(self._layouts):
+            if layout.section.key == key:
+                return index
+        raise KeyError(key)
 
     def put(self, at: int, sections: Iterable[Section], budget: float, room: int) -> None:
         """Have these sections from `at` on, in place of all that were there."""

@@ -11,7 +11,7 @@ from textual.cache import LRUCache
 from textual.dom import NoScreen
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.reactive import Reactive
+from textual.reactive import Reactive, reactive
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
@@ -19,7 +19,9 @@ from textual.timer import Timer
 
 from workbench.domain.reading import Mode
 from workbench.tui.theme.token_styles import TokenStyles
-from workbench.tui.tokens.row_painter import PaintOptions, paint, snapped
+from workbench.tui.tokens.row_painter import PaintOptions, paint
+from workbench.tui.tokens.selection import selected_span, selected_text
+from workbench.tui.tokens.text_search import Search
 from workbench.tui.tokens.token_cursor import Cursor
 from workbench.tui.tokens.transcript import BODY, TITLE, ReadingPosition, Row, Section, Transcript
 
@@ -65,6 +67,16 @@ class TranscriptView(ScrollView, can_focus=True):
     """
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
     """As the scrollbar always stands there, a new row needs no new layout of the screen."""
+    token_styles: reactive[TokenStyles] = reactive(PLAIN_STYLES)
+    """The styles of tokens, titles and cursor; set when the theme changes."""
+    mode: reactive[Mode] = reactive(Mode.FITTED)
+    """What the colours tell."""
+    whitespace = reactive(False)
+    """Whether blanks, tabs and line ends show as glyphs."""
+    boundaries = reactive(False)
+    """Whether every other token is underlined."""
+    search: reactive[Search | None] = reactive(None)
+    """What is highlighted where it is found."""
 
     @dataclass
     class Followed(Message):
@@ -92,8 +104,9 @@ class TranscriptView(ScrollView, can_focus=True):
         self, *, token_styles: TokenStyles = PLAIN_STYLES, id: str | None = None, classes: str | None = None
     ) -> None:
         super().__init__(id=id, classes=classes)
+        self.set_reactive(TranscriptView.token_styles, token_styles)
         self._transcript = Transcript()
-        self._look = PaintOptions(Style(), token_styles)
+        self._options = PaintOptions(Style(), token_styles)
         self._strips: LRUCache[int, Strip] = LRUCache(_CACHED)
         self._cursor: Cursor | None = None
         self._following = True
@@ -122,9 +135,10 @@ class TranscriptView(ScrollView, can_focus=True):
             self._transcript.pull()
 
         self._reflow(put)
-        index = self._transcript.index_of(cursor[0]) if cursor else None
-        has_it = index is not None and cursor and cursor[1] < self._transcript.body(index).seen
-        self._cursor = Cursor(index, cursor[1]) if has_it and index is not None and cursor else None
+        self._cursor = None
+        if cursor is not None and any(section.key == cursor[0] for section in kept):
+            index, position = self._transcript.index_of(cursor[0]), cursor[1]
+            self._cursor = Cursor(index, position) if position < self._transcript.body(index).seen else None
 
     def add_section(self, section: Section) -> None:
         """Show a section below all others."""
@@ -134,8 +148,6 @@ class TranscriptView(ScrollView, can_focus=True):
     def update_section(self, section: Section) -> None:
         """Show the section of the same key in a new state. Raises KeyError where there is none."""
         index = self._transcript.index_of(section.key)
-        if index is None:
-            raise KeyError(section.key)
         old = self._transcript.section(index)
         if section == replace(old, dim_before=section.dim_before, marked=section.marked):
             self._transcript.restyle(index, section)
@@ -148,30 +160,15 @@ class TranscriptView(ScrollView, can_focus=True):
 
     def show_section(self, key: str) -> None:
         """Scroll to the beginning of a section. Raises KeyError where there is none."""
-        index = self._transcript.index_of(key)
-        if index is None:
-            raise KeyError(key)
-        self._follow(False)
-        self._scroll_y_to(
-            min(self._transcript.y_of(ReadingPosition(index, TITLE, 0)), int(self.max_scroll_y))
-        )
+        self._show_place(ReadingPosition(self._transcript.index_of(key), TITLE, 0))
 
     def show_offset(self, key: str, offset: int) -> None:
         """Scroll to a character of a section's text. Raises KeyError where there is no such section."""
-        index = self._transcript.index_of(key)
-        if index is None:
-            raise KeyError(key)
-        self._follow(False)
-        self._scroll_y_to(
-            min(self._transcript.y_of(ReadingPosition(index, BODY, offset)), int(self.max_scroll_y))
-        )
+        self._show_place(ReadingPosition(self._transcript.index_of(key), BODY, offset))
 
-    def dim(self, key: str, dimmed: bool = True) -> None:
-        """Show a section dimmed, or no longer so. Raises KeyError where there is none."""
-        index = self._transcript.index_of(key)
-        if index is None:
-            raise KeyError(key)
-        self.update_section(replace(self._transcript.section(index), dimmed=dimmed))
+    def _show_place(self, place: ReadingPosition) -> None:
+        self._follow(False)
+        self._scroll_y_to(min(self._transcript.y_of(place), int(self.max_scroll_y)))
 
     def pull(self) -> bool:
         """Show what the choices have got since the last call; whether that was anything."""
@@ -193,52 +190,6 @@ class TranscriptView(ScrollView, can_focus=True):
             self._cursor = Cursor(index, min(position, seen - 1)) if seen else None
 
     # How it is shown
-
-    @property
-    def token_styles(self) -> TokenStyles:
-        """The styles of tokens, titles and cursor; set when the theme changes."""
-        return self._look.styles
-
-    @token_styles.setter
-    def token_styles(self, styles: TokenStyles) -> None:
-        self._look.styles = styles
-        self._repaint()
-
-    @property
-    def mode(self) -> Mode:
-        """What the colours tell."""
-        return self._look.mode
-
-    @mode.setter
-    def mode(self, mode: Mode) -> None:
-        self._look.mode = mode
-        self._repaint()
-
-    def cycle_mode(self) -> Mode:
-        """Let the colours tell the next thing; answers with what they tell."""
-        modes = list(Mode)
-        self.mode = modes[(modes.index(self.mode) + 1) % len(modes)]
-        return self.mode
-
-    @property
-    def whitespace(self) -> bool:
-        """Whether blanks, tabs and line ends show as glyphs."""
-        return self._look.whitespace
-
-    @whitespace.setter
-    def whitespace(self, shown: bool) -> None:
-        self._look.whitespace = shown
-        self._repaint()
-
-    @property
-    def boundaries(self) -> bool:
-        """Whether every other token is underlined."""
-        return self._look.boundaries
-
-    @boundaries.setter
-    def boundaries(self, shown: bool) -> None:
-        self._look.boundaries = shown
-        self._repaint()
 
     def notify_style_update(self) -> None:
         """Forget rows painted in the old theme."""
@@ -358,17 +309,26 @@ class TranscriptView(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """One row of what is seen, with what selecting by mouse needs to know of it."""
         y += self.scroll_offset.y
-        return self._kept(y) if self._drawing else self._paint(y, offsets=True)
+        if self._drawing:
+            return self._kept(y)
+        self._take_options()
+        return self._paint(y, offsets=True)
+
+    def _take_options(self) -> None:
+        """Paint as the attributes say from now on; rows that were painted otherwise are forgotten."""
+        options = PaintOptions(
+            self.rich_style, self.token_styles, self.mode, self.whitespace, self.boundaries, self.search
+        )
+        if options != self._options:
+            self._options = options
+            self._strips.clear()
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Rows as they are kept, where no border or effect of the style sheet has to be drawn around them.
 
         Handing out the same strips again lets the compositor find what it made of them before.
         """
-        base = self.rich_style
-        if base != self._look.base:
-            self._look.base = base
-            self._strips.clear()
+        self._take_options()
         if self.styles.gutter or self.opacity != 1 or self.styles.tint.a:
             self._drawing = True
             try:
@@ -397,11 +357,11 @@ class TranscriptView(ScrollView, can_focus=True):
     def _paint(self, y: int, offsets: bool = False) -> Strip:
         row, width = self._transcript.row(y), self.outer_size.width
         if row is None or not self._transcript.width:
-            return Strip.blank(width, self._look.base)
+            return Strip.blank(width, self._options.base)
         cursor = self._cursor.position if self._cursor and self._cursor.section == row.section else None
         selected = self._selected_in(row)
-        strip = paint(self._transcript, row, self._look, cursor=cursor, selected=selected, offsets=offsets)
-        return strip.adjust_cell_length(width, self._look.base)
+        strip = paint(self._transcript, row, self._options, cursor=cursor, selected=selected, offsets=offsets)
+        return strip.adjust_cell_length(width, self._options.base)
 
     def _forget(self, first: int, stop: int) -> None:
         """Paint these rows again, those of them that are seen."""
@@ -441,24 +401,7 @@ class TranscriptView(ScrollView, can_focus=True):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The exact text of a selection, which counts characters of the blocks of sections."""
-        parts = []
-        for line in range(3 * len(self._transcript)):
-            source = self._transcript.source(*divmod(line, 3))
-            span = selection.get_span(line)
-            if span is not None and source.length:
-                end = source.length if span[1] < 0 else min(span[1], source.length)
-                parts.append(source.slice(*self._whole(line, min(span[0], end), end)))
-        return "\n".join(parts), "\n"
-
-    def _whole(self, line: int, start: int, end: int) -> tuple[int, int]:
-        """A span widened to whole visible characters, as it is shown."""
-        section, block = divmod(line, 3)
-        source = self._transcript.source(section, block)
-        for offset in (start, end):
-            row = self._transcript.row(self._transcript.y_of(ReadingPosition(section, block, offset)))
-            if row is not None:
-                start, end = snapped(source.slice(row.start, row.end), row.start, start, end)
-        return start, end
+        return selected_text(self._transcript, selection), "\n"
 
     def _selected_in(self, row: Row) -> tuple[int, int] | None:
         try:
@@ -466,10 +409,7 @@ class TranscriptView(ScrollView, can_focus=True):
         except NoScreen:
             # A view that is being removed may be painted once more, and no longer has a screen to ask.
             return None
-        span = selection.get_span(row.section * 3 + row.block) if selection else None
-        if span is None:
-            return None
-        return span[0], row.end if span[1] < 0 else span[1]
+        return selected_span(selection, row) if selection else None
 
     def selection_updated(self, selection: Selection | None) -> None:
         """Paint what is selected, or no longer is."""

@@ -1,0 +1,40 @@
+"""What a selection covers: its lines are the blocks of sections, its columns their characters."""
+
+from __future__ import annotations
+
+from textual.geometry import Offset
+from textual.selection import Selection
+
+from workbench.tui.tokens.row_painter import snapped
+from workbench.tui.tokens.token_cursor import Cursor
+from workbench.tui.tokens.transcript import BODY, ReadingPosition, Row, Transcript
+
+
+def selected_text(transcript: Transcript, selection: Selection) -> str:
+    """The exact text of a selection, in whole visible characters."""
+    parts = []
+    for line in range(3 * len(transcript)):
+        section, block = divmod(line, 3)
+        source, span = transcript.source(section, block), selection.get_span(line)
+        if span is not None and source.length:
+            end = source.length if span[1] < 0 else min(span[1], source.length)
+            start = min(span[0], end)
+            for offset in (start, end):
+                row = transcript.row(transcript.y_of(ReadingPosition(section, block, offset)))
+                if row is not None:
+                    start, end = snapped(source.slice(row.start, row.end), row.start, start, end)
+            parts.append(source.slice(start, end))
+    return "\n".join(parts)
+
+
+def selected_span(selection: Selection, row: Row) -> tuple[int, int] | None:
+    """Which offsets of its block are selected in a row; None where nothing is."""
+    span = selection.get_span(row.section * 3 + row.block)
+    return None if span is None else (span[0], row.end if span[1] < 0 else span[1])
+
+
+def select_tokens(transcript: Transcript, first: Cursor, last: Cursor) -> Selection:
+    """The selection from a token to another, both of them included."""
+    start = transcript.body(first.section).span_of(first.position)[0]
+    end = transcript.body(last.section).span_of(last.position)[1]
+    return Selection(Offset(start, first.section * 3 + BODY), Offset(end, last.section * 3 + BODY))

@@ -1,0 +1,69 @@
+"""A text searched for in the answers of a transcript, in whatever case."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from workbench.tui.tokens.token_cursor import Cursor
+from workbench.tui.tokens.transcript import Body, Transcript
+
+_WINDOW = 1 << 16
+"""Characters searched in one go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What is searched for."""
+
+    text: str
+    """At least one character."""
+
+    @property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(re.escape(self.text), re.IGNORECASE)
+
+    def matches(self, body: Body, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Where the text stands between two offsets of a body, also where it goes over one of them."""
+        over = len(self.text) - 1
+        first = max(start - over, 0)
+        for match in self._pattern.finditer(body.slice(first, min(end + over, body.length))):
+            yield first + match.start(), first + match.end()
+
+    async def next_from(self, transcript: Transcript, cursor: Cursor | None, step: int) -> Cursor | None:
+        """The token in which the next (step 1) or previous (-1) match begins, around the end.
+
+        However long the texts are, nothing else waits for it.
+        """
+        index, position = cursor or (0 if step > 0 else len(transcript) - 1, None)
+        for turn in range(len(transcript) + 1):
+            if not 0 <= index < len(transcript):
+                # What was shown has changed meanwhile.
+                return None
+            body = transcript.body(index)
+            start, stop = body.length, 0
+            if turn == 0 and position is not None and body.seen > position:
+                start, stop = body.span_of(position)
+            edge = len(body.prompt)
+            within = (max(edge, stop), body.length) if step > 0 else (edge, start)
+            if (found := await self._token_in(body, within, step)) is not None:
+                return Cursor(index, found)
+            index = (index + step) % len(transcript)
+        return None
+
+    async def _token_in(self, body: Body, within: tuple[int, int], step: int) -> int | None:
+        """The token of the first match that begins between two offsets, or of the last one where backward."""
+        starts = range(*within, _WINDOW)
+        for start in starts if step > 0 else reversed(starts):
+            stop = min(start + _WINDOW, within[1])
+            text = body.slice(start, min(stop + len(self.text) - 1, body.length))
+            matches = (
+                found.start() for found in self._pattern.finditer(text) if found.start() < stop - start
+            )
+            offset = next(matches, None) if step > 0 else max(matches, default=None)
+            if offset is not None:
+                return body.token_at(start + offset)
+            await asyncio.sleep(0)
+        return None
