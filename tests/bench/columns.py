@@ -25,6 +25,7 @@ from workbench.runner.compare_plan import Column, plan
 from workbench.tui.compare.screen import CompareScreen
 from workbench.workspace.comparison_under_way import MOST_COLUMNS, Comparison
 from workbench.workspace.services import Services
+from workbench.workspace.workspace import Workspace
 
 RATE = 200
 """Tokens a second and column."""
@@ -53,15 +54,15 @@ class Stage(Started):
         return Sink
 
 
-def comparison_of(services: Services) -> Comparison:
+def comparison_of(workspace: Workspace) -> Comparison:
     """Eight columns that are all sent at once."""
-    endpoint = replace(services.endpoint, concurrency=MOST_COLUMNS)
+    endpoint = replace(workspace.services.endpoint, concurrency=MOST_COLUMNS)
     columns = [
         Column(f"column {place}", endpoint, "", Parameters({"temperature": place / 10, "logprobs": 5}))
         for place in range(MOST_COLUMNS)
     ]
     jobs = plan([TextPrompt("The lighthouse keeper opened the door and")], columns, "bench")
-    return Comparison(services, columns, [job.run for job in jobs], lambda run: None)
+    return Comparison(workspace, columns, [job.run for job in jobs])
 
 
 def ours(url: str) -> tuple[float, float, float, float]:
@@ -71,7 +72,7 @@ def ours(url: str) -> tuple[float, float, float, float]:
     cpu: list[float] = []
 
     async def job() -> None:
-        comparison = comparison_of(services)
+        comparison = comparison_of(app.workspace)
         app.workspace.runs.under_way.append(comparison)
         screen = CompareScreen(comparison, app.main._token_styles)
         await app.push_screen(screen)

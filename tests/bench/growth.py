@@ -26,6 +26,7 @@ from workbench.tui.grid.screen import GridScreen
 from workbench.tui.tokens.transcript_view import PLAIN_STYLES
 from workbench.workspace.grid_under_way import Grid, Layout
 from workbench.workspace.services import Services
+from workbench.workspace.workspace import Workspace
 
 _ROUNDS = 5
 _ROWS, _ACROSS = 100, 20
@@ -68,9 +69,9 @@ def _resume() -> Figure:
 class _Shown(App[None]):
     """Nothing but a grid, half of whose cells are answered while the others stream."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         super().__init__(driver_class=Sink)
-        self._services = services
+        self._workspace = workspace
         self.opened = (0.0, 0.0)
         """Milliseconds until all cells are drawn: all, and own work."""
         self.refreshes = list[tuple[float, float]]()
@@ -79,15 +80,15 @@ class _Shown(App[None]):
         self.run_worker(self._measure())
 
     async def _measure(self) -> None:
-        endpoint = replace(self._services.endpoint, concurrency=_AT_ONCE)
+        endpoint = replace(self._workspace.services.endpoint, concurrency=_AT_ONCE)
         runs = [job.run for job in sweep_again(_sweep(), endpoint, [])]
         for run in runs[::2]:
             _answer(run)
         columns = [Column("cell", endpoint, "", run.request.parameters) for run in runs]
         rows, across = (tuple(map(str, range(size))) for size in (_ROWS, _ACROSS))
         layout = Layout("Sweep", "Once", "temperature", rows, across)
-        grid = Grid(self._services, layout, columns, runs, lambda _: None)
-        screen = GridScreen(self._services, grid, PLAIN_STYLES)
+        grid = Grid(self._workspace, layout, columns, runs)
+        screen = GridScreen(grid, PLAIN_STYLES)
         began, worked = time.perf_counter(), time.thread_time()
         await self.push_screen(screen)
         while not (screen.is_mounted and screen.table.row_count == _ROWS and screen._shown):  # noqa: ASYNC110
@@ -109,7 +110,7 @@ def _grid() -> list[Figure]:
     opened, refreshes = list[tuple[float, float]](), list[tuple[float, float]]()
     with server(20, 60) as url, tempfile.TemporaryDirectory() as home:
         for _ in range(_ROUNDS):
-            app = _Shown(Services.open({**os.environ, "WORKBENCH_HOME": home}, url))
+            app = _Shown(Workspace(Services.open({**os.environ, "WORKBENCH_HOME": home}, url)))
             asyncio.run(app.run_async(headless=False, size=(200, 50)))
             if app.return_code:
                 raise RuntimeError("the benchmark's application failed")

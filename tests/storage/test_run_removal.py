@@ -1,4 +1,4 @@
-"""Runs are taken out of a session and brought back, and all others stay as they were, byte for byte."""
+"""Runs are taken out of a session, brought back and put in order; all others stay byte for byte."""
 
 from __future__ import annotations
 
@@ -114,6 +114,44 @@ def test_any_run_is_cut_out_of_any_runs_and_put_back(one: Run, other: Run, is_fi
     assert with_run(left, one, other if is_first else None) == body
     # Read and written again it is still found, which keeps the others' bytes.
     assert without_run(body, parse_runs(body, Path("any.toml"))[order.index(one)]) == left
+
+
+# --- order -------------------------------------------------------------------------------------------
+
+
+def test_runs_are_put_in_order_at_the_places_they_have_and_all_other_bytes_stay(path: Path) -> None:
+    store, made = _session(path)
+    store.session.runs[1].other = {"x-note": "kept"}
+    whole = path.read_bytes()
+    store.put_in_order([made[2].id, made[0].id])
+    assert _ids(path) == [made[2].id, made[1].id, made[0].id]
+    assert [run.id for run in store.session.runs] == _ids(path)
+    store.put_in_order([made[0].id, made[2].id])
+    assert path.read_bytes() == whole
+    store.close()
+
+
+def test_runs_edited_by_hand_or_removed_meanwhile_are_put_in_order_too(path: Path) -> None:
+    store, made = _session(path)
+    path.write_text(path.read_text().replace("endpoint = ", "endpoint  =  "))
+    store.remove(made[1])
+    store.put_in_order([made[2].id, made[1].id, made[0].id])
+    store.close()
+    assert _ids(path) == [made[2].id, made[0].id]
+
+
+def test_the_order_stays_where_it_cannot_be_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, made = _session(path)
+
+    def full(*_: object) -> None:
+        raise StorageError("no space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("workbench.storage.session_store.write_atomically", full)
+        with pytest.raises(StorageError):
+            store.put_in_order([made[1].id, made[0].id])
+    assert _ids(path) == [run.id for run in store.session.runs] == [run.id for run in made]
+    store.close()
 
 
 # --- names -------------------------------------------------------------------------------------------

@@ -190,7 +190,7 @@ async def test_few_columns_stand_side_by_side_and_end_with_the_divergence_in_vie
             for place in range(count)
         ]
         runs = [job.run for job in plan([TextPrompt("Once")], columns, "group")]
-        comparison = Comparison(app.services, columns, runs, lambda run: None)
+        comparison = Comparison(app.workspace, columns, runs)
         await app.push_screen(CompareScreen(comparison, app.main._token_styles))
         await until(pilot, lambda: not comparison.is_running and all(run.tokens == 104 for run in runs))
         assert len({column.region.y for column in columns_of(app)}) == 1
@@ -468,7 +468,7 @@ async def test_eight_columns_have_enough_room_each_and_the_screen_scrolls(
         runs = [job.run for job in plan([TextPrompt("Once")], columns, "group")]
         for run in runs:
             run.outcome = Outcome.STOPPED
-        comparison = Comparison(app.services, columns, runs, lambda run: None)
+        comparison = Comparison(app.workspace, columns, runs)
         await app.push_screen(CompareScreen(comparison, app.main._token_styles))
         await until(pilot, lambda: {one.region.size for one in columns_of(app)} == {least})
         await pilot.press("shift+tab")
@@ -538,7 +538,7 @@ async def test_what_streams_in_every_column_survives_a_kill(tmp_path: Path) -> N
         opened = SessionStore.open(left / app.workspace.keeper.path.name)
         opened.store.close()
         assert [run.ordered[0].text for run in opened.session.runs] == [" went"] * 4
-        assert {run.preset for run in opened.session.runs} == {one.column.preset for one in columns_of(app)}
+        assert [run.preset for run in opened.session.runs] == [one.column.preset for one in columns_of(app)]
 
 
 async def test_the_main_screen_is_drawn_under_a_popup_but_not_where_it_is_covered_whole() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.loopback import answering, serving
+from tests.client.loopback import Handler, answering, serving
 from tests.domain.builders import choice_of, run_of
 from tests.tui.scripted import answer
 from tests.workspace.test_keeper import until
@@ -36,9 +36,9 @@ from workbench.workspace.workspace import Workspace
 
 
 @asynccontextmanager
-async def opened(text: bytes = b"") -> AsyncGenerator[tuple[Workspace, list[Happened]]]:
+async def opened(handler: Handler | None = None) -> AsyncGenerator[tuple[Workspace, list[Happened]]]:
     """A workspace at a scripted endpoint, and what it tells."""
-    async with serving(answering(text or answer(" in", " the"))) as loopback:
+    async with serving(handler or answering(answer(" in", " the"))) as loopback:
         services = Services.open(dict(os.environ), loopback.base_url)
         workspace, told = Workspace(services), list[Happened]()
         workspace.subscribe(told.append)

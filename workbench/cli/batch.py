@@ -134,6 +134,8 @@ async def _execute(
             finally:
                 if watching is not None:
                     watching.cancel()
+                if keeper is not None:
+                    keeper.put_in_order([job.run for job in ready])
             return task.cancelled()
 
 

@@ -44,7 +44,7 @@ class Session:
     tags: tuple[str, ...] = ()
     draft: Draft = field(default_factory=Draft)
     runs: list[Run] = field(default_factory=list)
-    """In the order in which they ended."""
+    """In the order in which they ended; those that were sent together in the order they were asked for."""
     chat: Chat = field(default_factory=Chat)
     """Its conversation."""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -55,6 +55,14 @@ class Session:
     def run(self, run_id: str) -> Run | None:
         """The run with an id, or None."""
         return next((run for run in self.runs if run.id == run_id), None)
+
+
+def in_order(runs: Sequence[Run], ids: Sequence[str]) -> list[Run]:
+    """Runs, with those named in the order of their ids at the places that they have between them."""
+    wanted = frozenset(ids)
+    named = {run.id: run for run in runs if run.id in wanted}
+    ordered = iter([named[id] for id in ids if id in named])
+    return [next(ordered) if run.id in named else run for run in runs]
 
 
 def branches(runs: Sequence[Run]) -> Iterator[tuple[int, Run]]:

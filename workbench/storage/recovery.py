@@ -47,7 +47,8 @@ def recover(path: Path, raw: bytes, orphans: list[Path], error: StorageError | N
     OSError or StorageError.
     """
     journals = [(one, read_journal(one)) for one in orphans if one.suffix == ".run"]
-    recovered = [journal for _, journal in journals if journal is not None]
+    found = (journal for _, journal in journals if journal is not None)
+    recovered = sorted(found, key=lambda one: one.run.started)
     repairs = _repair(path, raw, recovered, error)
     notes = repairs + [_note(one) for one in recovered]
     drafts = [(one, stored) for one in orphans if one.suffix == ".draft" and (stored := read_draft(one))]

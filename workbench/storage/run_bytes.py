@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.domain.run import Run
-from workbench.storage.run_format import run_to_toml
+from workbench.storage.run_format import RUN_MARK, run_to_toml
 
 
 def without_run(body: bytes, run: Run) -> bytes | None:
@@ -22,6 +23,18 @@ def with_run(body: bytes, run: Run, following: Run | None) -> bytes | None:
         return body + data
     before, found, after = body.partition(run_to_toml(following).encode())
     return before + data + found + after if found else None
+
+
+def with_order(body: bytes, runs: Sequence[Run]) -> bytes | None:
+    """The runs of a file with some in this order, at their places; None where one is not found."""
+    parts = body.split(RUN_MARK)
+    found = {part: place for place, part in enumerate(parts)}
+    texts = [run_to_toml(run).encode().removeprefix(RUN_MARK) for run in runs]
+    if not found.keys() >= set(texts):
+        return None
+    for place, text in zip(sorted(found[text] for text in texts), texts, strict=True):
+        parts[place] = text
+    return RUN_MARK.join(parts)
 
 
 def with_name(body: bytes, run: Run, was: str) -> bytes | None:

@@ -23,6 +23,9 @@ from workbench.storage.toml_text import sound, toml_column, toml_string, toml_ta
 _ALWAYS_SENT = {"max_tokens": "max_tokens", "stream": "stream", "stream_options": "include_usage"}
 """What a body has although nobody set it, with its parameter; `unasked` of a run names what nobody set."""
 
+RUN_MARK = b"\n[[runs]]\n"
+"""What every run of a file begins with."""
+
 
 def run_to_toml(run: Run) -> str:
     """A run as one `[[runs]]` section that can be appended to a session file.
@@ -34,7 +37,7 @@ def run_to_toml(run: Run) -> str:
 
 
 def _run_lines(run: Run) -> Iterator[str]:
-    yield "\n[[runs]]\n"
+    yield RUN_MARK.decode()
     yield from toml_table(header_to_table(run), "runs")
     for choice in run.ordered:
         yield f"\n[[runs.choices]]\nindex = {choice.index}\n"

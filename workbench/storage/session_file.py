@@ -17,11 +17,9 @@ from workbench.domain.session import Session
 from workbench.storage.journal import write_all
 from workbench.storage.quick_toml import loads
 from workbench.storage.records import BadField
+from workbench.storage.run_format import RUN_MARK
 from workbench.storage.session_format import runs_from_tables, session_from_tables
 from workbench.storage.text_files import read_bytes, refused
-
-_RUN_MARK = b"\n[[runs]]\n"
-"""How every run begins that this program writes."""
 
 _MOST_PARTS = 64
 """How many parts of a file are tried as one run before the file is read as a whole."""
@@ -88,7 +86,7 @@ def line_end(raw: bytes) -> bytes:
 
 
 def _marks(raw: bytes, last_first: bool = False) -> Iterator[int]:
-    mark = _RUN_MARK.replace(b"\n", line_end(raw))
+    mark = RUN_MARK.replace(b"\n", line_end(raw))
     found = raw.rfind(mark) if last_first else raw.find(mark)
     while found >= 0:
         yield found
@@ -189,7 +187,7 @@ def _parts(path: Path) -> Iterator[bytes]:
             lines: list[bytes] = []
             while left > 0 and (line := file.readline(left)):
                 left -= len(line)
-                if line.rstrip() == _RUN_MARK.strip() and lines:
+                if line.rstrip() == RUN_MARK.strip() and lines:
                     yield b"".join(lines)
                     lines = []
                 lines.append(line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,13 +16,13 @@ from filelock import Timeout
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
-from workbench.domain.session import Draft, Session
+from workbench.domain.session import Draft, Session, in_order
 from workbench.domain.turns import Chat
 from workbench.storage.atomic import followed, write_atomically
 from workbench.storage.journal import Increment, Journal
 from workbench.storage.known_file import FileState, identity, read_from
 from workbench.storage.recovery import recover
-from workbench.storage.run_bytes import with_name, with_run, without_run
+from workbench.storage.run_bytes import with_name, with_order, with_run, without_run
 from workbench.storage.run_format import run_to_toml
 from workbench.storage.session_file import append, error_in, line_end, not_written, parse_runs, parse_session
 from workbench.storage.session_format import FORMAT, head_to_toml
@@ -391,6 +391,22 @@ class SessionStore:
             try:
                 self._rewrite(partial(with_run, run=run, following=following))
                 self._stored.add(run.id)
+            except (StorageError, OSError):
+                self.session.runs[:] = was
+                raise
+
+    def put_in_order(self, ids: Sequence[str]) -> None:
+        """Let runs stand in the order of their ids, at the places that they have between them.
+
+        Raises StorageError; the session is as before then.
+        """
+        self.flush()
+        with self._writing():
+            was = list(self.session.runs)
+            self.session.runs[:], wanted = in_order(was, ids), set(ids)
+            try:
+                named = [run for run in self.session.runs if run.id in wanted]
+                self._rewrite(partial(with_order, runs=named))
             except (StorageError, OSError):
                 self.session.runs[:] = was
                 raise

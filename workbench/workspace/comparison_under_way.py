@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from workbench.domain.choice import Choice
 from workbench.domain.comparison import Divergence, common_prefix, distinguishing, first_divergence
@@ -14,7 +15,9 @@ from workbench.runner.compare_plan import Column, remarks
 from workbench.runner.many_runs import Job, ManyRuns
 from workbench.runner.status import Phase
 from workbench.workspace.run_state import RunState, state_of
-from workbench.workspace.services import Services
+
+if TYPE_CHECKING:
+    from workbench.workspace.workspace import Workspace
 
 MOST_COLUMNS = 8
 """How many columns a comparison has at most."""
@@ -24,28 +27,28 @@ _STARTING = RunState("◌", "starting the local model", "accent")
 
 
 class Comparison:
-    """Sends one run a column, within each endpoint's limits; finished runs are shown as they are."""
+    """Sends one run a column, within each endpoint's limits; finished runs are shown as they are.
+
+    What is sent is kept in the open session while it streams and when it has ended, in the columns' order.
+    """
 
     def __init__(
         self,
-        services: Services,
+        workspace: Workspace,
         columns: Sequence[Column],
         runs: Sequence[Run],
-        on_end: Callable[[Run], None],
         notes: Sequence[str] = (),
         *,
-        on_begin: Callable[[Run], None] = lambda run: None,
+        before_kept: Callable[[Run], None] = lambda run: None,
     ) -> None:
-        """`runs` has each column's run; `on_end` is told each one that has ended, however it did.
+        """`runs` has each column's run; `notes` is what a person should know of how the columns were made.
 
-        `notes` is what a person should know of how the columns were made; `on_begin` is told each run when
-        its turn to be sent has come.
+        `before_kept` is told each run that has ended, however it did, before the session keeps it.
         """
-        self._services = services
+        self._workspace = workspace
         self._columns = list(columns)
         self._runs = list(runs)
-        self._on_begin = on_begin
-        self._on_end = on_end
+        self._before_kept = before_kept
         self._notes = list(notes)
         self._sent: dict[str, float] = {}
         self._many: ManyRuns | None = None
@@ -108,16 +111,23 @@ class Comparison:
     async def _execute(self) -> None:
         columns = zip(self._columns, self._runs, strict=True)
         self._many = ManyRuns(
-            self._services.connections,
+            self._workspace.services.connections,
             [Job(column.endpoint, run) for column, run in columns if run.is_running],
-            on_begin=self._on_begin,
-            on_end=self._on_end,
+            on_begin=self._began,
+            on_end=self._ended,
         )
         await self._many.execute()
 
+    def _began(self, run: Run) -> None:
+        self._workspace.keeper.began(run)
+
+    def _ended(self, run: Run) -> None:
+        self._before_kept(run)
+        self._workspace.runs.keep_compared(run)
+
     def _end(self, run: Run, outcome: Outcome) -> None:
         run.outcome = run.outcome or outcome
-        self._on_end(run)
+        self._ended(run)
 
     def _finish(self, task: asyncio.Task[None]) -> None:
         error = None if task.cancelled() else task.exception()
@@ -128,6 +138,8 @@ class Comparison:
                     words = one_line(f"{type(error).__name__}: {error}")
                     run.error = Failure("The workbench failed", words, "The text received so far is kept.")
                 self._end(run, Outcome.STOPPED if error is None else Outcome.ERROR)
+        if self._many is not None:
+            self._workspace.runs.put_in_order([job.run for job in self._many.jobs])
 
     # --- what is to be seen ------------------------------------------------------------------------------
 

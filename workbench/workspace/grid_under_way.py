@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from workbench.domain.display import one_line
 from workbench.domain.run import Outcome, Run
@@ -12,7 +13,9 @@ from workbench.domain.summary import Measure, Summary, spread, summarise
 from workbench.runner.compare_plan import Column, grid_remarks
 from workbench.workspace.comparison_under_way import Comparison
 from workbench.workspace.costs import Cost, cost_of
-from workbench.workspace.services import Services
+
+if TYPE_CHECKING:
+    from workbench.workspace.workspace import Workspace
 
 _ANSWERED = (Outcome.COMPLETE, Outcome.UNFINISHED)
 
@@ -41,38 +44,32 @@ class Grid(Comparison):
 
     def __init__(
         self,
-        services: Services,
+        workspace: Workspace,
         layout: Layout,
         columns: Sequence[Column],
         runs: Sequence[Run],
-        on_end: Callable[[Run], None],
-        *,
         notes: Sequence[str] = (),
-        on_begin: Callable[[Run], None] | None = None,
     ) -> None:
-        """`columns` has what each run was made with; `on_end` is told each that was sent and has ended."""
-
-        begun: set[str] = set()
-
-        def began(run: Run) -> None:
-            begun.add(run.id)
-            self._streaming.add(self._cells[run.id])
-            if on_begin is not None:
-                on_begin(run)
-
-        def ended(run: Run) -> None:
-            self._note_end(self._cells[run.id])
-            # What was stopped before its turn came is not worth keeping.
-            if run.id in begun or run.error is not None:
-                on_end(run)
-
-        super().__init__(services, columns, runs, ended, notes, on_begin=began)
+        """`columns` has what each run was made with."""
+        super().__init__(workspace, columns, runs, notes)
+        self._begun: set[str] = set()
         self.layout = layout
         self._summaries: dict[str, list[Summary]] = {}
         self._means: dict[Measure, list[float | None]] = {}
         self._ordered: dict[Measure, list[float]] = {}
         self._streaming: set[int] = set()
         self._note_cells()
+
+    def _began(self, run: Run) -> None:
+        self._begun.add(run.id)
+        self._streaming.add(self._cells[run.id])
+        super()._began(run)
+
+    def _ended(self, run: Run) -> None:
+        self._note_end(self._cells[run.id])
+        # What was stopped before its turn came is not worth keeping.
+        if run.id in self._begun or run.error is not None:
+            super()._ended(run)
 
     def _note_cells(self) -> None:
         """Know which cell each run stands in."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from operator import is_not
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
-from workbench.domain.session import Draft, Session
+from workbench.domain.session import Draft, Session, in_order
 from workbench.domain.turns import Chat
 
 if TYPE_CHECKING:
@@ -392,6 +393,19 @@ class Keeper:
         place = next((place for place, one in enumerate(runs) if one.id == id), len(runs))
         runs.insert(place, run)
         self._put("edit", lambda store: store.restore(over, id))
+
+    def put_in_order(self, runs: Sequence[Run]) -> bool:
+        """Let runs that are over stand in this order, at the places that they have between them.
+
+        Whether they stood otherwise.
+        """
+        was, ids = self.session.runs, [run.id for run in runs]
+        now = in_order(was, ids)
+        if not any(map(is_not, was, now)):
+            return False
+        self.session.runs = now
+        self._put("edit", lambda store: store.put_in_order(ids))
+        return True
 
     def name_run(self, run: Run, name: str) -> None:
         """Give a run another name; an empty one takes it away."""

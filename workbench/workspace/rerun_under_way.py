@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
@@ -10,7 +10,9 @@ from workbench.domain.repeat import ChoiceCheck, RunCheck, check_run
 from workbench.domain.run import Parent, Run
 from workbench.runner.compare_plan import Column
 from workbench.workspace.comparison_under_way import Comparison
-from workbench.workspace.services import Services
+
+if TYPE_CHECKING:
+    from workbench.workspace.workspace import Workspace
 
 
 def again(recorded: Run) -> Run:
@@ -27,14 +29,11 @@ def again(recorded: Run) -> Run:
 class Rerun(Comparison):
     """Two columns: a run as it was recorded, and the same request as it is answered now."""
 
-    def __init__(
-        self, services: Services, endpoint: Endpoint, recorded: Run, on_end: Callable[[Run], None]
-    ) -> None:
-        """`on_end` is told the new run when it has ended, however it did."""
+    def __init__(self, workspace: Workspace, endpoint: Endpoint, recorded: Run) -> None:
         self.recorded, self.again = recorded, again(recorded)
         request = recorded.request
         columns = [Column(title, endpoint, request.model, request.parameters) for title in _TITLES]
-        super().__init__(services, columns, [recorded, self.again], on_end)
+        super().__init__(workspace, columns, [recorded, self.again])
         self._check: RunCheck | None = None
 
     @property

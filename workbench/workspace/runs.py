@@ -11,6 +11,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.request import Request
 from workbench.domain.run import Run
+from workbench.domain.session import in_order
 from workbench.workspace.activity import Activity
 from workbench.workspace.history import History, NameRun, RemoveRuns, RestoreRuns
 from workbench.workspace.keeper import Keeper
@@ -124,6 +125,12 @@ class Runs(Sequence[Run]):
         """Keep and show a run of a comparison that has ended."""
         self._keeper.ended(run)
         self.add([run], is_asked=True)
+
+    def put_in_order(self, runs: Sequence[Run]) -> None:
+        """Let runs that were sent together stand in this order, whichever of them ended first."""
+        if self._keeper.put_in_order(runs):
+            self._all = in_order(self._all, [run.id for run in runs])
+            self._tell(RunsChanged())
 
     def quirks(self, request: Request, endpoint: Endpoint) -> Quirks:
         """What is known of how an endpoint answers several choices or prompts at once."""

@@ -7,7 +7,6 @@ from functools import partial
 
 from workbench.domain.prompt import PromptKind
 from workbench.domain.run import Run
-from workbench.domain.turns import Turn
 from workbench.tui.chat.screen import ChatScreen
 from workbench.tui.compare.flow import compare_request, refuse_while_streaming, rerun
 from workbench.tui.flows import FlowContext
@@ -54,12 +53,7 @@ async def compare_answers(flow: FlowContext) -> None:
         return
     made = await screen.prepared(screen.chat.to_compare(turn))
     if made is not None:
-        await compare_request(flow, made.request, partial(_take_answer, screen, turn))
-
-
-def _take_answer(screen: ChatScreen, turn: Turn, run: Run) -> None:
-    screen.chat.take_answer(turn, run)
-    screen.chat.workspace.runs.keep_compared(run)
+        await compare_request(flow, made.request, partial(screen.chat.take_answer, turn))
 
 
 def _open(flow: FlowContext) -> ChatScreen:

@@ -40,7 +40,7 @@ class Chosen:
 
 
 async def choose_columns(
-    flow: FlowContext, request: Request, title: str, chosen: Sequence[str] = (), *, least: int = LEAST
+    flow: FlowContext, request: Request, title: str, *, least: int = LEAST
 ) -> Chosen | None:
     """Let a person choose presets for a request, and whether they share one seed.
 
@@ -55,7 +55,7 @@ async def choose_columns(
     ]
     columns = {item.value: _column(flow, loaded.presets.get(item.value), request) for item in items}
     first = _PANEL, *list(loaded.presets)[:1]
-    selection = Selection(tuple(chosen) or _compared_last(flow.workspace.runs, columns) or first)
+    selection = Selection(_compared_last(flow.workspace.runs, columns) or first)
     while True:
         picker = SeveralPicker(
             title,

@@ -40,7 +40,7 @@ async def compare(flow: FlowContext) -> None:
 
         await compare_prompts(flow, request)
     else:
-        await compare_request(flow, request, flow.workspace.runs.keep_compared)
+        await compare_request(flow, request)
 
 
 def request_to_compare(flow: FlowContext) -> Request:
@@ -56,13 +56,13 @@ def refuse_while_streaming(flow: FlowContext) -> None:
 
 
 async def compare_request(
-    flow: FlowContext, request: Request, on_end: Callable[[Run], None], chosen: Sequence[str] = ()
+    flow: FlowContext, request: Request, before_kept: Callable[[Run], None] = lambda run: None
 ) -> None:
     """Choose presets, say what they cost, run them side by side, adopt a column.
 
-    `on_end` is told each run that has ended, however it did.
+    `before_kept` is told each run that has ended, however it did, before the session keeps it.
     """
-    taken = await choose_columns(flow, request, "Compare", chosen)
+    taken = await choose_columns(flow, request, "Compare")
     if taken is None:
         return
     prompts = single_prompts(request.prompt)
@@ -75,14 +75,8 @@ async def compare_request(
         *(f"{one_line(one.title, 40)}: own seed replaced by the shared seed" for one in replaced),
         *ignored(columns, probes_of(flow.services.folders, columns)),
     ]
-    comparison = Comparison(
-        flow.services,
-        taken.columns,
-        [job.run for job in jobs],
-        on_end,
-        notes,
-        on_begin=flow.workspace.keeper.began,
-    )
+    runs = [job.run for job in jobs]
+    comparison = Comparison(flow.workspace, taken.columns, runs, notes, before_kept=before_kept)
     async with flow.running(comparison):
         adopted = await flow.ask(CompareScreen(comparison, flow.styles, seed))
         comparison.stop()
@@ -103,8 +97,7 @@ async def rerun(flow: FlowContext, run: Run | None = None) -> None:
     endpoint = endpoint_of(flow, run.endpoint)
     if not await flow.agreed(cost_of(endpoint, run.request, run.split)):
         return
-    again = Rerun(flow.services, endpoint, run, flow.workspace.runs.keep_compared)
-    flow.workspace.keeper.began(again.again)
+    again = Rerun(flow.workspace, endpoint, run)
     async with flow.running(again):
         adopted = await flow.ask(RerunScreen(again, flow.styles))
     if adopted is not None:
@@ -174,7 +167,7 @@ async def compare_saved(flow: FlowContext, saved: Sequence[SavedRun], notes: Seq
         return
     columns = [saved_column(one, flow.services.endpoints) for one in saved]
     runs = [one.run for one in saved]
-    comparison = Comparison(flow.services, columns, runs, lambda run: None, [*notes, *saved_remarks(runs)])
+    comparison = Comparison(flow.workspace, columns, runs, [*notes, *saved_remarks(runs)])
     adopted = await flow.ask(CompareScreen(comparison, flow.styles, "saved runs: nothing is sent"))
     if adopted is not None:
         await adopt(flow, adopted)

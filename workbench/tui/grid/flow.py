@@ -166,12 +166,11 @@ async def _open(
 ) -> None:
     runs = [job.run for job in jobs]
     notes = [*notes, *ignored(columns, probes_of(flow.services.folders, columns))]
-    began, ended = flow.workspace.keeper.began, flow.workspace.runs.keep_compared
-    grid = Grid(flow.services, layout, columns, runs, ended, notes=notes, on_begin=began)
+    grid = Grid(flow.workspace, layout, columns, runs, notes)
     if any(run.is_running for run in runs) and not await flow.confirmed(grid.cost, "send", "cancel"):
         return
     async with flow.running(grid):
-        adopted = await flow.ask(GridScreen(flow.services, grid, flow.styles))
+        adopted = await flow.ask(GridScreen(grid, flow.styles))
         grid.stop()
         if adopted is not None:
             flow.workspace.drafting.adopt(adopted.column)

@@ -33,7 +33,6 @@ from workbench.tui.tokens.transcript_view import TranscriptView
 from workbench.workspace.comparison_under_way import MOST_COLUMNS, Comparison
 from workbench.workspace.grid_under_way import Grid
 from workbench.workspace.run_state import figures_of
-from workbench.workspace.services import Services
 
 _LOOKS_A_SECOND = 4
 _LEVELS = 5
@@ -63,9 +62,8 @@ class GridScreen(AskedScreen[Adopted | None]):
     table = getters.query_one(DataTable)
     answer = getters.query_one(TranscriptView)
 
-    def __init__(self, services: Services, grid: Grid, styles: TokenStyles) -> None:
+    def __init__(self, grid: Grid, styles: TokenStyles) -> None:
         super().__init__()
-        self._services = services
         self._grid = grid
         self._styles = styles
         self._measure = Measure.PERPLEXITY
@@ -258,7 +256,7 @@ class GridScreen(AskedScreen[Adopted | None]):
     async def _open_places(self, flow: FlowContext, places: Sequence[int], notes: Sequence[str] = ()) -> None:
         runs = [self._grid.runs[place] for place in places]
         columns = [self._grid.columns[place] for place in places]
-        cells = Comparison(self._services, columns, runs, lambda run: None, notes)
+        cells = Comparison(flow.workspace, columns, runs, notes)
         if (adopted := await flow.ask(CompareScreen(cells, self.answer.token_styles))) is not None:
             self._grid.stop()
             self.dismiss(adopted)
