@@ -38,7 +38,7 @@ _AFTER_DONE = 1.0
 
 _MOST_BYTES = 64 * 1024 * 1024
 
-_Settings: TypeAlias = tuple[bool, Timeouts, str, str, str, str, str, bool]
+_Settings: TypeAlias = tuple[str, Timeouts, str, bool, str, str, str, bool]
 
 
 class Client:
@@ -176,11 +176,10 @@ class Client:
 
     def _transport(self, endpoint: Endpoint) -> Transport:
         settings = (
-            endpoint.base_url.strip().lower().startswith("http://"),
+            endpoint.base_url,
             endpoint.timeouts,
             endpoint.proxy,
-            # Which proxy the environment names depends on the address.
-            endpoint.base_url if endpoint.trust_environment else "",
+            endpoint.trust_environment,
             endpoint.ca_file,
             endpoint.client_certificate,
             endpoint.client_key,

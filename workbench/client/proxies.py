@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from workbench.client.urls import normalise, shown
+from workbench.client.urls import PORTS, normalise, shown
 from workbench.domain.endpoint import PROXY_SCHEMES, Endpoint
 from workbench.domain.errors import EndpointError
-
-_PORTS = {"http": 80, "https": 443}
 
 
 class Proxy(NamedTuple):
@@ -33,7 +31,7 @@ def proxy_of(endpoint: Endpoint, environment: Mapping[str, str]) -> Proxy | None
         return None
     parts = urlsplit(normalise(endpoint.base_url).base)
     exempt = environment.get("no_proxy") or environment.get("NO_PROXY", "")
-    if is_exempt(exempt, parts.hostname or "", parts.port or _PORTS[parts.scheme]):
+    if is_exempt(exempt, parts.hostname or "", parts.port or PORTS[parts.scheme]):
         return None
     names = (f"{parts.scheme}_proxy", f"{parts.scheme}_proxy".upper(), "all_proxy", "ALL_PROXY")
     named = (Proxy(environment.get(name, "").strip(), name) for name in names)

@@ -10,6 +10,8 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 from workbench.domain.display import without_invisible
 from workbench.domain.errors import EndpointError
 
+PORTS = {"http": 80, "https": 443}
+
 _TAIL = re.compile(r"(?:/chat/completions|/completions|/models|/responses)$")
 _VERSION = re.compile(r"v\d+\w*|beta")
 _DOUBLED = re.compile(r"(/v\d+)(?:\1)+(?=/|$)")
