@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.retokenisation import GeneratedToken, Joint, changed_joint
+from workbench.domain.retokenisation import GeneratedToken, Retokenisation, find_retokenisation
 
 
-def _joint(prompt: str, generated: str, tokens: str) -> Joint | None:
+def _joint(prompt: str, generated: str, tokens: str) -> Retokenisation | None:
     known = [GeneratedToken(one.encode()) for one in generated.split("|") if one]
-    return changed_joint(prompt.encode(), known, [one.encode() for one in tokens.split("|")])
+    return find_retokenisation(prompt.encode(), known, [one.encode() for one in tokens.split("|")])
 
 
 def test_tokens_that_stay_are_no_changed_joint() -> None:
@@ -37,13 +37,13 @@ def test_a_prompt_that_ended_within_a_word_shows_its_part_of_the_token() -> None
 def test_a_piece_of_several_tokens_is_no_change() -> None:
     whole = "🎉".encode()
     tokens = [b"A", whole[:2], whole[2:]]
-    assert changed_joint(b"A", [GeneratedToken(whole, False)], tokens) is None
-    assert changed_joint(b"A", [GeneratedToken(whole)], tokens) == ((whole,), (whole[:2], whole[2:]))
+    assert find_retokenisation(b"A", [GeneratedToken(whole, False)], tokens) is None
+    assert find_retokenisation(b"A", [GeneratedToken(whole)], tokens) == ((whole,), (whole[:2], whole[2:]))
 
 
 def test_a_character_over_several_tokens_is_shown_in_bytes() -> None:
     whole = "é".encode()
-    joint = changed_joint(b"A", [GeneratedToken(whole[:1]), GeneratedToken(whole[1:])], [b"A", whole])
+    joint = find_retokenisation(b"A", [GeneratedToken(whole[:1]), GeneratedToken(whole[1:])], [b"A", whole])
     assert joint is not None
     assert joint.describe().endswith("\\xc3 + \\xa9 → “é”")
 
@@ -61,7 +61,7 @@ def test_both_sides_of_a_joint_are_the_same_text(
     text = prompt + "".join(generated)
     cuts = sorted(data.draw(st.sets(st.integers(1, max(len(text) - 1, 1)))) if len(text) > 1 else ())
     tokens = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    joint = changed_joint(
+    joint = find_retokenisation(
         prompt.encode(), [GeneratedToken(one.encode()) for one in generated], [one.encode() for one in tokens]
     )
     if joint is not None:

@@ -28,56 +28,56 @@ samplings = st.builds(
 
 def test_neutral_parameters_change_nothing_and_the_rest_is_named() -> None:
     shaped = reshape(HALF_LISTED, Sampling())
-    assert shaped.shares == pytest.approx((0.3, 0.15, 0.05))
-    assert shaped.rest == pytest.approx(0.5)
-    assert shaped.rest_is_exact
+    assert shaped.probabilities == pytest.approx((0.3, 0.15, 0.05))
+    assert shaped.remaining == pytest.approx(0.5)
+    assert shaped.remaining_is_exact
 
 
 def test_temperature_zero_leaves_the_likeliest_alone() -> None:
     shaped = reshape(HALF_LISTED, Sampling(temperature=0))
-    assert shaped.shares == (1, 0, 0)
-    assert (shaped.rest, shaped.survivors) == (0, 1)
+    assert shaped.probabilities == (1, 0, 0)
+    assert (shaped.remaining, shaped.survivors) == (0, 1)
 
 
 def test_a_low_temperature_sharpens() -> None:
     shaped = reshape(FULLY_LISTED, Sampling(temperature=0.5))
-    assert shaped.shares == pytest.approx((0.25 / 0.38, 0.09 / 0.38, 0.04 / 0.38))
+    assert shaped.probabilities == pytest.approx((0.25 / 0.38, 0.09 / 0.38, 0.04 / 0.38))
 
 
 def test_the_rest_is_no_single_token_however_large_it_is() -> None:
     shaped = reshape([log(0.2), log(0.1)], Sampling(temperature=0.5))
-    assert shaped.shares == pytest.approx((0.04 / 0.12, 0.01 / 0.12))
-    assert not shaped.rest_is_exact
+    assert shaped.probabilities == pytest.approx((0.04 / 0.12, 0.01 / 0.12))
+    assert not shaped.remaining_is_exact
 
 
 def test_top_k_within_the_listed_leaves_nothing_unknown() -> None:
     shaped = reshape(HALF_LISTED, Sampling(top_k=2))
-    assert shaped.shares == pytest.approx((2 / 3, 1 / 3, 0))
-    assert shaped.rest == 0
-    assert shaped.rest_is_exact
+    assert shaped.probabilities == pytest.approx((2 / 3, 1 / 3, 0))
+    assert shaped.remaining == 0
+    assert shaped.remaining_is_exact
 
 
 def test_top_k_beyond_the_listed_says_that_the_rest_is_an_estimate() -> None:
     shaped = reshape(HALF_LISTED, Sampling(top_k=40))
-    assert shaped.rest > 0
-    assert not shaped.rest_is_exact
+    assert shaped.remaining > 0
+    assert not shaped.remaining_is_exact
 
 
 def test_top_p_keeps_the_token_that_reaches_the_mass() -> None:
-    assert reshape(FULLY_LISTED, Sampling(top_p=0.5)).shares == pytest.approx((1, 0, 0))
-    assert reshape(FULLY_LISTED, Sampling(top_p=0.6)).shares == pytest.approx((0.625, 0.375, 0))
+    assert reshape(FULLY_LISTED, Sampling(top_p=0.5)).probabilities == pytest.approx((1, 0, 0))
+    assert reshape(FULLY_LISTED, Sampling(top_p=0.6)).probabilities == pytest.approx((0.625, 0.375, 0))
 
 
 def test_top_p_beyond_the_listed_keeps_the_unknown_mass_it_needs() -> None:
     shaped = reshape(HALF_LISTED, Sampling(top_p=0.8))
-    assert shaped.rest == pytest.approx(0.3 / 0.8)
-    assert not shaped.rest_is_exact
+    assert shaped.remaining == pytest.approx(0.3 / 0.8)
+    assert not shaped.remaining_is_exact
 
 
 def test_min_p_compares_with_the_likeliest() -> None:
     shaped = reshape(HALF_LISTED, Sampling(min_p=0.4))
-    assert shaped.shares == pytest.approx((2 / 3, 1 / 3, 0))
-    assert shaped.rest == 0
+    assert shaped.probabilities == pytest.approx((2 / 3, 1 / 3, 0))
+    assert shaped.remaining == 0
 
 
 def test_the_order_of_samplers_matters() -> None:
@@ -88,11 +88,11 @@ def test_the_order_of_samplers_matters() -> None:
 
 
 def test_tokens_without_a_number_stay_unknown() -> None:
-    assert reshape([None, log(0.5)], Sampling(top_k=1)).shares == (None, 1)
+    assert reshape([None, log(0.5)], Sampling(top_k=1)).probabilities == (None, 1)
 
 
 def test_impossible_tokens_get_no_share() -> None:
-    assert reshape([0.0, -inf], Sampling(temperature=2)).shares == (1, 0)
+    assert reshape([0.0, -inf], Sampling(temperature=2)).probabilities == (1, 0)
 
 
 @given(probabilities, samplings, st.permutations(["temperature", "top_p", "top_k", "min_p"]))
@@ -100,17 +100,17 @@ def test_shares_and_rest_always_sum_to_one(
     logprobs: list[float], sampling: Sampling, order: list[str]
 ) -> None:
     shaped = reshape(logprobs, sampling, order)
-    shares = [share for share in shaped.shares if share is not None]
-    assert fsum([*shares, shaped.rest]) == pytest.approx(1)
+    probabilities = [share for share in shaped.probabilities if share is not None]
+    assert fsum([*probabilities, shaped.remaining]) == pytest.approx(1)
     assert shaped.survivors >= 1
-    assert all(0 <= share <= 1 for share in shares)
+    assert all(0 <= share <= 1 for share in probabilities)
 
 
 @given(probabilities, samplings)
 def test_samplers_never_swap_two_tokens(logprobs: list[float], sampling: Sampling) -> None:
-    shares = [share or 0 for share in reshape(logprobs, sampling).shares]
+    probabilities = [share or 0 for share in reshape(logprobs, sampling).probabilities]
     ranked = sorted(range(len(logprobs)), key=lambda place: -logprobs[place])
-    assert all(shares[one] >= shares[next_] - 1e-12 for one, next_ in pairwise(ranked))
+    assert all(probabilities[one] >= probabilities[next_] - 1e-12 for one, next_ in pairwise(ranked))
 
 
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=12, unique=True), st.integers(0, 5), st.data())
@@ -122,20 +122,20 @@ def test_what_is_called_exact_is_what_the_whole_distribution_becomes(
     sampling = data.draw(samplings)
     listed = [place for place in range(len(whole)) if place < top or place == chosen]
     shaped = reshape([whole[place] for place in listed], sampling, top=min(top, len(whole)))
-    right = reshape(whole, sampling).shares
-    if shaped.rest_is_exact:
-        assert shaped.shares == pytest.approx([right[place] for place in listed], abs=1e-5)
+    right = reshape(whole, sampling).probabilities
+    if shaped.remaining_is_exact:
+        assert shaped.probabilities == pytest.approx([right[place] for place in listed], abs=1e-5)
 
 
 def test_a_rest_that_a_nucleus_may_have_cut_is_not_taken_for_too_unlikely() -> None:
     """Of [2/3, 1/3] only the second is listed: the first one is all that is left."""
     shaped = reshape([log(1 / 3)], Sampling(None, 0.25, None, 1.0), top=0)
-    assert not shaped.rest_is_exact
+    assert not shaped.remaining_is_exact
 
 
 def test_a_token_listed_beside_the_likeliest_ones_says_nothing_of_the_others() -> None:
     listed = [log(0.5), log(0.2), log(0.001)]
     for sampling in (Sampling(top_k=3), Sampling(min_p=0.01), Sampling(top_p=0.7005)):
         shaped = reshape(listed, sampling, top=2)
-        assert not shaped.rest_is_exact
-        assert shaped.rest > 0
+        assert not shaped.remaining_is_exact
+        assert shaped.remaining > 0

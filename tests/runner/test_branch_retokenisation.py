@@ -14,13 +14,13 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, EndpointError
 from workbench.domain.prompt import Prompt, TextPrompt, TokensPrompt
 from workbench.domain.request import Request
-from workbench.domain.retokenisation import AS_IDS, JOINT
+from workbench.domain.retokenisation import AS_IDS, RETOKENISED
 from workbench.domain.run import Run
 from workbench.runner.branch_retokenisation import (
     Tokenize,
     beside,
-    joint_of,
-    note_joint,
+    note_retokenisation,
+    retokenisation_of,
     tokenizer_of,
     with_token_ids,
 )
@@ -53,14 +53,17 @@ def told(text: str, id: int | None = None) -> ReceivedToken:
 
 
 async def test_a_joint_that_stays_is_no_note() -> None:
-    assert await joint_of(leaving(told(" a"), told(" light")), tokenize) is None
-    assert await joint_of(leaving(told(" light"), told("house"), prompt=TokensPrompt((1,))), tokenize) is None
+    assert await retokenisation_of(leaving(told(" a"), told(" light")), tokenize) is None
+    assert (
+        await retokenisation_of(leaving(told(" light"), told("house"), prompt=TokensPrompt((1,))), tokenize)
+        is None
+    )
 
 
 async def test_a_changed_joint_is_noted_in_the_run() -> None:
     run = run_of(choice_of([]))
-    await note_joint(run, leaving(told(" a"), told(" light"), told("house")), tokenize)
-    assert run.notes == [f"{JOINT}“ light” + “house” → “ lighthouse”"]
+    await note_retokenisation(run, leaving(told(" a"), told(" light"), told("house")), tokenize)
+    assert run.notes == [f"{RETOKENISED}“ light” + “house” → “ lighthouse”"]
 
 
 async def test_a_tokenizer_that_does_not_answer_leaves_no_note() -> None:
@@ -68,14 +71,14 @@ async def test_a_tokenizer_that_does_not_answer_leaves_no_note() -> None:
         raise EndpointError("no")
 
     run = run_of(choice_of([]))
-    await note_joint(run, leaving(told(" light"), told("house")), refuse)
+    await note_retokenisation(run, leaving(told(" light"), told("house")), refuse)
     assert run.notes == []
 
 
 async def test_token_ids_that_nobody_told_are_asked_of_the_tokenizer() -> None:
     branch = await with_token_ids(leaving(told(" a"), told(" light"), told("house")), tokenize)
     assert branch.prompt == TokensPrompt((99, 3, 4, 1, 2))
-    assert (branch.note, branch.joint) == (AS_IDS, None)
+    assert (branch.note, branch.branch_point) == (AS_IDS, None)
 
 
 async def test_ids_that_the_endpoint_told_win() -> None:

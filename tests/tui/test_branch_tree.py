@@ -21,7 +21,7 @@ from workbench.tui.app import WorkbenchApp
 from workbench.tui.branches.branch_rows import branch_line, rows_of_tree
 from workbench.tui.branches.branch_tree import TreeScreen
 from workbench.tui.branches.choices_screen import ChoicesScreen
-from workbench.tui.popups.line_popup import Naming
+from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.tokens.blocks import shown_prompt
 
 
@@ -121,11 +121,11 @@ async def test_the_tree_is_walked_and_enter_goes_to_the_run() -> None:
     async with branched() as (app, pilot):
         screen = await tree(app, pilot)
         assert [row.depth for row in screen.rows] == [0, 1, 2]
-        assert screen.looked_at is screen.rows[1]
+        assert screen.highlighted is screen.rows[1]
         await pilot.press("left")
-        assert screen.looked_at is screen.rows[0]
+        assert screen.highlighted is screen.rows[0]
         await pilot.press("right", "right")
-        assert screen.looked_at is screen.rows[2]
+        assert screen.highlighted is screen.rows[2]
         await pilot.press("up")
         assert "branched from run 1 at token 2 with ·other" in str(
             screen.query_one("#passage", Static).render()
@@ -159,7 +159,7 @@ async def test_a_name_is_kept_in_the_file_and_can_be_undone() -> None:
     async with branched() as (app, pilot):
         screen = await tree(app, pilot)
         await pilot.press("n")
-        await until(pilot, lambda: isinstance(app.screen, Naming))
+        await until(pilot, lambda: isinstance(app.screen, LinePopup))
         app.screen.query_one(Input).value = "the calm one"
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is screen)

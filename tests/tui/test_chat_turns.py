@@ -14,7 +14,7 @@ from tests.tui.test_chat import chatty, screen_of
 from workbench.domain.conversation import WhenFull
 from workbench.domain.turns import Turn
 from workbench.tui.chat.screen import ChatScreen
-from workbench.tui.popups.multi_picker import SeveralPicker
+from workbench.tui.popups.multi_picker import MultiPicker
 
 
 class Talk:
@@ -195,7 +195,7 @@ async def test_presets_answer_at_one_place_and_each_answer_is_a_branch() -> None
         app = talk.chat.app
         await talk.say("one")
         await talk.press("f4", "f8")
-        await until(talk.pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await until(talk.pilot, lambda: isinstance(app.screen, MultiPicker))
         await talk.pilot.press(*FOUR_PRESETS, "enter")
         await until(talk.pilot, lambda: len(talk.chat.chat.chat.turns.all) == 6)
         assert set(talk.sent) == {"<user>one<assistant>"}

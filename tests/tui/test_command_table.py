@@ -16,7 +16,7 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import _TOGETHER, OWN_KEYS, with_keys
 from workbench.tui.commands.table import COMMANDS
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.line_popup import Naming
+from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Picker
 from workbench.tui.sessions.screen import SessionsScreen
 
@@ -117,7 +117,7 @@ async def test_the_keys_of_other_screens_can_be_others_and_show_there() -> None:
         await pilot.press("ctrl+r")
         assert isinstance(app.screen, SessionsScreen)
         await pilot.press("ctrl+e")
-        await until(pilot, lambda: isinstance(app.screen, Naming))
+        await until(pilot, lambda: isinstance(app.screen, LinePopup))
         await pilot.press("escape", "escape", "f12")
         await until(pilot, lambda: isinstance(app.screen, ChatScreen))
         assert "^K Exact prompt" in app.screen.query_one(KeyRow).render().plain

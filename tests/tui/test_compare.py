@@ -31,11 +31,11 @@ from workbench.storage.probes import save_probe
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.column import CompareColumn
-from workbench.tui.compare.distribution import REST, trimmed
+from workbench.tui.compare.distribution import OTHER, trimmed
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.multi_picker import SeveralPicker
+from workbench.tui.popups.multi_picker import MultiPicker
 from workbench.tui.popups.picker import Picker
 from workbench.workspace.comparison_under_way import Comparison
 
@@ -90,7 +90,7 @@ def text_of(app: WorkbenchApp, id: str) -> str:
 async def open_comparison(app: WorkbenchApp, pilot: Pilot[int]) -> None:
     """Compare the first four presets."""
     await pilot.press("f8")
-    await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+    await until(pilot, lambda: isinstance(app.screen, MultiPicker))
     await pilot.press(*FOUR_PRESETS, "enter")
     await until(pilot, lambda: isinstance(app.screen, CompareScreen))
     await until(pilot, lambda: len(columns_of(app)) == 4)
@@ -128,7 +128,7 @@ async def test_the_current_settings_and_the_first_preset_are_compared_first_then
 ):
     async with workbench(answering(answer(" in", ".")), (80, 24)) as (app, pilot, _):
         await pilot.press("f8")
-        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         box = app.screen.query_one(Vertical)
         hint = "2 of 8 selected · Space toggle · Enter run · Esc"
         assert box.border_subtitle == hint and len(hint) < box.size.width
@@ -139,13 +139,13 @@ async def test_the_current_settings_and_the_first_preset_are_compared_first_then
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
         await pilot.press("f8")
-        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         await pilot.press("space", "down", "down", "space", "enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen) and all_ended(app))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
         await pilot.press("f8")
-        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen) and len(columns_of(app)) == 2)
         assert [one.column.title for one in columns_of(app)] == ["greedy", "precise"]
@@ -154,7 +154,7 @@ async def test_the_current_settings_and_the_first_preset_are_compared_first_then
 async def test_s_gives_every_column_a_seed_of_its_own() -> None:
     async with workbench(tempered(), (120, 40)) as (app, pilot, loopback):
         await pilot.press("f8")
-        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         await pilot.press(*FOUR_PRESETS, "s", "enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen) and all_ended(app))
         assert len({request.json["seed"] for request in loopback.requests}) == 4
@@ -244,7 +244,7 @@ async def test_figures_stand_under_each_answer() -> None:
 async def test_more_columns_than_the_endpoint_takes_at_once_say_that_they_are_queued() -> None:
     async with workbench(stuck(), (200, 50)) as (app, pilot, _):
         await pilot.press("f8")
-        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         options = app.screen.query_one(OptionList)
         await pilot.press(*FOUR_PRESETS)
         options.highlighted = 0
@@ -421,7 +421,7 @@ async def test_one_preset_is_compared_with_itself_at_another_model() -> None:
 
     async with workbench(handle, (200, 50)) as (app, pilot, _):
         await pilot.press("f8")
-        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         options = app.screen.query_one(OptionList)
         await pilot.press("space")
         options.highlighted = 1
@@ -431,7 +431,7 @@ async def test_one_preset_is_compared_with_itself_at_another_model() -> None:
         await until(pilot, lambda: isinstance(app.screen, Picker))
         await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 2)
         await pilot.press("down", "enter")
-        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen) and all_ended(app))
         said = [one.choice.text for one in columns_of(app) if one.choice is not None]
@@ -544,7 +544,7 @@ async def test_what_streams_in_every_column_survives_a_kill(tmp_path: Path) -> N
 async def test_the_main_screen_is_drawn_under_a_popup_but_not_where_it_is_covered_whole() -> None:
     async with workbench(tempered(), (120, 40)) as (app, pilot, _):
         await pilot.press("f8")
-        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         assert app.main.is_current
         await pilot.press(*FOUR_PRESETS, "enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen) and all_ended(app))
@@ -559,9 +559,9 @@ def test_rows_that_do_not_fit_join_the_rest_so_that_all_is_still_all() -> None:
         AlternativeRow("b", 0.2, 1),
         AlternativeRow("c", 0.1, 2),
         AlternativeRow("d", 0.05, is_chosen=True),
-        AlternativeRow(REST, 0.25),
+        AlternativeRow(OTHER, 0.25),
     ]
     kept = trimmed(rows, 3)
-    assert [row.label for row in kept] == ["a", "d", REST]
+    assert [row.label for row in kept] == ["a", "d", OTHER]
     assert sum(row.share or 0 for row in kept) == pytest.approx(1)
     assert trimmed(rows, 5) == rows

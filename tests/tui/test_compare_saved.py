@@ -16,7 +16,7 @@ from workbench.domain.run import Run
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.column import CompareColumn
 from workbench.tui.compare.screen import CompareScreen
-from workbench.tui.popups.multi_picker import SeveralPicker
+from workbench.tui.popups.multi_picker import MultiPicker
 from workbench.tui.popups.picker import Picker
 from workbench.tui.sessions.screen import SessionsScreen
 
@@ -53,7 +53,7 @@ async def test_v_compares_runs_of_the_open_session_and_their_parameters_can_be_a
     async with workbench(answering(answer(" in"))) as (app, pilot, loopback):
         show(app, [saved(" a", " b", temperature=0.1), saved(" a", " c", temperature=0.9)])
         await pilot.press("f4", "v")
-        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         await pilot.press("enter")
         await compared(app, pilot, 2)
         assert titles(app) == ["run 1 · temperature 0.1", "run 2 · temperature 0.9"]
@@ -71,13 +71,13 @@ async def test_a_run_of_another_session_is_compared_with_one_of_this() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, loopback):
         show(app, [saved(" a", temperature=0.1)])
         await pilot.press("f4", "v")
-        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         app.screen.query_one(OptionList).highlighted = 0
         await pilot.press("space", "enter")
         await until(pilot, lambda: isinstance(app.screen, Picker))
         await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 1)
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         await pilot.press("space", "enter")
         await compared(app, pilot, 2)
         assert titles(app)[0].startswith("run 1") and titles(app)[1].startswith(f"{path.stem} 1")
@@ -91,7 +91,7 @@ async def test_from_the_sessions_screen_runs_of_both_sessions_are_offered(tmp_pa
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and len(app.screen.shown) == 1)
         await pilot.press("ctrl+k")
-        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         await pilot.press("space", "down", "space", "enter")
         await compared(app, pilot, 2)
         assert {one.choice.text for one in columns(app) if one.choice} == {" a", " b"}

@@ -95,7 +95,7 @@ async def test_an_endpoint_is_added_like_a_profile_tested_and_used() -> None:
         field(filling, "name").value = "mine"
         field(filling, "base_url").value = loopback.base_url
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: app.screen is screen and screen.looked_at == "mine")
+        await until(pilot, lambda: app.screen is screen and screen.highlighted == "mine")
         path = endpoints_folder(app.services.folders) / "mine.toml"
         assert path.read_text() == f'like = "vllm"\nbase_url = "{loopback.base_url}"\n'
         assert "one token" in details(screen)
@@ -184,7 +184,7 @@ async def test_editing_keeps_the_file_s_comments_and_deleting_asks() -> None:
         await pilot.press("ctrl+j")
         await until(pilot, lambda: app.screen is screen)
         assert path.read_text() == text.replace("concurrency = 2", "concurrency = 6")
-        assert screen.looked_at == "box"
+        assert screen.highlighted == "box"
         await pilot.press("ctrl+x")
         await until(pilot, lambda: isinstance(app.screen, Question))
         await pilot.press("n")
@@ -225,7 +225,7 @@ async def test_the_file_is_edited_in_the_person_s_editor(
     async with workbench(models_and_answers) as (app, pilot, _):
         screen = await opened(app, pilot)
         await pilot.press(*name, "ctrl+o")
-        await until(pilot, lambda: name in app.services.endpoints.own and screen.looked_at == name)
+        await until(pilot, lambda: name in app.services.endpoints.own and screen.highlighted == name)
         assert toasts(app) == [] or "bad.toml" in toasts(app)[0]
     endpoint = load_endpoints(Folders.default(os.environ)).endpoints[name]
     if name == "bad":
@@ -275,7 +275,7 @@ async def test_where_an_endpoint_is_from_and_leads_is_said_of_a_typed_url_and_of
     async with workbench(models_and_answers) as (app, pilot, loopback):
         screen = await opened(app, pilot)
         details = screen.query_one("#details", Static)
-        assert screen.looked_at == app.workspace.drafting.endpoint.name
+        assert screen.highlighted == app.workspace.drafting.endpoint.name
         words = str(details.render())
         assert loopback.base_url in words
         assert "not saved as a profile" in words

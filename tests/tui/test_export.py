@@ -12,7 +12,7 @@ from textual.widgets import Input
 from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.popups.line_popup import Naming
+from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Picker
 from workbench.tui.popups.question import Question
 
@@ -21,7 +21,7 @@ async def _export(app: WorkbenchApp, pilot: Pilot[int], form: str, path: Path) -
     app.main.do("export")
     await until(pilot, lambda: isinstance(app.screen, Picker))
     await pilot.press(*form, "enter")
-    await until(pilot, lambda: isinstance(app.screen, Naming))
+    await until(pilot, lambda: isinstance(app.screen, LinePopup))
     app.screen.query_one(Input).value = str(path)
     await pilot.press("enter")
 

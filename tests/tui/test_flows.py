@@ -22,7 +22,7 @@ from workbench.tui.commands.table import BY_ID, COMMANDS
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.form import Form
-from workbench.tui.popups.line_popup import Naming
+from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Picker
 from workbench.workspace.draft import EXAMPLE
 
@@ -150,7 +150,7 @@ async def _shown(app: WorkbenchApp, pilot: Pilot[int], below: Sequence[Screen[An
 async def test_what_lies_on_top_of_a_cancelled_flow_s_screen_goes_with_it() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         lower = app.flows.start(BY_ID["save"].flow)
-        await until(pilot, lambda: isinstance(app.screen, Naming))
+        await until(pilot, lambda: isinstance(app.screen, LinePopup))
         app.flows.start(BY_ID["choose_kind"].flow)
         await until(pilot, lambda: isinstance(app.screen, Picker))
         lower.cancel()
@@ -159,7 +159,7 @@ async def test_what_lies_on_top_of_a_cancelled_flow_s_screen_goes_with_it() -> N
 
 async def test_a_second_answer_closes_no_other_screen() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
-        first, second = Naming("first", "a"), Naming("second", "b")
+        first, second = LinePopup("first", "a"), LinePopup("second", "b")
         await app.push_screen(first)
         await app.push_screen(second)
         first.dismiss("one")

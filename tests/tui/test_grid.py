@@ -21,7 +21,7 @@ from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.grid.bars import bar_chart
 from workbench.tui.grid.screen import GridScreen, level_edges
 from workbench.tui.popups.form import Form
-from workbench.tui.popups.multi_picker import SeveralPicker
+from workbench.tui.popups.multi_picker import MultiPicker
 from workbench.tui.popups.question import Question
 from workbench.workspace.grid_under_way import Grid
 
@@ -240,7 +240,7 @@ async def test_every_prompt_of_a_file_meets_every_chosen_preset(tmp_path: Path) 
     prompts.write_text("one [b]\ntwo\n")
     async with workbench(longer_when_hotter()) as (app, pilot, loopback):
         await fill_in(app, pilot, "prompt_set", str(prompts), "")
-        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         await pilot.press(*FOUR_PRESETS, "enter")
         await until(pilot, lambda: isinstance(app.screen, Question))
         await pilot.press("y")
@@ -268,7 +268,7 @@ async def test_several_prompts_of_the_editor_are_compared_in_a_grid(command: str
         if command == "prompt_set":
             await until(pilot, lambda: isinstance(app.screen, Form))
             await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, SeveralPicker))
+        await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         await pilot.press(*FOUR_PRESETS, "enter")
         await until(pilot, lambda: isinstance(app.screen, Question))
         await pilot.press("y")

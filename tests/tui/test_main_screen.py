@@ -20,7 +20,7 @@ from workbench.tui.commands.table import BY_ID
 from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.jump import Jump
-from workbench.tui.popups.line_popup import Naming
+from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Picker
 from workbench.tui.popups.question import Question
 
@@ -326,10 +326,10 @@ async def test_the_title_of_an_error_stands_once_and_in_the_output_once_the_bloc
 async def test_an_empty_name_is_said_where_it_is_typed() -> None:
     async with workbench(answering(answer(" in")), (80, 24)) as (app, pilot, _):
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: isinstance(app.screen, Naming))
+        await until(pilot, lambda: isinstance(app.screen, LinePopup))
         await pilot.press("enter")
         await until(pilot, lambda: "It is empty" in str(app.screen.query_one(Vertical).border_subtitle))
-        assert isinstance(app.screen, Naming)
+        assert isinstance(app.screen, LinePopup)
 
 
 async def test_sending_from_the_drawer_closes_it_so_that_the_answer_is_seen() -> None:

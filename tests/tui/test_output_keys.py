@@ -20,7 +20,7 @@ from workbench.domain.reading import Mode, legend
 from workbench.domain.request import Parameters
 from workbench.storage.demo import load_demo
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.main.probability import read_share
+from workbench.tui.main.probability import read_probability
 from workbench.tui.popups.form import Form
 from workbench.tui.popups.key_row import KeyRow
 from workbench.workspace.services import Services
@@ -289,9 +289,9 @@ async def test_thresholds_are_asked_for_and_taken() -> None:
     [("10%", 0.1), (" 2.5 % ", 0.025), ("0.3", 0.3), ("1 nat", exp(-1)), ("2.3 nats", exp(-2.3))],
 )
 def test_a_probability_is_read_as_people_write_it(text: str, share: float) -> None:
-    assert read_share(text) == pytest.approx(share)
+    assert read_probability(text) == pytest.approx(share)
 
 
 @pytest.mark.parametrize("text", ["", "x", "0", "1", "100%", "-1%", "nan", "inf nats", "-2 nats", "1e999"])
 def test_what_is_no_probability_is_none(text: str) -> None:
-    assert read_share(text) is None
+    assert read_probability(text) is None

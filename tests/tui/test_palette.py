@@ -97,7 +97,7 @@ async def test_presets_and_sessions_are_reached_by_name() -> None:
         await pilot.press(*"lighthouse")
         picker = app.screen
         assert isinstance(picker, Picker)
-        await until(pilot, lambda: picker.looked_at == f"session:{path}")
+        await until(pilot, lambda: picker.highlighted == f"session:{path}")
         await pilot.press("enter")
         await until(pilot, lambda: app.main.prompt.text == "kept")
 

@@ -16,7 +16,7 @@ from workbench.domain.request import Parameters
 from workbench.storage.folders import Folders
 from workbench.storage.presets import load_presets
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.popups.line_popup import Naming
+from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Picker
 from workbench.tui.popups.question import Question
 from workbench.tui.presets.changes import changes_of
@@ -97,12 +97,12 @@ async def test_a_broken_preset_file_is_told_and_the_others_are_offered() -> None
         assert any("broken.toml" in one.message for one in app._notifications)
 
 
-async def open_presets(app: WorkbenchApp, pilot: Pilot[int], looked_at: str) -> None:
+async def open_presets(app: WorkbenchApp, pilot: Pilot[int], highlighted: str) -> None:
     """Open the list, and look at a preset."""
     await pilot.press("ctrl+l")
     await until(pilot, lambda: isinstance(app.screen, PresetPicker))
-    await pilot.press(*looked_at)
-    await until(pilot, lambda: picker_of(app).looked_at == looked_at)
+    await pilot.press(*highlighted)
+    await until(pilot, lambda: picker_of(app).highlighted == highlighted)
 
 
 def picker_of(app: WorkbenchApp) -> PresetPicker:
@@ -113,7 +113,7 @@ def picker_of(app: WorkbenchApp) -> PresetPicker:
 
 async def type_line(app: WorkbenchApp, pilot: Pilot[int], text: str) -> None:
     """Answer what asks for one line."""
-    await until(pilot, lambda: isinstance(app.screen, Naming))
+    await until(pilot, lambda: isinstance(app.screen, LinePopup))
     app.screen.query_one(Input).value = text
     await pilot.pause()
     await pilot.press("enter")
@@ -124,12 +124,12 @@ async def test_a_shipped_preset_is_duplicated_and_the_copy_renamed_and_deleted()
         folders = Folders.default(os.environ)
         await open_presets(app, pilot, "creative")
         await pilot.press("ctrl+d")
-        await until(pilot, lambda: picker_of(app).looked_at == "creative 2")
+        await until(pilot, lambda: picker_of(app).highlighted == "creative 2")
         await pilot.press("ctrl+r")
         await type_line(app, pilot, "wild [b]")
         await until(pilot, lambda: isinstance(app.screen, PresetPicker))
         assert list(load_presets(folders).files) == ["wild [b]"]
-        assert picker_of(app).looked_at == "wild [b]"
+        assert picker_of(app).highlighted == "wild [b]"
         await pilot.press("ctrl+x")
         await until(pilot, lambda: isinstance(app.screen, Question))
         assert list(load_presets(folders).files) == ["wild [b]"]
@@ -161,7 +161,7 @@ async def test_a_preset_is_exported_to_a_file_and_imported_under_a_free_name(tmp
         await pilot.press("ctrl+o")
         await type_line(app, pilot, str(file))
         await until(pilot, lambda: isinstance(app.screen, PresetPicker))
-        assert picker_of(app).looked_at == "creative 2"
+        assert picker_of(app).highlighted == "creative 2"
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is app.main)
         assert (

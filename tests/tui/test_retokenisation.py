@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from tests.client.loopback import Received, answering, head
 from tests.tui.scripted import answer, do, until, workbench
-from workbench.domain.retokenisation import AS_IDS, JOINT
+from workbench.domain.retokenisation import AS_IDS, RETOKENISED
 from workbench.tui.app import WorkbenchApp
 
 TOKENS = {"The lig": ["The", " lig"], "The lig other": ["The", " lig other"], " other": [" other"]}
@@ -42,7 +42,7 @@ async def _branch(app: WorkbenchApp, pilot: Pilot[int]) -> None:
 async def test_a_changed_joint_is_shown_under_the_branch_and_kept() -> None:
     async with workbench(handle) as (app, pilot, _):
         await _branch(app, pilot)
-        note = f"{JOINT}“ lig” + “ other” → “ lig other”"
+        note = f"{RETOKENISED}“ lig” + “ other” → “ lig other”"
         assert app.main.output.runs[1].notes == [note]
         assert app.main.output.view.sections[1].figures == f"! {note}"
 

@@ -14,7 +14,7 @@ from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.column import CompareColumn
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.endpoints.screen import EndpointsScreen
-from workbench.tui.popups.line_popup import Naming
+from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Picker
 from workbench.workspace.run_state import figures_of
 
@@ -50,7 +50,7 @@ async def test_a_file_is_scored_whole(tmp_path: Path) -> None:
         app.flows.start("scoring.flow:score")
         await until(pilot, lambda: isinstance(app.screen, Picker))
         await pilot.press("down", "enter")
-        await until(pilot, lambda: isinstance(app.screen, Naming))
+        await until(pilot, lambda: isinstance(app.screen, LinePopup))
         app.screen.query_one("Input").value = str(path)  # type: ignore[attr-defined]
         await pilot.press("enter")
         await ended(app, pilot, 1)

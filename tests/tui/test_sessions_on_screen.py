@@ -23,7 +23,7 @@ from workbench.domain.session import Draft, Session
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.main.header import Header
-from workbench.tui.popups.line_popup import Naming
+from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.question import Question
 from workbench.tui.sessions.screen import SessionsScreen
 
@@ -113,7 +113,7 @@ async def test_a_session_is_named_left_for_a_new_one_and_opened_again() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         await run_once(app, pilot)
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: isinstance(app.screen, Naming))
+        await until(pilot, lambda: isinstance(app.screen, LinePopup))
         app.screen.query_one(Input).value = "light[house"
         await pilot.press("enter")
         await until(pilot, lambda: app.main.header.session == "light[house")
@@ -324,7 +324,7 @@ async def test_saving_says_the_name_and_the_file() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         assert "^S Save" in app.main.footer.render().plain
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: isinstance(app.screen, Naming))
+        await until(pilot, lambda: isinstance(app.screen, LinePopup))
         await pilot.press(*"story", "enter")
         await until(pilot, lambda: bool(app._notifications))
         (path,) = sessions()

@@ -20,7 +20,7 @@ from workbench.storage.folders import Folders
 from workbench.storage.library import Library, Listed
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.popups.line_popup import Naming
+from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.sessions import screen as sessions_module
 from workbench.tui.sessions.screen import SessionsScreen
 from workbench.tui.sessions.search import SearchEntry, ranked
@@ -57,7 +57,7 @@ async def sessions_screen(
         await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and len(app.screen.shown) == count)
         screen = app.screen
         assert isinstance(screen, SessionsScreen)
-        await until(pilot, lambda: (screen.looked_at is not None) is (count > 0))
+        await until(pilot, lambda: (screen.highlighted is not None) is (count > 0))
         yield app, pilot, screen
 
 
@@ -68,7 +68,7 @@ def titles(screen: SessionsScreen) -> list[str]:
 
 async def named(app: WorkbenchApp, pilot: Pilot[int], name: str) -> None:
     """Answer the question for a name."""
-    await until(pilot, lambda: isinstance(app.screen, Naming))
+    await until(pilot, lambda: isinstance(app.screen, LinePopup))
     app.screen.query_one(Input).value = name
     await pilot.press("enter")
 
@@ -139,7 +139,7 @@ async def test_what_is_typed_is_looked_at_first_though_the_open_session_fits_too
         assert isinstance(screen, SessionsScreen)
 
         def title() -> str:
-            return screen.looked_at.title if screen.looked_at is not None else ""
+            return screen.highlighted.title if screen.highlighted is not None else ""
 
         await until(pilot, lambda: title() == "other")
         await pilot.press(*"lantern")
@@ -176,7 +176,7 @@ async def test_a_session_gets_tags_by_which_it_is_found_and_loses_them() -> None
     keep("one")
     keep("two")
     async with sessions_screen(2) as (app, pilot, screen):
-        tagged = screen.looked_at
+        tagged = screen.highlighted
         assert tagged is not None
         await pilot.press("ctrl+t")
         await named(app, pilot, "good, [odd] ,, good")
@@ -194,7 +194,9 @@ async def test_a_copy_is_a_session_of_its_own() -> None:
     async with sessions_screen(1) as (_, pilot, screen):
         await pilot.press("ctrl+d")
         await until(pilot, lambda: sorted(titles(screen)) == ["tale", "tale (copy)"])
-        await until(pilot, lambda: screen.looked_at is not None and screen.looked_at.title == "tale (copy)")
+        await until(
+            pilot, lambda: screen.highlighted is not None and screen.highlighted.title == "tale (copy)"
+        )
 
 
 async def test_a_deletion_is_taken_back() -> None:

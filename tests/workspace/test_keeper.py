@@ -92,7 +92,7 @@ async def test_what_streams_is_stored_while_another_program_writes_the_file(tmp_
         assert keeper.is_unsaved
         assert stored(path) == [" a"]
         # Whoever writes for a moment is no reason to tell anything.
-        assert keeper.take_told() == ([], [])
+        assert keeper.take_problems() == ([], [])
     assert await keepers.aclose(60)
     assert stored(path)[:2] == [" a", " waits"]
 
@@ -125,10 +125,10 @@ async def test_a_defect_in_one_job_is_told_and_stops_nothing_else(
         keeper.name_run(keeper.session.runs[0], "named")
         keeper.ended(ended(" b"))
         assert not await keeper.settle()
-        (problem,), _ = keeper.take_told()
+        (problem,), _ = keeper.take_problems()
         assert "RuntimeError: out of order" in str(problem)
         assert await keepers.problem_after(60) == str(problem)
-        assert keeper.take_told() == ([], [])
+        assert keeper.take_problems() == ([], [])
         assert stored(path) == [" a", " b"]
     assert await keepers.aclose(60)
     assert tomllib.loads(path.read_text())["runs"][0]["name"] == "named"
@@ -142,7 +142,7 @@ async def test_what_cannot_be_written_is_told_once_and_written_later(tmp_path: P
     keeper.ended(ended())
     for _ in range(2):
         assert not await keeper.settle()
-    assert [isinstance(one, StorageError) for one in keeper.take_told()[0]] == [True]
+    assert [isinstance(one, StorageError) for one in keeper.take_problems()[0]] == [True]
     folder.unlink()
     assert await keepers.aclose(60)
     assert keeper.path is not None
@@ -155,7 +155,7 @@ async def test_closing_says_where_something_is_lost(tmp_path: Path) -> None:
     keeper = Keepers(folder).new()
     keeper.ended(ended())
     assert not await keeper.close()
-    assert len(keeper.take_told()[0]) == 1
+    assert len(keeper.take_problems()[0]) == 1
 
 
 async def test_an_unnamed_session_is_kept_from_its_naming_on_where_that_is_configured(tmp_path: Path) -> None:

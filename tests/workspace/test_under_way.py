@@ -22,7 +22,7 @@ from workbench.runner.compare_plan import Column, plan
 from workbench.storage.session_store import SessionStore
 from workbench.workspace.comparison_under_way import Comparison
 from workbench.workspace.grid_under_way import Grid, Layout
-from workbench.workspace.notifications import Happened, RunsChanged
+from workbench.workspace.notifications import Notification, RunsChanged
 from workbench.workspace.rerun_under_way import Rerun
 from workbench.workspace.workspace import Workspace
 
@@ -54,7 +54,7 @@ def columns_at(workspace: Workspace, temperatures: Sequence[int]) -> list[Column
 @asynccontextmanager
 async def comparing(
     handler: Handler, count: int
-) -> AsyncGenerator[tuple[Workspace, Comparison, list[Happened]]]:
+) -> AsyncGenerator[tuple[Workspace, Comparison, list[Notification]]]:
     """A comparison under way of so many temperatures."""
     async with opened(handler) as (workspace, told):
         columns = columns_at(workspace, range(count))

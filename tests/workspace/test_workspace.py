@@ -22,25 +22,25 @@ from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome, Run
 from workbench.runner.branching import branch_from, end_of
 from workbench.workspace.notifications import (
-    Happened,
+    Notice,
+    Notification,
     RunBegan,
     RunEnded,
     RunsChanged,
     SessionChanged,
     SettingsChanged,
     TextReplaced,
-    Told,
 )
 from workbench.workspace.services import Services
 from workbench.workspace.workspace import Workspace
 
 
 @asynccontextmanager
-async def opened(handler: Handler | None = None) -> AsyncGenerator[tuple[Workspace, list[Happened]]]:
+async def opened(handler: Handler | None = None) -> AsyncGenerator[tuple[Workspace, list[Notification]]]:
     """A workspace at a scripted endpoint, and what it tells."""
     async with serving(handler or answering(answer(" in", " the"))) as loopback:
         services = Services.open(dict(os.environ), loopback.base_url)
-        workspace, told = Workspace(services), list[Happened]()
+        workspace, told = Workspace(services), list[Notification]()
         workspace.subscribe(told.append)
         workspace.begin()
         yield workspace, told
@@ -55,9 +55,9 @@ async def sent(workspace: Workspace) -> Run:
     return run
 
 
-def words(told: list[Happened]) -> list[str]:
+def words(told: list[Notification]) -> list[str]:
     """What was told in words."""
-    return [one.words for one in told if isinstance(one, Told)]
+    return [one.words for one in told if isinstance(one, Notice)]
 
 
 async def test_every_change_of_the_draft_is_undone_and_redone_in_order() -> None:
@@ -96,7 +96,7 @@ async def test_only_what_is_not_shown_yet_is_told() -> None:
         workspace.drafting.typed((0, end), (0, end), "!")
         assert told == []
         workspace.undo()
-        assert [type(one) for one in told] == [TextReplaced, Told]
+        assert [type(one) for one in told] == [TextReplaced, Notice]
         told.clear()
         workspace.drafting.use_model("large")
         assert told == [SettingsChanged()]

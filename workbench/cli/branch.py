@@ -19,7 +19,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
-from workbench.runner.branch_retokenisation import beside, note_joint, tokenizer_of, with_token_ids
+from workbench.runner.branch_retokenisation import beside, note_retokenisation, tokenizer_of, with_token_ids
 from workbench.runner.branching import Origin, branch_from, end_of, origin_of
 from workbench.runner.connections import Connections
 from workbench.storage.endpoint_list import endpoint_for, load_endpoints
@@ -120,7 +120,7 @@ async def _branch(
         if branch.note:
             one.note(branch.note)
         launching = connections.send(endpoint, one, on_status=tell_status)
-        if branch.joint is not None and endpoint.tokenizer:
-            launching = beside(launching, note_joint(one, branch.joint, tokenize))
+        if branch.branch_point is not None and endpoint.tokenizer:
+            launching = beside(launching, note_retokenisation(one, branch.branch_point, tokenize))
         await follow(one, launching, keeper, quiet=arguments.json)
     return one

@@ -20,7 +20,7 @@ from workbench.domain.display import unescaped
 from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.domain.turns import Chat, Turn
-from workbench.runner.chat_answer import Asked, continuing
+from workbench.runner.chat_answer import AnswerRequest, continuing
 from workbench.storage.variable_files import load_variables
 
 _PREFIXES = ("user", "assistant", "system", "separator")
@@ -125,13 +125,13 @@ def read_chat(arguments: argparse.Namespace, kept: Chat) -> Chat:
     return chat
 
 
-def what_is_asked(chat: Chat, arguments: argparse.Namespace, runs: Sequence[Run]) -> Asked:
+def answer_request_of(chat: Chat, arguments: argparse.Namespace, runs: Sequence[Run]) -> AnswerRequest:
     """What an answer is asked of: the last turn, or its going on where it is an answer already."""
     path = chat.turns.path()
     if path and path[-1].role == Role.ASSISTANT:
         return continuing(path, next((run for run in runs if run.id == path[-1].run), None))
     prefill = read_conversation(arguments.chat).prefill if arguments.chat else ""
-    return Asked(path, prefill)
+    return AnswerRequest(path, prefill)
 
 
 def _prefixes(pairs: list[str], prefixes: Prefixes) -> Prefixes:

@@ -20,10 +20,10 @@ from workbench.cli.arguments import (
 )
 from workbench.cli.chat import (
     add_chat_options,
+    answer_request_of,
     is_chat,
     read_chat,
     read_variables,
-    what_is_asked,
 )
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
@@ -38,7 +38,7 @@ from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
 from workbench.domain.variables import fill_prompt
-from workbench.runner.chat_answer import Asked, answered, begin_answer
+from workbench.runner.chat_answer import AnswerRequest, answered, begin_answer
 from workbench.runner.chat_prompter import Prompter
 from workbench.runner.connections import Connections
 from workbench.storage.endpoint_list import endpoint_for, load_endpoints
@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
                 session.chat = read_chat(arguments, session.chat)
             except BadValueError as problem:
                 parser.error(f"{problem.title}. {problem.hint}".strip())
-            talk = _Talk(session, what_is_asked(session.chat, arguments, session.runs), request)
+            talk = _Talk(session, answer_request_of(session.chat, arguments, session.runs), request)
             one = asyncio.run(_converse(talk, endpoint, environment, keeper, quiet=arguments.json))
         else:
             one = Run(request, endpoint.name, split=split)
@@ -137,7 +137,7 @@ class _Talk:
     """A session's conversation, what is asked of it, and what is sent but for the prompt."""
 
     session: Session
-    asked: Asked
+    asked: AnswerRequest
     draft: Request
 
 

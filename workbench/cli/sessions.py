@@ -40,7 +40,7 @@ def open_for_writing(name: str | None) -> Iterator[Keeper | None]:
         yield keeper
     finally:
         is_written = keeper.begin_closing().result()
-        problems, notes = keeper.take_told()
+        problems, notes = keeper.take_problems()
         _tell(notes)
     if not is_written:
         why = " ".join(f"{problems[-1].title}: {problems[-1].message}".split()) if problems else ""

@@ -1,4 +1,4 @@
-"""Joints: where a text prompt goes on with what a model generated, its tokens may become other ones.
+"""Retokenisation at a branch point: a prompt and its continuation may tokenise differently together.
 
 A model reads tokens, not text. `light` and `house`, generated one after the other, come back as one token
 `lighthouse` once they stand in a prompt, and the model then sees what it never said.
@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from workbench.domain.display import show_bytes, visible
 
-JOINT = "retokenised at the branch point: "
-"""How a run's note of a changed joint begins."""
+RETOKENISED = "retokenised at the branch point: "
+"""How the note of a retokenised branch point begins."""
 AS_IDS = "sent as token ids: every token stays the one that was generated"
-"""The note of a run that has no joint to change."""
+"""The note of a run whose branch point cannot retokenise."""
 REPLACED = "\ufffd".encode()
 """What endpoints report in the place of bytes that they cannot decode."""
 _MOST_TOKENS, _MOST_CHARACTERS = 6, 24
@@ -26,13 +26,13 @@ class GeneratedToken(NamedTuple):
 
     raw: bytes
     is_single: bool = True
-    """Whether it is certainly one token; what an endpoint tells as one piece may be several."""
+    """Whether it is certainly one token; what an endpoint reports as one token may be several."""
     id: int | None = None
-    """Where the endpoint told it."""
+    """Where the endpoint reported it."""
 
 
-class Joint(NamedTuple):
-    """A place at which tokens became other ones."""
+class Retokenisation(NamedTuple):
+    """Tokens around a branch point that became other ones."""
 
     was: tuple[bytes, ...]
     """The tokens generated there, the first of which may be the end of the prompt."""
@@ -41,12 +41,12 @@ class Joint(NamedTuple):
 
     def describe(self) -> str:
         """The note that a run keeps of it."""
-        return f"{JOINT}{_listed(self.was)} → {_listed(self.now)}"
+        return f"{RETOKENISED}{_listed(self.was)} → {_listed(self.now)}"
 
 
-def changed_joint(
+def find_retokenisation(
     prompt: bytes, generated: Sequence[GeneratedToken], tokens: Sequence[bytes]
-) -> Joint | None:
+) -> Retokenisation | None:
     """The first place at which the tokens of a text are others than those it was generated as.
 
     `prompt` is the text before, `tokens` are those of the whole text. None where all stay, and where the
@@ -62,7 +62,7 @@ def changed_joint(
     if (first := _first_change(own, generated, ends)) is None:
         return None
     last = min((end for end in set(own) & set(ends) if end > first), default=len(text))
-    return Joint(_cut(text, own, first, last), _cut(text, ends, first, last))
+    return Retokenisation(_cut(text, own, first, last), _cut(text, ends, first, last))
 
 
 def _first_change(own: Sequence[int], generated: Sequence[GeneratedToken], ends: Sequence[int]) -> int | None:

@@ -41,17 +41,17 @@ class Sampling:
 class Reshaped:
     """A distribution after the samplers."""
 
-    shares: tuple[float | None, ...]
+    probabilities: tuple[float | None, ...]
     """The share of each listed logprob, in the order given; 0 where cut; None where it had no number."""
-    rest: float
+    remaining: float
     """The share of what is not listed; temperature reshapes it as the fewest tokens that it can be."""
-    rest_is_exact: bool
-    """Whether `rest`, and with it every share, is certain rather than an estimate."""
+    remaining_is_exact: bool
+    """Whether `remaining`, and with it every share, is certain rather than an estimate."""
 
     @property
     def survivors(self) -> int:
         """How many listed tokens could still be chosen."""
-        return sum(1 for share in self.shares if share)
+        return sum(1 for share in self.probabilities if share)
 
 
 def reshape(
@@ -84,7 +84,7 @@ def reshape(
 @dataclass(slots=True)
 class _State:
     weights: list[float | None]
-    rest: float
+    remaining: float
     top: int
     exact: bool = True
 
@@ -92,9 +92,9 @@ class _State:
     def of(logprobs: Sequence[float | None], top: int) -> _State:
         weights = [None if one is None else exp(min(one, 0.0)) for one in logprobs]
         total = fsum(one for one in weights if one is not None)
-        rest = max(1 - total, 0.0)
+        remaining = max(1 - total, 0.0)
         # Listed probabilities are rounded: what rounding leaves is not a token.
-        return _State(weights, rest if rest > 1e-6 else 0.0, top)
+        return _State(weights, remaining if remaining > 1e-6 else 0.0, top)
 
     def ranked(self) -> list[int]:
         known = [(weight, -place) for place, weight in enumerate(self.weights) if weight]
@@ -106,15 +106,15 @@ class _State:
         return (self.weights[ranked[-1]] or 0.0) if ranked else 1.0
 
     def total(self) -> float:
-        return fsum(one for one in self.weights if one) + self.rest
+        return fsum(one for one in self.weights if one) + self.remaining
 
     def cut(self, keep: set[int]) -> None:
         self.weights = [
             None if one is None else (one if place in keep else 0.0) for place, one in enumerate(self.weights)
         ]
 
-    def drop_rest(self) -> None:
-        self.rest, self.exact = 0.0, True
+    def drop_remaining(self) -> None:
+        self.remaining, self.exact = 0.0, True
 
     def heat(self, temperature: float) -> None:
         if temperature <= 0:
@@ -129,17 +129,17 @@ class _State:
             return exp(min(log(weight) - log(best), 0.0) / temperature) if weight > 0 else 0.0
 
         self.weights = [None if one is None else hot(one) for one in self.weights]
-        if self.rest:
+        if self.remaining:
             # No token of the rest is likelier than the least likely listed one, so it is at least so many.
-            count = min(max(self.rest / least, 1.0), _LARGEST_VOCABULARY)
-            self.rest, self.exact = count * hot(self.rest / count), False
+            count = min(max(self.remaining / least, 1.0), _LARGEST_VOCABULARY)
+            self.remaining, self.exact = count * hot(self.remaining / count), False
 
     def keep_likeliest(self, count: int) -> None:
         ranked = self.ranked()
         self.cut(set(ranked[:count]))
         if count <= self.top and count <= len(ranked):
-            self.drop_rest()
-        elif self.rest:
+            self.drop_remaining()
+        elif self.remaining:
             self.exact = False
 
     def keep_nucleus(self, mass: float) -> None:
@@ -150,10 +150,10 @@ class _State:
             reached += (self.weights[place] or 0.0) / total
             if reached >= mass:
                 self.cut(keep)
-                self.drop_rest()
+                self.drop_remaining()
                 return
-        if self.rest:
-            self.rest, self.exact = max(mass - reached, 0.0) * total, False
+        if self.remaining:
+            self.remaining, self.exact = max(mass - reached, 0.0) * total, False
 
     def keep_near_best(self, share: float) -> None:
         ranked = self.ranked()
@@ -162,14 +162,14 @@ class _State:
         least, most_unlisted = share * (self.weights[ranked[0]] or 0.0), self.most_unlisted()
         self.cut({place for place in ranked if (self.weights[place] or 0.0) >= least})
         # What a nucleus left of the rest is only known where the nucleus was.
-        if most_unlisted < least or (self.exact and self.rest < least):
-            self.drop_rest()
-        elif self.rest:
+        if most_unlisted < least or (self.exact and self.remaining < least):
+            self.drop_remaining()
+        elif self.remaining:
             self.exact = False
 
     def result(self) -> Reshaped:
         total = self.total()
         if not total:
             return Reshaped(tuple(self.weights), 0.0, self.exact)
-        shares = tuple(None if one is None else one / total for one in self.weights)
-        return Reshaped(shares, self.rest / total, self.exact)
+        probabilities = tuple(None if one is None else one / total for one in self.weights)
+        return Reshaped(probabilities, self.remaining / total, self.exact)

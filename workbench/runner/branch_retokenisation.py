@@ -1,4 +1,4 @@
-"""Joints of branches: seeing whether a prompt's tokens are those that were generated, and sending these."""
+"""Retokenisation of branches: find whether it changes the generated tokens, or send these as ids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from workbench.domain.display import show_bytes, visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, EndpointError, EngineError
 from workbench.domain.prompt import TextPrompt, TokensPrompt
-from workbench.domain.retokenisation import AS_IDS, REPLACED, GeneratedToken, Joint, changed_joint
+from workbench.domain.retokenisation import (
+    AS_IDS,
+    REPLACED,
+    GeneratedToken,
+    Retokenisation,
+    find_retokenisation,
+)
 from workbench.domain.run import Run
 from workbench.runner.branching import Branch, Origin
 from workbench.runner.connections import Connections
@@ -35,7 +41,7 @@ def tokenizer_of(connections: Connections, endpoint: Endpoint) -> Tokenize:
     return tokenize
 
 
-async def joint_of(origin: Origin, tokenize: Tokenize) -> Joint | None:
+async def retokenisation_of(origin: Origin, tokenize: Tokenize) -> Retokenisation | None:
     """Where a branch that is sent as text has other tokens than were generated.
 
     Raises what the tokenizer raises.
@@ -46,7 +52,7 @@ async def joint_of(origin: Origin, tokenize: Tokenize) -> Joint | None:
     if left:
         return None
     tokens = [data for _, data in await tokenize(before + text, True)]
-    return changed_joint(before.encode("utf-8", "surrogatepass"), origin.generated, tokens)
+    return find_retokenisation(before.encode("utf-8", "surrogatepass"), origin.generated, tokens)
 
 
 async def with_token_ids(origin: Origin, tokenize: Tokenize) -> Branch:
@@ -117,11 +123,11 @@ def _shown(raw: bytes) -> str:
         return show_bytes(raw)
 
 
-async def note_joint(run: Run, origin: Origin, tokenize: Tokenize) -> None:
+async def note_retokenisation(run: Run, origin: Origin, tokenize: Tokenize) -> None:
     """Note in a run where its prompt's tokens are others than were generated, if a tokenizer can tell."""
     with suppress(EndpointError, EngineError):
-        if (joint := await joint_of(origin, tokenize)) is not None:
-            run.note(joint.describe())
+        if (change := await retokenisation_of(origin, tokenize)) is not None:
+            run.note(change.describe())
 
 
 async def beside(launching: Awaitable[None], finding: Coroutine[None, None, None]) -> None:

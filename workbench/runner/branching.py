@@ -56,7 +56,7 @@ class Branch(NamedTuple):
         return self.origin.parent
 
     @property
-    def joint(self) -> Origin | None:
+    def branch_point(self) -> Origin | None:
         """What it goes on from, where that may have become other tokens: it is sent as text."""
         return self.origin if isinstance(self.prompt, TextPrompt) else None
 

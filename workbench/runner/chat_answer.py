@@ -17,7 +17,7 @@ from workbench.runner.chat_request import ChatRequest, answer_text
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnswerRequest:
     """What an answer is asked of: a path of turns, and how the answer begins."""
 
     path: tuple[Turn, ...]
@@ -35,7 +35,7 @@ class Answering:
     made: ChatRequest
 
 
-def without_value(chat: Chat, asked: Asked, variables: Mapping[str, str]) -> list[str]:
+def without_value(chat: Chat, asked: AnswerRequest, variables: Mapping[str, str]) -> list[str]:
     """The variables without a value in what a person wrote of a prompt."""
     written = [chat.system or "", *(turn.text for turn in asked.path if not turn.run), asked.prefill]
     names = dict.fromkeys(name for text in written for name in find_variables(text))
@@ -45,7 +45,7 @@ def without_value(chat: Chat, asked: Asked, variables: Mapping[str, str]) -> lis
 async def prompt_of(
     prompter: Prompter,
     chat: Chat,
-    asked: Asked,
+    asked: AnswerRequest,
     variables: Mapping[str, str],
     place: tuple[Endpoint, Request],
     *,
@@ -66,7 +66,7 @@ async def prompt_of(
 async def begin_answer(
     prompter: Prompter,
     chat: Chat,
-    asked: Asked,
+    asked: AnswerRequest,
     variables: Mapping[str, str],
     place: tuple[Endpoint, Request],
 ) -> Answering:
@@ -95,10 +95,10 @@ def answered(chat: Chat, run: Run) -> Chat:
     return replace(chat, turns=chat.turns.changed(replace(turn, text=turn.text + answer)))
 
 
-def continuing(path: Sequence[Turn], run: Run | None) -> Asked:
+def continuing(path: Sequence[Turn], run: Run | None) -> AnswerRequest:
     """What lets the last turn, an answer, go on where it ended; `run` is the one that gave it, if any."""
     turn = path[-1]
     parent = None
     if run is not None:
         parent = Parent(run.id, turn.choice, len(run.choice(turn.choice)), kind="continue")
-    return Asked(tuple(path[:-1]), turn.text, parent)
+    return AnswerRequest(tuple(path[:-1]), turn.text, parent)

@@ -21,7 +21,7 @@ from workbench.runner.connections import Connections
 from workbench.runner.probe_requests import (
     MOST_TOKENS,
     PROSE,
-    Asking,
+    ProbeRequests,
     failure_of,
     first_choice,
     quoted,
@@ -54,7 +54,7 @@ class Probing:
         # Nothing is repeated behind the count that a person was told, and what the profile leaves out is
         # asked about too.
         open_endpoint = replace(endpoint, drop=frozenset(), retries=0)
-        self._answers = Asking(connections, open_endpoint, model or endpoint.model, on_request)
+        self._answers = ProbeRequests(connections, open_endpoint, model or endpoint.model, on_request)
         self._answered_by = self._answers.model
         self._is_partial = True
 
@@ -97,7 +97,7 @@ def _as_error(run: Run) -> EndpointError:
     return EndpointError(failure.title, failure.message, failure.hint, failure.status, failure.request_id)
 
 
-def _look_at_plain(answers: Asking, greedy: Run) -> None:
+def _look_at_plain(answers: ProbeRequests, greedy: Run) -> None:
     choice = first_choice(greedy)
     pieces = answers.wire.count
     most = max((len(token.alternatives) for token in choice), default=0)
@@ -119,7 +119,7 @@ def _look_at_plain(answers: Asking, greedy: Run) -> None:
     )
 
 
-async def _ask_about_usage_and_streams(answers: Asking, greedy: Run) -> None:
+async def _ask_about_usage_and_streams(answers: ProbeRequests, greedy: Run) -> None:
     silent = await answers.ask("without stream_options", {"include_usage": False})
     if failed := failure_of(silent):
         answers.find("include_usage", *failed)
@@ -151,7 +151,7 @@ def _came(value: object) -> str:
     return "returned" if value is not None else "not returned"
 
 
-async def _ask_about_chance(answers: Asking, greedy: Run) -> Run:
+async def _ask_about_chance(answers: ProbeRequests, greedy: Run) -> Run:
     seeded: dict[str, ParameterValue] = {"temperature": _HOT, "seed": _SEED}
     hot = await answers.ask("high temperature, with a seed", seeded | {"logprobs": 5})
     again = await answers.ask("the same seed again", seeded | {"logprobs": 5})
@@ -175,7 +175,7 @@ async def _ask_about_chance(answers: Asking, greedy: Run) -> Run:
     return hot
 
 
-async def _ask_about_filters(answers: Asking, greedy: Run, hot: Run) -> None:
+async def _ask_about_filters(answers: ProbeRequests, greedy: Run, hot: Run) -> None:
     tight: dict[str, float] = {"top_p": 0.0001, "top_k": 1, "min_p": 1}
     for name, value in tight.items():
         run = await answers.ask(
@@ -195,7 +195,7 @@ async def _ask_about_filters(answers: Asking, greedy: Run, hot: Run) -> None:
         )
 
 
-async def _ask_about_penalties(answers: Asking) -> None:
+async def _ask_about_penalties(answers: ProbeRequests) -> None:
     plain = await answers.ask("a prompt that repeats", prompt=_LOOP)
     strong: dict[str, float] = {"frequency_penalty": 2, "presence_penalty": 2, "repetition_penalty": 2}
     for name, value in strong.items():
@@ -212,7 +212,7 @@ async def _ask_about_penalties(answers: Asking) -> None:
         )
 
 
-async def _ask_about_stop_and_bias(answers: Asking, greedy: Run) -> None:
+async def _ask_about_stop_and_bias(answers: ProbeRequests, greedy: Run) -> None:
     words = text_of(greedy).split()
     if len(words) < 3:
         answers.find("stop", ProbeVerdict.UNKNOWN, "the plain answer has too few words to stop at")
@@ -238,7 +238,7 @@ async def _ask_about_stop_and_bias(answers: Asking, greedy: Run) -> None:
     )
 
 
-async def _ask_about_logprobs(answers: Asking, greedy: Run, hot: Run) -> None:
+async def _ask_about_logprobs(answers: ProbeRequests, greedy: Run, hot: Run) -> None:
     many = await answers.ask("with 20 logprobs", extra={"logprobs": 20})
     if failed := failure_of(many):
         answers.find("logprobs = 20", *failed)
@@ -272,7 +272,7 @@ def _rawness(greedy: Run, hot: Run) -> Finding:
     )
 
 
-async def _ask_about_choices(answers: Asking) -> None:
+async def _ask_about_choices(answers: ProbeRequests) -> None:
     two = await answers.ask("two choices", {"n": 2, "temperature": 1})
     answers.judge("n", two, len(two.choices) == 2, "2 choices returned", f"{len(two.choices)} of 2 returned")
     best = await answers.ask("the best of two", {"best_of": 2, "temperature": 1})
@@ -296,7 +296,7 @@ async def _ask_about_choices(answers: Asking) -> None:
     )
 
 
-async def _ask_about_prompts(answers: Asking) -> None:
+async def _ask_about_prompts(answers: ProbeRequests) -> None:
     kinds: dict[str, tuple[Prompt, int]] = {
         "two prompts": (TextsPrompt((PROSE, _LOOP)), 2),
         "token ids": (TokensPrompt(_IDS[0]), 1),

@@ -29,7 +29,7 @@ _NO_EXTRA: JsonObject = MappingProxyType({})
 
 
 @dataclass(slots=True)
-class Asking:
+class ProbeRequests:
     """Sends the requests, and keeps what later questions compare with."""
 
     connections: Connections

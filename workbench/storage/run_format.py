@@ -65,7 +65,7 @@ class _Timing(Struct, frozen=True):
     total: float | None = None
 
 
-class _Asked(Struct, frozen=True):
+class _Requested(Struct, frozen=True):
     model: str | None = None
     prompt: Any = None
     parameters: dict[str, Any] = {}
@@ -101,7 +101,7 @@ class _Run(Struct, frozen=True):
     unasked: list[str] = []
     request: dict[str, Any] = {}
     request_json: dict[str, str] = {}
-    asked: _Asked | None = None
+    asked: _Requested | None = None
     split: list[str] = []
     parts: list[_Part] = []
     timing: _Timing = _Timing()
@@ -154,8 +154,8 @@ def _without(body: JsonObject, names: Sequence[str]) -> JsonObject:
     return {key: value for key, value in body.items() if key not in names}
 
 
-def _asked(request: Request, body: JsonObject) -> _Asked:
-    return _Asked(
+def _asked(request: Request, body: JsonObject) -> _Requested:
+    return _Requested(
         request.model if request.model != body.get("model", "") else None,
         prompt_to_json(request.prompt) if request.prompt != _read_prompt(body.get("prompt", "")) else None,
         request.parameters.to_json(),

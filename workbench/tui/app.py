@@ -159,7 +159,7 @@ class WorkbenchApp(App[int]):
         if not is_input or self._keys.admits(event):
             await super().on_event(event)
 
-    @on(MainScreen.Begun)
+    @on(MainScreen.DraftShown)
     def _take_keys(self) -> None:
         self._keys.begin()
 

@@ -132,9 +132,9 @@ class FlowContext:
 
         `own` is a file that is never replaced. Raises StorageError where the path cannot be looked at.
         """
-        from workbench.tui.popups.line_popup import Naming, typed_path
+        from workbench.tui.popups.line_popup import LinePopup, typed_path
 
-        if (typed := await self.ask(Naming(title, proposed))) is None:
+        if (typed := await self.ask(LinePopup(title, proposed))) is None:
             return None
         path = typed_path(typed)
         question = f"Replace the file {one_line(str(path), 60)}?"

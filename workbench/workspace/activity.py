@@ -72,7 +72,7 @@ class Activity:
         return self.status.seconds - (monotonic() - self._told)
 
     def start(self, run: Run, endpoint: Endpoint, origin: Origin | None = None) -> None:
-        """Send a run; a changed joint of one that goes on from `origin` is noted, where that can be told."""
+        """Send a run; note whether it is retokenised where it continues `origin`."""
         self.stop()
         self.run, self.endpoint = run, endpoint
         self.status = _SENDING
@@ -85,9 +85,11 @@ class Activity:
         self._services.exchange = exchange = Exchange(run, endpoint, WireLog())
         launching = connections.send(endpoint, run, on_status=self._note_status(run), wire=exchange.wire)
         if origin is not None and endpoint.tokenizer:
-            from workbench.runner.branch_retokenisation import beside, note_joint, tokenizer_of
+            from workbench.runner.branch_retokenisation import beside, note_retokenisation, tokenizer_of
 
-            launching = beside(launching, note_joint(run, origin, tokenizer_of(connections, endpoint)))
+            launching = beside(
+                launching, note_retokenisation(run, origin, tokenizer_of(connections, endpoint))
+            )
         self._task = asyncio.create_task(launching)
         self._task.add_done_callback(lambda task: self._ended(run, task))
 

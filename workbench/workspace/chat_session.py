@@ -17,7 +17,7 @@ from workbench.domain.turns import Chat, Turn, Turns
 from workbench.runner.branching import branch_at
 from workbench.runner.chat_answer import (
     Answering,
-    Asked,
+    AnswerRequest,
     answered,
     begin_answer,
     continuing,
@@ -118,13 +118,13 @@ class ChatSession:
         # An answer needs something to answer: with nothing said, what would be said has an empty place.
         if said or not path or path[-1].role != Role.USER:
             path = (*path, Turn(Role.USER, said))
-        asked, place = Asked(path, self.prefill), (self.endpoint, self.draft)
+        asked, place = AnswerRequest(path, self.prefill), (self.endpoint, self.draft)
         return await prompt_of(self._prompter, self.chat, asked, self.variables, place, sending=False)
 
     def unfilled(self, said: str) -> list[str]:
         """The variables without a value, were something said."""
         return without_value(
-            self.chat, Asked((*self.path, Turn(Role.USER, said)), self.prefill), self.variables
+            self.chat, AnswerRequest((*self.path, Turn(Role.USER, said)), self.prefill), self.variables
         )
 
     # --- answers -----------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ class ChatSession:
         """
         path = self.path if beside is None else self._before(beside)
         turn = Turn(Role.USER, said, parent=path[-1].id if path else "")
-        answering = await self._begin(Asked((*path, turn), self.prefill), self.draft)
+        answering = await self._begin(AnswerRequest((*path, turn), self.prefill), self.draft)
         return Proposal(answering, "the turn" if beside is None else "the edited turn", (turn,))
 
     async def answer_again(self, turn: Turn) -> Proposal:
@@ -147,7 +147,7 @@ class ChatSession:
             # The pinned seed would only say the same once more.
             parameters = parameters.set("seed", random.getrandbits(31))
         draft = replace(self.draft, parameters=parameters)
-        return await self._answer(Asked(path, self.prefill), draft, "the other answer")
+        return await self._answer(AnswerRequest(path, self.prefill), draft, "the other answer")
 
     async def go_on(self, turn: Turn) -> Proposal:
         """Let an answer that was cut go on where it ended, as a branch. Raises what `say` raises."""
@@ -162,12 +162,12 @@ class ChatSession:
         parent = branch_at(run, choice, position, alternative).parent
         kept = turn.text.removesuffix(answer_text(run, turn.choice))
         begin = kept + "".join(choice.texts(choice.echoed, position)) + alternative.text
-        return await self._answer(Asked(self._before(turn), begin, parent), self.draft, "the branch")
+        return await self._answer(AnswerRequest(self._before(turn), begin, parent), self.draft, "the branch")
 
     async def to_compare(self, turn: Turn) -> ChatRequest:
         """What would answer at a turn's place, for several presets to answer it. Raises what `say` raises."""
         path = (*self._before(turn), turn) if turn.role == Role.USER else self._before(turn)
-        return (await self._begin(Asked(path, self.prefill), self.draft)).made
+        return (await self._begin(AnswerRequest(path, self.prefill), self.draft)).made
 
     def take_answer(self, turn: Turn, run: Run) -> None:
         """Keep a run of a comparison as another answer at a turn's place, beside the one shown."""
@@ -177,7 +177,7 @@ class ChatSession:
             answer = Turn(Role.ASSISTANT, answer_text(run), run=run.id, parent=parent)
             self._change("the answer compared", self._with(answer))
 
-    async def _answer(self, asked: Asked, draft: Request, label: str) -> Proposal:
+    async def _answer(self, asked: AnswerRequest, draft: Request, label: str) -> Proposal:
         return Proposal(await self._begin(asked, draft), label)
 
     def accept(self, proposal: Proposal) -> None:
@@ -188,7 +188,7 @@ class ChatSession:
             self.prefill = ""
         self._change(proposal.label, self._with(*proposal.said, answering.turn))
 
-    async def _begin(self, asked: Asked, draft: Request) -> Answering:
+    async def _begin(self, asked: AnswerRequest, draft: Request) -> Answering:
         place = (self.endpoint, draft)
         answering = await begin_answer(self._prompter, self.chat, asked, self.variables, place)
         answering.run.preset = self.preset

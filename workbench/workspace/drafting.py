@@ -17,7 +17,13 @@ from workbench.storage.endpoint_list import endpoint_for
 from workbench.storage.presets import load_presets
 from workbench.workspace.draft import as_kind, difference, preset_of, with_preset
 from workbench.workspace.history import History, Location, ReplaceText, UseSettings
-from workbench.workspace.notifications import Happened, ParametersTyped, SettingsChanged, TextReplaced, Told
+from workbench.workspace.notifications import (
+    Notice,
+    Notification,
+    ParametersTyped,
+    SettingsChanged,
+    TextReplaced,
+)
 from workbench.workspace.prompt_text import PromptText
 from workbench.workspace.services import Services
 
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
 class Drafting:
     """The draft of the open session; each change of it can be undone."""
 
-    def __init__(self, services: Services, history: History, tell: Callable[[Happened], None]) -> None:
+    def __init__(self, services: Services, history: History, tell: Callable[[Notification], None]) -> None:
         """`tell` is told what happens to the draft, but for what its editor and panel show already."""
         self._services = services
         self._history = history
@@ -62,7 +68,7 @@ class Drafting:
         return replace(self.settings, prompt=self.text)
 
     @property
-    def asked_model(self) -> str:
+    def requested_model(self) -> str:
         """The model that a request names: the one chosen, else the endpoint's own; empty names none."""
         return self.model or self.endpoint.model
 
@@ -95,7 +101,7 @@ class Drafting:
         try:
             step = self._to(draft)
         except BadValueError as problem:
-            self._tell(Told(str(problem), "Endpoint"))
+            self._tell(Notice(str(problem), "Endpoint"))
             # Never another one in its place: the draft was meant for that endpoint.
             preset = self._preset_named(draft.preset, draft.parameters)
             step = UseSettings(draft, Endpoint(draft.endpoint, ""), preset)
@@ -163,7 +169,7 @@ class Drafting:
         before = self._now
         if not column.endpoint.base_url:
             words = f"The endpoint {one_line(column.endpoint.name, 40)} no longer exists."
-            self._tell(Told(words, "Endpoint"))
+            self._tell(Notice(words, "Endpoint"))
         elif column.endpoint.name != self.endpoint.name:
             self.endpoint, self.model = column.endpoint, ""
         self.model = column.model or self.model
@@ -173,7 +179,7 @@ class Drafting:
         self._changed(before)
         changes = difference(before.draft, self.settings, 400)
         end = f"{changes}; u undoes" if changes else "they were the same"
-        self._tell(Told(f"Settings of {one_line(column.title, 40)} adopted: {end}"))
+        self._tell(Notice(f"Settings of {one_line(column.title, 40)} adopted: {end}"))
 
     # --- steps -------------------------------------------------------------------------------------------
 

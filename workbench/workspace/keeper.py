@@ -536,7 +536,7 @@ class Keeper:
         self.session.runs += added
         return added
 
-    def take_told(self) -> tuple[list[StorageError], list[str]]:
+    def take_problems(self) -> tuple[list[StorageError], list[str]]:
         """Each new reason why something cannot be written, and notes on the file; each is told once."""
         problems: list[StorageError] = []
         while not self._writer.told.empty():

@@ -76,7 +76,7 @@ class RunsChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Notice:
     """Something that a person should know."""
 
     words: str
@@ -84,7 +84,7 @@ class Told:
     is_error: bool = False
 
 
-Happened: TypeAlias = (
+Notification: TypeAlias = (
     TextReplaced
     | SettingsChanged
     | ParametersTyped
@@ -94,5 +94,5 @@ Happened: TypeAlias = (
     | RunEnded
     | RunsAdded
     | RunsChanged
-    | Told
+    | Notice
 )

@@ -15,7 +15,7 @@ from workbench.domain.session import in_order
 from workbench.workspace.activity import Activity
 from workbench.workspace.history import History, NameRun, RemoveRuns, RestoreRuns
 from workbench.workspace.keeper import Keeper
-from workbench.workspace.notifications import Happened, RunBegan, RunEnded, RunsAdded, RunsChanged
+from workbench.workspace.notifications import Notification, RunBegan, RunEnded, RunsAdded, RunsChanged
 from workbench.workspace.services import Services
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Runs(Sequence[Run]):
     """The runs shown, in order: those of the session, and what streams. Each change of them can be undone."""
 
     def __init__(
-        self, services: Services, keeper: Keeper, history: History, tell: Callable[[Happened], None]
+        self, services: Services, keeper: Keeper, history: History, tell: Callable[[Notification], None]
     ) -> None:
         """`keeper` keeps them; `tell` is told what happens to them."""
         self._services = services
@@ -104,7 +104,7 @@ class Runs(Sequence[Run]):
         if branch is not None and branch.note:
             run.note(branch.note)
         self._all.append(run)
-        self.activity.start(run, endpoint, branch.joint if branch is not None else None)
+        self.activity.start(run, endpoint, branch.branch_point if branch is not None else None)
         self._keeper.began(run)
         self._tell(RunBegan(run))
         return run

@@ -31,7 +31,7 @@ from workbench.workspace.history import (
     UseVariables,
 )
 from workbench.workspace.keeper import Keeper, Keepers, is_same_file
-from workbench.workspace.notifications import Happened, SessionChanged, Told, VariablesChanged
+from workbench.workspace.notifications import Notice, Notification, SessionChanged, VariablesChanged
 from workbench.workspace.runs import Runs
 from workbench.workspace.services import Services
 
@@ -62,17 +62,17 @@ class Workspace:
         """The axes of a sweep that were typed last."""
         self._chat: ChatSession | None = None
         self._closing: set[asyncio.Task[None]] = set()
-        self._listeners: list[Callable[[Happened], None]] = []
+        self._listeners: list[Callable[[Notification], None]] = []
 
-    def subscribe(self, listener: Callable[[Happened], None]) -> None:
+    def subscribe(self, listener: Callable[[Notification], None]) -> None:
         """Tell somebody each thing as it happens."""
         self._listeners.append(listener)
 
-    def unsubscribe(self, listener: Callable[[Happened], None]) -> None:
+    def unsubscribe(self, listener: Callable[[Notification], None]) -> None:
         """Tell them nothing more."""
         self._listeners.remove(listener)
 
-    def _tell(self, happened: Happened) -> None:
+    def _tell(self, happened: Notification) -> None:
         for listener in self._listeners:
             listener(happened)
 
@@ -86,7 +86,7 @@ class Workspace:
 
     def request(self, parameters: Parameters) -> Request:
         """What the draft would send under some parameters. Raises BadValueError where it is not a prompt."""
-        return Request(self.prompt, self.drafting.asked_model, parameters)
+        return Request(self.prompt, self.drafting.requested_model, parameters)
 
     # --- what is done ------------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class Workspace:
         from workbench.workspace.chat_session import ChatSession
 
         parameters = parameters.set("n", None).set("best_of", None)
-        draft = Request(TextPrompt(""), self.drafting.asked_model, parameters)
+        draft = Request(TextPrompt(""), self.drafting.requested_model, parameters)
         if self._chat is None:
             self._chat = ChatSession(self, self.drafting.endpoint, draft)
         self._chat.begin(self.drafting.endpoint, draft)
@@ -130,12 +130,12 @@ class Workspace:
     def undo(self) -> None:
         """Undo the newest change, and say which."""
         label = self.history.undo(self._make)
-        self._tell(Told(f"Undone: {label}" if label else "Nothing to undo."))
+        self._tell(Notice(f"Undone: {label}" if label else "Nothing to undo."))
 
     def redo(self) -> None:
         """Make the change last undone again, and say which."""
         label = self.history.redo(self._make)
-        self._tell(Told(f"Redone: {label}" if label else "Nothing to redo."))
+        self._tell(Notice(f"Redone: {label}" if label else "Nothing to redo."))
 
     def _make(self, step: Step) -> Step:
         """Make a step of a change; the step that undoes it."""
@@ -183,7 +183,7 @@ class Workspace:
         try:
             return load_presets(self.services.folders).named(name)
         except StorageError as problem:
-            self._tell(Told(str(problem), "config.toml"))
+            self._tell(Notice(str(problem), "config.toml"))
             return None
 
     async def open(self, path: Path) -> None:
@@ -200,7 +200,7 @@ class Workspace:
         self._show(opened.session.draft if error is None else self.drafting.draft)
         self._tell(SessionChanged(opened.text, error, (error.line or 1) if error is not None else 1))
         for note in opened.notes:
-            self._tell(Told(note, "Session"))
+            self._tell(Notice(note, "Session"))
 
     def _leave(self, keeper: Keeper) -> None:
         self.tick()
@@ -214,8 +214,8 @@ class Workspace:
 
     async def _close(self, keeper: Keeper) -> None:
         await keeper.close()
-        for problem in keeper.take_told()[0]:
-            self._tell(Told(str(problem), "Not saved", is_error=True))
+        for problem in keeper.take_problems()[0]:
+            self._tell(Notice(str(problem), "Not saved", is_error=True))
 
     def _show(self, draft: Draft) -> None:
         """Hold another draft, and take it as it is for what the session holds."""
@@ -231,16 +231,16 @@ class Workspace:
         self._tell_of_saving()
 
     def _tell_of_saving(self) -> None:
-        problems, notes = self.keeper.take_told()
+        problems, notes = self.keeper.take_problems()
         for problem in problems:
             words = f"{problem}\nEverything is still in memory; saving will be retried."
-            self._tell(Told(words, "Not saved", is_error=True))
+            self._tell(Notice(words, "Not saved", is_error=True))
         for note in notes:
-            self._tell(Told(note, "Session"))
+            self._tell(Notice(note, "Session"))
         if self.keeper.path is not None:
             self.session_path = self.keeper.path
 
-    async def look_for_news(self) -> None:
+    async def read_changes(self) -> None:
         """Show the runs that other windows and programs added to the session."""
         keeper = self.keeper
         added = await keeper.news()

@@ -26,7 +26,7 @@ from workbench.tui.editor.exact_document import ExactDocument, shown
 from workbench.tui.editor.wrapping import tab_widths, wrap_offsets
 from workbench.tui.main.prompt_editor import PromptEditor
 from workbench.tui.tokenizing import PromptSize
-from workbench.workspace.notifications import Happened, SettingsChanged, TextReplaced
+from workbench.workspace.notifications import Notification, SettingsChanged, TextReplaced
 from workbench.workspace.services import Services
 from workbench.workspace.workspace import Workspace
 
@@ -48,7 +48,7 @@ class Alone(App[None]):
     def on_mount(self) -> None:
         self.workspace.subscribe(self.hear)
 
-    def hear(self, happened: Happened) -> None:
+    def hear(self, happened: Notification) -> None:
         match happened:
             case TextReplaced(change):
                 self.editor.show_change(change)

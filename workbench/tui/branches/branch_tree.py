@@ -19,7 +19,7 @@ from workbench.tui.branches.listing_screen import ListingScreen
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
-from workbench.tui.popups.line_popup import Naming
+from workbench.tui.popups.line_popup import LinePopup
 from workbench.workspace.workspace import Workspace
 
 _EVERY = 0.5
@@ -74,7 +74,7 @@ class TreeScreen(ListingScreen[Run]):
         return branch_passage(self.rows[place], self._workspace.runs)
 
     @property
-    def looked_at(self) -> BranchRow | None:
+    def highlighted(self) -> BranchRow | None:
         """The run under the cursor."""
         place = self.options.highlighted
         return self.rows[place] if place is not None and place < len(self.rows) else None
@@ -88,12 +88,12 @@ class TreeScreen(ListingScreen[Run]):
 
     def action_parent(self) -> None:
         """Go to the run that this one leaves."""
-        if (row := self.looked_at) is not None:
+        if (row := self.highlighted) is not None:
             self._go(row.parent)
 
     def action_child(self) -> None:
         """Go to the first run that leaves this one."""
-        if (row := self.looked_at) is not None:
+        if (row := self.highlighted) is not None:
             self._go(next((one.run for one in self.rows if one.parent is row.run), None))
 
     @on(OptionList.OptionSelected)
@@ -105,15 +105,15 @@ class TreeScreen(ListingScreen[Run]):
     @asks
     async def action_name(self, flow: FlowContext) -> None:
         """Give the run another name; an empty one takes it away."""
-        if (row := self.looked_at) is not None:
-            name = await flow.ask(Naming(f"Name of run {row.number}", row.run.name, may_be_empty=True))
+        if (row := self.highlighted) is not None:
+            name = await flow.ask(LinePopup(f"Name of run {row.number}", row.run.name, may_be_empty=True))
             if name is not None:
                 self._workspace.runs.name(row.run, name)
                 self.show_rows()
 
     def action_prune(self) -> None:
         """Take the run and all its branches out of the session."""
-        if (row := self.looked_at) is None:
+        if (row := self.highlighted) is None:
             return
         pruned = subtree([one.run for one in self.rows], row.run)
         place = self.options.highlighted or 0

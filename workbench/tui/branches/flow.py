@@ -55,7 +55,7 @@ async def _send_from(flow: FlowContext, origin: Origin) -> Run | None:
         branch = await with_token_ids(origin, tokenize)
     else:
         branch = branch_from(origin)
-    request = Request(branch.prompt, flow.workspace.drafting.asked_model, flow.main.parameters.parameters)
+    request = Request(branch.prompt, flow.workspace.drafting.requested_model, flow.main.parameters.parameters)
     return await send(flow, request, branch)
 
 

@@ -19,7 +19,7 @@ from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.result_screen import AskedScreen
+from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.popups.row_list import RowList
 
 _MARK, _NO_MARK = "▸", " "
@@ -28,7 +28,7 @@ _EDGES = 5
 """Cells of a row that frame, mark and scrollbar take."""
 
 
-class ListingScreen(AskedScreen[ScreenResultType]):
+class ListingScreen(ResultScreen[ScreenResultType]):
     """Rows to choose from, laid out for the width; a class below fills them."""
 
     DEFAULT_CSS = """

@@ -10,11 +10,11 @@ from workbench.workspace.chat_session import ChatSession
 from workbench.workspace.run_state import RunState
 
 
-class About(Static):
+class ChatHeader(Static):
     """Says which template, model and endpoint are used, how full the context is, and what goes on."""
 
     DEFAULT_CSS = """
-    About { height: 1; padding: 0 1; background: $panel; color: $foreground; }
+    ChatHeader { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     """
 
     def __init__(self, chat: ChatSession) -> None:

@@ -19,7 +19,7 @@ from workbench.domain.reading import Mode
 from workbench.domain.run import Run
 from workbench.runner.chat_request import ChatRequest
 from workbench.tui.breakpoints import begin_at_size
-from workbench.tui.chat.chat_header import About
+from workbench.tui.chat.chat_header import ChatHeader
 from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.preview import FULL, gauge_of
 from workbench.tui.chat.turns_pane import TurnsPane
@@ -30,7 +30,7 @@ from workbench.tui.main.inspector import Inspector
 from workbench.tui.motion import frame_seconds
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Item, Picker
-from workbench.tui.popups.result_screen import AskedScreen
+from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import has_tokenizer
 from workbench.workspace.activity import Activity
@@ -47,7 +47,7 @@ _PAUSE = 0.3
 _PREPARING = RunState("◌", "preparing", "accent")
 
 
-class ChatScreen(AskedScreen[str]):
+class ChatScreen(ResultScreen[str]):
     """A conversation; answers with the exact prompt to continue with as text, or None."""
 
     DEFAULT_CSS = """
@@ -64,7 +64,7 @@ class ChatScreen(AskedScreen[str]):
 
     turns = getters.query_one(TurnsPane)
     composer = getters.query_one(Composer)
-    about = getters.query_one(About)
+    about = getters.query_one(ChatHeader)
     keys = getters.query_one(KeyRow)
 
     def __init__(self, chat: ChatSession, styles: TokenStyles, mode: Mode) -> None:
@@ -82,7 +82,7 @@ class ChatScreen(AskedScreen[str]):
 
     def compose(self) -> ComposeResult:
         begin_at_size(self, self.app.size)
-        yield About(self.chat)
+        yield ChatHeader(self.chat)
         yield TurnsPane(self.chat, self._token_styles, self._mode)
         yield Static(id="problem", markup=False)
         yield Composer(self.chat, id="composer")

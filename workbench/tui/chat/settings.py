@@ -16,9 +16,9 @@ from workbench.domain.variables import find_variables
 from workbench.runner.chat_request import named_template
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.form import Form, FormLine
-from workbench.tui.popups.line_popup import Naming, typed_path
+from workbench.tui.popups.line_popup import LinePopup, typed_path
 from workbench.tui.popups.picker import Item, Picker
-from workbench.tui.popups.text_popup import Writing
+from workbench.tui.popups.text_popup import TextPopup
 from workbench.tui.prompt.flow import edit_variables
 
 _OWN = "\0own"
@@ -78,7 +78,7 @@ async def _template_in_file(flow: FlowContext, name: str) -> str | None:
 async def system(flow: FlowContext) -> None:
     """Write the system prompt."""
     before = flow.workspace.session.chat.system or ""
-    text = await flow.ask(Writing("System prompt · empty leaves it to the template", before))
+    text = await flow.ask(TextPopup("System prompt · empty leaves it to the template", before))
     if text is not None:
         _configure(flow, "the system prompt", system=text or None)
 
@@ -86,7 +86,7 @@ async def system(flow: FlowContext) -> None:
 async def prefill(flow: FlowContext) -> None:
     """Write how the next answer begins; the model continues from there."""
     conversation = flow.workspace.talk
-    text = await flow.ask(Writing("The next answer begins", conversation.prefill))
+    text = await flow.ask(TextPopup("The next answer begins", conversation.prefill))
     if text is not None:
         conversation.begin_answer_with(text)
 
@@ -100,7 +100,7 @@ async def when_full(flow: FlowContext) -> None:
     name = await flow.ask(Picker("When the context is full", items, chosen=chat.when_full.value))
     if name == _SIZE:
         title = "Context in tokens · empty asks the endpoint"
-        text = await flow.ask(Naming(title, str(chat.context or ""), may_be_empty=True))
+        text = await flow.ask(LinePopup(title, str(chat.context or ""), may_be_empty=True))
         if text is not None:
             _configure(flow, "the context's size", context=_size(text))
     elif name is not None:

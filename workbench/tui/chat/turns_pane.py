@@ -25,7 +25,7 @@ from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.main.inspector import Inspector
 from workbench.tui.main.token_strip import TokenStrip
-from workbench.tui.popups.line_popup import Naming
+from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.no_alternative import no_alternative
@@ -228,6 +228,6 @@ class TurnsPane(Vertical):
     @asks
     async def action_find(self, flow: FlowContext) -> None:
         """Find a text in the answers; n and N go on to others."""
-        text = await flow.ask(Naming("Find in the answers", "", may_be_empty=True))
+        text = await flow.ask(LinePopup("Find in the answers", "", may_be_empty=True))
         if text is not None and not await self.view.find(text) and text:
             self.post_message(self.NotDone(f"No answer shown contains {text!r}."))

@@ -17,7 +17,7 @@ from workbench.storage.endpoint_list import endpoint_for
 from workbench.storage.presets import load_presets
 from workbench.tui.endpoints.flow import ask_place
 from workbench.tui.flows import FlowContext
-from workbench.tui.popups.multi_picker import Selection, SeveralPicker
+from workbench.tui.popups.multi_picker import MultiPicker, Selection
 from workbench.tui.popups.picker import Item
 from workbench.tui.presets.changes import changes_of
 from workbench.workspace.comparison_under_way import MOST_COLUMNS
@@ -57,7 +57,7 @@ async def choose_columns(
     first = _PANEL, *list(loaded.presets)[:1]
     selection = Selection(_compared_last(flow.workspace.runs, columns) or first)
     while True:
-        picker = SeveralPicker(
+        picker = MultiPicker(
             title,
             items,
             selection,

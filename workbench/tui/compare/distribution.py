@@ -14,7 +14,7 @@ from workbench.tui.fixed_width import fit, percent
 _LABEL, _SHARE = 10, 7
 _NUMBERED = 9
 """Alternatives that a digit branches with."""
-REST = "(other)"
+OTHER = "(other)"
 """The label of what the listed alternatives do not cover."""
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -49,13 +49,13 @@ def trimmed(rows: Sequence[AlternativeRow], most: int) -> list[AlternativeRow]:
     kept = list(rows)
     if len(kept) <= most:
         return kept
-    rest = 0.0
-    if kept[-1].label == REST:
-        rest = kept.pop().share or 0.0
+    remaining = 0.0
+    if kept[-1].label == OTHER:
+        remaining = kept.pop().share or 0.0
     while len(kept) >= most:
         place = max(place for place, row in enumerate(kept) if not row.is_chosen)
-        rest += kept.pop(place).share or 0.0
-    return [*kept, AlternativeRow(REST, rest)]
+        remaining += kept.pop(place).share or 0.0
+    return [*kept, AlternativeRow(OTHER, remaining)]
 
 
 def _line(row: AlternativeRow, width: int) -> Content:

@@ -22,7 +22,7 @@ from workbench.tui.compare.rerun_screen import RerunScreen
 from workbench.tui.compare.saved_items import numbered, other_sessions, saved_items
 from workbench.tui.compare.screen import Adopted, CompareScreen
 from workbench.tui.flows import FlowContext
-from workbench.tui.popups.multi_picker import Selection, SeveralPicker
+from workbench.tui.popups.multi_picker import MultiPicker, Selection
 from workbench.tui.popups.picker import Item, Picker
 from workbench.workspace.comparison_under_way import MOST_COLUMNS, Comparison
 from workbench.workspace.costs import cost_of, cost_of_jobs
@@ -124,7 +124,7 @@ async def compare_runs(flow: FlowContext) -> None:
     places = [place for place, one in enumerate(saved) if answer is not None and one.run is answer[0]]
     chosen = [saved[place].run.id for place in (places[0] - 1, places[0]) if place >= 0] if places else []
     items = [Item(_ANOTHER, "another session…", "choose runs of it next"), *saved_items(saved)]
-    picker = SeveralPicker("Compare runs", items, Selection(tuple(chosen)), least=1, most=MOST_COLUMNS + 1)
+    picker = MultiPicker("Compare runs", items, Selection(tuple(chosen)), least=1, most=MOST_COLUMNS + 1)
     taken = await flow.ask(picker)
     if taken is None:
         return
@@ -150,7 +150,7 @@ async def compare_session(flow: FlowContext, path: Path, mine: Sequence[SavedRun
     shown = saved_items(offered, newest_first=False)
     items = [Item(f"{place}", item.title, item.detail) for place, item in enumerate(shown)]
     title = f"Compare with runs of {path.stem}"
-    picker = SeveralPicker(title, items, Selection(), least=1 if mine else 2, most=MOST_COLUMNS)
+    picker = MultiPicker(title, items, Selection(), least=1 if mine else 2, most=MOST_COLUMNS)
     if (taken := await flow.ask(picker)) is not None:
         await compare_saved(flow, [*mine, *(offered[int(place)] for place in taken.values)])
 

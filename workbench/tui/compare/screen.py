@@ -27,7 +27,7 @@ from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.column import CompareColumn
 from workbench.tui.motion import frame_seconds
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.result_screen import AskedScreen
+from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.no_alternative import no_alternative
 from workbench.tui.tokens.scrolling import Followers
@@ -55,7 +55,7 @@ class Adopted:
     branch: Branch | None = None
 
 
-class CompareScreen(AskedScreen[Adopted | None]):
+class CompareScreen(ResultScreen[Adopted | None]):
     """Answers with the column that a person adopts or branches from, or None where they only leave.
 
     The columns stand beside each other where each is wide enough to read, below each other where there are

@@ -28,7 +28,7 @@ from workbench.tui.endpoints.endpoint_form import EndpointForm
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Item, Picker
-from workbench.tui.popups.result_screen import AskedScreen
+from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.popups.row_list import RowList
 from workbench.workspace.services import Services
 
@@ -37,7 +37,7 @@ _PLAIN = "openai-compatible"
 _IN_HEAD = frozenset({"name", "title", "base_url", "note", "model", "key.environment", "key.command"})
 
 
-class EndpointsScreen(AskedScreen[Endpoint]):
+class EndpointsScreen(ResultScreen[Endpoint]):
     """Lists the endpoints; answers with the one to send to, or None."""
 
     DEFAULT_CSS = """
@@ -99,7 +99,7 @@ class EndpointsScreen(AskedScreen[Endpoint]):
         return self._services.endpoints.endpoints.get(name)
 
     @property
-    def looked_at(self) -> str | None:
+    def highlighted(self) -> str | None:
         """The name of the endpoint under the cursor."""
         place = self.options.highlighted
         return self.shown[place] if place is not None and place < len(self.shown) else None
@@ -142,7 +142,7 @@ class EndpointsScreen(AskedScreen[Endpoint]):
         self._show_details()
 
     def _show_details(self) -> None:
-        name = self.looked_at
+        name = self.highlighted
         if name is None:
             content = Content.styled(self._words_of_typed(), "$text-muted")
         elif (endpoint := self._endpoint(name)) is None:
@@ -197,7 +197,7 @@ class EndpointsScreen(AskedScreen[Endpoint]):
     @on(OptionList.OptionSelected)
     @on(Input.Submitted)
     def _choose(self) -> None:
-        name = self.looked_at
+        name = self.highlighted
         try:
             if name is None:
                 self.dismiss(endpoint_for(self.filter.value, None, self._services.endpoints))
@@ -235,7 +235,7 @@ class EndpointsScreen(AskedScreen[Endpoint]):
     @asks
     async def action_edit(self, flow: FlowContext) -> None:
         """Change the endpoint; a built-in one becomes a person's own by it."""
-        name = self.looked_at
+        name = self.highlighted
         if name is None:
             return
         if name == LOCAL:
@@ -277,7 +277,7 @@ class EndpointsScreen(AskedScreen[Endpoint]):
         """Edit the endpoint's file in the person's editor; a built-in one is copied by it."""
         from workbench.tui.editor.external_editor import edit_text, with_editor
 
-        name, services = self.looked_at, self._services
+        name, services = self.highlighted, self._services
         if name is None or "://" in name:
             self.action_edit()
             return
@@ -297,7 +297,7 @@ class EndpointsScreen(AskedScreen[Endpoint]):
     @asks
     async def action_delete(self, flow: FlowContext) -> None:
         """Delete a person's own profile, after a question."""
-        name, loaded = self.looked_at, self._services.endpoints
+        name, loaded = self.highlighted, self._services.endpoints
         if name is None:
             return
         if name not in loaded.own and name not in loaded.broken:
@@ -326,7 +326,7 @@ class EndpointsScreen(AskedScreen[Endpoint]):
 
     def action_test(self) -> None:
         """Test the endpoint with a tiny request, and show what came in place."""
-        name = self.looked_at
+        name = self.highlighted
         if name is not None and (endpoint := self._endpoint(name)) is not None:
             self.run_worker(self._test(endpoint), exclusive=True, group="test")
 

@@ -26,7 +26,7 @@ from workbench.tui.compare.screen import Adopted, CompareScreen
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.grid.bars import bar_chart
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.result_screen import AskedScreen
+from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.transcript import Section
 from workbench.tui.tokens.transcript_view import TranscriptView
@@ -41,7 +41,7 @@ _LABEL = 24
 _MEASURES = list(Measure)
 
 
-class GridScreen(AskedScreen[Adopted | None]):
+class GridScreen(ResultScreen[Adopted | None]):
     """Answers with what a person adopts or branches from in a cell, or None where they only leave."""
 
     DEFAULT_CSS = """

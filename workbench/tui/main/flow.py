@@ -21,12 +21,12 @@ from workbench.tui.commands.table import BY_ID
 from workbench.tui.editor.external_editor import edit_text, with_editor
 from workbench.tui.flows import FlowContext
 from workbench.tui.main.palette import ItemKind, about, palette
-from workbench.tui.main.probability import read_share
+from workbench.tui.main.probability import read_probability
 from workbench.tui.popups.form import Form, FormLine
 from workbench.tui.popups.help import help_screen
 from workbench.tui.popups.jump import Jump, JumpTarget
 from workbench.tui.popups.picker import Item, Picker, Popup
-from workbench.tui.popups.result_screen import AskedScreen
+from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.sessions.flow import open_session
 
 _MOST_BYTES = 1 << 20
@@ -36,7 +36,7 @@ _MOST_BYTES = 1 << 20
 async def show_help(flow: FlowContext) -> None:
     """Show the keys of the focused pane or of the screen on top, and do the command chosen."""
     screen = flow.app.screen
-    where = screen.where if isinstance(screen, AskedScreen | Popup) else flow.main.where
+    where = screen.where if isinstance(screen, ResultScreen | Popup) else flow.main.where
     id = await flow.ask(help_screen(where, flow.commands))
     if id is None:
         return
@@ -148,7 +148,7 @@ async def _ask_probability(flow: FlowContext, title: str, now: float) -> float |
 
 
 def _read_probability(typed: Sequence[str]) -> float:
-    if (share := read_share(typed[0])) is None:
+    if (share := read_probability(typed[0])) is None:
         raise BadValueError(
             f"{one_line(typed[0], 40) or 'Nothing'} is not a probability between 0 and 1.",
             hint="Type 10%, 0.1 or 2.3 nats.",

@@ -228,7 +228,9 @@ class Inspector(Static, can_focus=True):
             assumed = "" if self._is_order_known else ", in llama.cpp's order"
             lines.append(Content.styled(f"→ what if  {_describe(self._sampling, self._order)}", "bold"))
             lines.append(
-                Content.styled(f"{shaped.survivors} of {len(shaped.shares)} kept{assumed}", "$text-muted")
+                Content.styled(
+                    f"{shaped.survivors} of {len(shaped.probabilities)} kept{assumed}", "$text-muted"
+                )
             )
         elif not self._sampling.is_neutral:
             lines.append(Content.styled("what if: needs raw logprobs", "$text-muted"))
@@ -267,7 +269,7 @@ class Inspector(Static, can_focus=True):
 
     def _reshaped(self, token: Token) -> Reshaped:
         logprobs = [alternative.logprob for alternative in token.alternatives]
-        if len(self._rows) - (self._rest_row() is not None) > len(logprobs):
+        if len(self._rows) - (self._other_row() is not None) > len(logprobs):
             logprobs.append(token.logprob)
         rank = token.rank
         top = 0 if rank is None else len(logprobs) if rank.is_exact else rank.value - 1
@@ -275,11 +277,11 @@ class Inspector(Static, can_focus=True):
 
     def _after(self, place: int, shaped: Reshaped) -> str:
         """What the parameters make of a row's probability, in a column of its own."""
-        if place >= len(shaped.shares):
-            arrow = " →" if shaped.rest_is_exact else " ≈"
-            share: float | None = shaped.rest
+        if place >= len(shaped.probabilities):
+            arrow = " →" if shaped.remaining_is_exact else " ≈"
+            share: float | None = shaped.remaining
         else:
-            arrow, share = " →", shaped.shares[place]
+            arrow, share = " →", shaped.probabilities[place]
         is_precise = self.content_size.width >= _PRECISE
         if share is None:
             shown = "—"
@@ -291,7 +293,7 @@ class Inspector(Static, can_focus=True):
             shown = "<1%" if share < 0.005 else ">99%" if 0.995 <= share < 1 else f"{share * 100:.0f}%"
         return f"{arrow}{shown.rjust(8 if is_precise else 4)}"
 
-    def _rest_row(self) -> AlternativeRow | None:
+    def _other_row(self) -> AlternativeRow | None:
         last = self._rows[-1] if self._rows else None
         return last if last is not None and last.position is None and not last.is_chosen else None
 

@@ -62,7 +62,7 @@ class OutputPane(Vertical):
         alternative: Alternative
 
     @dataclass
-    class InspectAsked(Message):
+    class InspectRequested(Message):
         """The inspector is to get the focus."""
 
     @dataclass
@@ -345,7 +345,7 @@ class OutputPane(Vertical):
         """Go to the inspector."""
         if self.view.cursor is None:
             self.view.action_token(1)
-        self.post_message(self.InspectAsked())
+        self.post_message(self.InspectRequested())
 
     def action_copy_answer(self) -> None:
         """Copy the selection, else the answer's exact text."""

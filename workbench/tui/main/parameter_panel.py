@@ -62,7 +62,7 @@ class ParameterPanel(Vertical, can_focus=True):
         parameters: Parameters
 
     @dataclass
-    class ModelAsked(Message):
+    class ModelRequested(Message):
         """Another model is wanted."""
 
     @dataclass
@@ -205,7 +205,7 @@ class ParameterPanel(Vertical, can_focus=True):
     def action_edit(self, typed: str | None = None) -> None:
         """Edit the row's value, or begin anew with what was typed."""
         if self.field == MODEL:
-            self.post_message(self.ModelAsked())
+            self.post_message(self.ModelRequested())
             return
         if self.field == EXTRA:
             text, lines = extra_to_text(self._parameters.extra), True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp
 
 
-def read_share(text: str) -> float | None:
+def read_probability(text: str) -> float | None:
     """The probability that a text means; None where it means none between 0 and 1."""
     words = text.strip().lower()
     number = words.removesuffix("%").removesuffix("nats").removesuffix("nat").strip()

@@ -46,7 +46,8 @@ from workbench.tui.probe.notes import offer, probe_notes
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import PromptCounter, token_ids
 from workbench.workspace.notifications import (
-    Happened,
+    Notice,
+    Notification,
     ParametersTyped,
     RunBegan,
     RunEnded,
@@ -55,7 +56,6 @@ from workbench.workspace.notifications import (
     SessionChanged,
     SettingsChanged,
     TextReplaced,
-    Told,
     VariablesChanged,
 )
 from workbench.workspace.run_state import IDLE, state_of_newest, waiting_of
@@ -89,7 +89,7 @@ class MainScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.EVERYWHERE, Where.ANYWHERE)
 
     @dataclass
-    class Begun(Message):
+    class DraftShown(Message):
         """The draft of the start is there, to be typed into."""
 
     @dataclass
@@ -161,7 +161,7 @@ class MainScreen(Screen[None]):
         self.prompt.show_prompt()
         self.prompt.focus()
         self.set_interval(SAVE_SECONDS, self.keep)
-        self.set_interval(NEWS_SECONDS, self._look_for_news)
+        self.set_interval(NEWS_SECONDS, self._read_changes)
         # Who comes back to a session has chosen already.
         if self._session is None and (words := offer(self._workspace.services, self._commands)):
             self.notify(words, markup=False, timeout=10)
@@ -179,7 +179,7 @@ class MainScreen(Screen[None]):
                 self._workspace.drafting.use_model(services.model)
             # What was typed at the start is not a change that could be undone.
             self._workspace.history.clear()
-        self.post_message(self.Begun())
+        self.post_message(self.DraftShown())
 
     def on_unmount(self) -> None:
         """Hear no more of the workspace."""
@@ -198,7 +198,7 @@ class MainScreen(Screen[None]):
 
     # --- what the workspace tells ------------------------------------------------------------------------
 
-    def hear(self, happened: Happened) -> None:  # noqa: PLR0912 - a case for each thing that happens
+    def hear(self, happened: Notification) -> None:  # noqa: PLR0912 - a case for each thing that happens
         """Show something that happened in the workspace."""
         match happened:
             case TextReplaced(change):
@@ -242,7 +242,7 @@ class MainScreen(Screen[None]):
                 self._show_state()
                 if origin is not None:
                     self.output.go_to(*origin)
-            case Told(words, title, is_error):
+            case Notice(words, title, is_error):
                 severity: Literal["error", "information"] = "error" if is_error else "information"
                 self.notify(words, title=title, severity=severity, markup=False, timeout=10 if title else 3)
 
@@ -256,8 +256,8 @@ class MainScreen(Screen[None]):
         tokenizer = partial(token_ids, workspace.services, endpoint)
         panel.tokenizer = tokenizer if endpoint.tokenizer else None
         panel.set_notes(probe_notes(workspace.services.folders, endpoint.name))
-        panel.set_model(workspace.drafting.asked_model)
-        self.header.endpoint, self.header.model = endpoint.name, workspace.drafting.asked_model
+        panel.set_model(workspace.drafting.requested_model)
+        self.header.endpoint, self.header.model = endpoint.name, workspace.drafting.requested_model
         self.prompt.set_size(None)
         self.count_prompt()
         self._show_what_if()
@@ -281,7 +281,7 @@ class MainScreen(Screen[None]):
         again = self._commands["run"].first_key
         lacks = self._workspace.runs.lacks(run)
         self.legend.note = f"{again} offers to send one request for each" if lacks else ""
-        self.header.model = self._workspace.drafting.asked_model or run.model
+        self.header.model = self._workspace.drafting.requested_model or run.model
         if run.outcome is Outcome.ERROR and run.error is not None:
             place = activity.endpoint
             told = f"{run.endpoint} {run.error.message} {run.error.hint}"
@@ -325,11 +325,11 @@ class MainScreen(Screen[None]):
             prompt = self._workspace.prompt
             self.parameters.set_prompt_count(count_prompts(prompt))
             drafting = self._workspace.drafting
-            self._counter.count(drafting.endpoint, drafting.asked_model, prompt)
+            self._counter.count(drafting.endpoint, drafting.requested_model, prompt)
 
-    @on(ParameterPanel.ModelAsked)
+    @on(ParameterPanel.ModelRequested)
     @on(ParameterPanel.ModelUnset)
-    def _choose_model(self, event: ParameterPanel.ModelAsked | ParameterPanel.ModelUnset) -> None:
+    def _choose_model(self, event: ParameterPanel.ModelRequested | ParameterPanel.ModelUnset) -> None:
         if isinstance(event, ParameterPanel.ModelUnset):
             self._workspace.drafting.use_model("")
         else:
@@ -354,11 +354,11 @@ class MainScreen(Screen[None]):
             self._session = self._workspace.session_path
             self.post_message(self.SessionOpened(self._session))
 
-    def _look_for_news(self) -> None:
+    def _read_changes(self) -> None:
         # While something streams, its run is the last one; what others did is shown after it.
         is_looking = self._looking is not None and not self._looking.is_finished
         if not is_looking and not self._workspace.runs.is_streaming:
-            self._looking = self.run_worker(self._workspace.look_for_news(), group="news")
+            self._looking = self.run_worker(self._workspace.read_changes(), group="news")
 
     async def open_session(self, path: Path) -> None:
         """Continue with another session, or say why it cannot be read."""
@@ -423,7 +423,7 @@ class MainScreen(Screen[None]):
         """Go to the output."""
         self.output.focus_view()
 
-    @on(OutputPane.InspectAsked)
+    @on(OutputPane.InspectRequested)
     def _go_to_inspector(self) -> None:
         self.go_to("inspector")
 

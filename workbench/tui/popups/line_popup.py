@@ -18,14 +18,14 @@ def typed_path(text: str) -> Path:
     return Path(text.strip()).expanduser()
 
 
-class Naming(Popup[str]):
+class LinePopup(Popup[str]):
     """Asks for a name; answers with it, or None."""
 
     DEFAULT_CSS = """
-    Naming { align: center top; background: $background 40%; }
-    Naming > Vertical { width: 90%; max-width: 70; height: 3; margin-top: 3; border: round $accent;
+    LinePopup { align: center top; background: $background 40%; }
+    LinePopup > Vertical { width: 90%; max-width: 70; height: 3; margin-top: 3; border: round $accent;
         background: $surface; padding: 0 1; border-subtitle-color: $text-muted; }
-    Naming Input, Naming Input:focus { border: none; height: 1; padding: 0; background: $surface; }
+    LinePopup Input, LinePopup Input:focus { border: none; height: 1; padding: 0; background: $surface; }
     """
 
     def __init__(self, title: str, name: str, *, may_be_empty: bool = False) -> None:

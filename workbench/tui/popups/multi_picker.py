@@ -28,7 +28,7 @@ class Selection:
     values: tuple[str, ...] = ()
     is_switched: bool = False
     """Whether the list's switch is on."""
-    looked_at: str = ""
+    highlighted: str = ""
     """The value under the cursor; empty is the first one chosen."""
     varied: str | None = None
     """The value of which a variation is wanted before anything is taken."""
@@ -36,21 +36,21 @@ class Selection:
     def with_added(self, value: str, most: int) -> Selection:
         """With another value under the cursor, chosen too where that is not one too many."""
         values = (*self.values, value) if len(self.values) < most else self.values
-        return replace(self, values=values, looked_at=value)
+        return replace(self, values=values, highlighted=value)
 
 
-class SeveralPicker(Popup[Selection]):
+class MultiPicker(Popup[Selection]):
     """A list in which Space chooses; answers with the selection, or None."""
 
     DEFAULT_CSS = """
-    SeveralPicker { align: center top; background: $background 40%; }
-    SeveralPicker > Vertical {
+    MultiPicker { align: center top; background: $background 40%; }
+    MultiPicker > Vertical {
         width: 90%; max-width: 100; height: auto; margin-top: 2;
         border: round $accent; background: $surface; padding: 0 1;
         border-title-color: $foreground; border-subtitle-color: $text-muted;
     }
-    SeveralPicker RowList { height: auto; }
-    SeveralPicker #further { height: 1; color: $text-muted; }
+    MultiPicker RowList { height: auto; }
+    MultiPicker #further { height: 1; color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.SELECTION)
     where = Where.SELECTION
@@ -82,8 +82,8 @@ class SeveralPicker(Popup[Selection]):
         values = [item.value for item in self._items]
         self._chosen = set(selection.values) & set(values)
         first = next((value for value in values if value in self._chosen), "")
-        looked_at = selection.looked_at or first
-        self._first = values.index(looked_at) if looked_at in values else 0
+        highlighted = selection.highlighted or first
+        self._first = values.index(highlighted) if highlighted in values else 0
         self._least, self._most = least, most
 
     def compose(self) -> ComposeResult:
@@ -117,7 +117,7 @@ class SeveralPicker(Popup[Selection]):
         place = self.query_one(OptionList).highlighted
         if place is not None and self._can_vary:
             value = self._items[place].value
-            self.dismiss(replace(self._selection, looked_at=value, varied=value))
+            self.dismiss(replace(self._selection, highlighted=value, varied=value))
 
     def action_switch(self) -> None:
         """Turn the switch on or off."""

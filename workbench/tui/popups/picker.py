@@ -163,7 +163,7 @@ class Picker(Popup[str]):
         self._show("")
 
     @property
-    def looked_at(self) -> str | None:
+    def highlighted(self) -> str | None:
         """The value of the item looked at; None where nothing matches."""
         place = self.query_one(OptionList).highlighted
         return self._shown[place].value if self._shown and place is not None else None

@@ -12,7 +12,7 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 
 
-class AskedScreen(Screen[ScreenResultType]):
+class ResultScreen(Screen[ScreenResultType]):
     """Answers once; a later answer, or one below another screen, closes nothing.
 
     Textual closes whatever screen is on top.

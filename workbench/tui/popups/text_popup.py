@@ -15,14 +15,14 @@ from workbench.tui.editor.exact_text_area import ExactTextArea
 from workbench.tui.popups.picker import Popup
 
 
-class Writing(Popup[str]):
+class TextPopup(Popup[str]):
     """Answers with the text exactly as it was written, or None."""
 
     DEFAULT_CSS = """
-    Writing { align: center top; background: $background 40%; }
-    Writing > Vertical { width: 90%; max-width: 90; height: 12; margin-top: 2; border: round $accent;
+    TextPopup { align: center top; background: $background 40%; }
+    TextPopup > Vertical { width: 90%; max-width: 90; height: 12; margin-top: 2; border: round $accent;
         background: $surface; padding: 0 1; border-subtitle-color: $text-muted; }
-    Writing ExactTextArea, Writing ExactTextArea:focus { border: none; height: 1fr; padding: 0;
+    TextPopup ExactTextArea, TextPopup ExactTextArea:focus { border: none; height: 1fr; padding: 0;
         background: $surface; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.WRITING)

@@ -20,7 +20,7 @@ from workbench.storage.presets import (
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
-from workbench.tui.popups.line_popup import Naming, typed_path
+from workbench.tui.popups.line_popup import LinePopup, typed_path
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.presets.changes import changes_of
 
@@ -46,14 +46,14 @@ class PresetPicker(Picker):
     async def action_rename(self, flow: FlowContext) -> None:
         """Give a person's preset another name."""
         if (name := self._own()) is not None:
-            new = await flow.ask(Naming(f"Rename {one_line(name, 40)} to", name))
+            new = await flow.ask(LinePopup(f"Rename {one_line(name, 40)} to", name))
             if new is not None:
                 self._show_changed(rename_preset(self._folders, name, new).name)
 
     @asks
     async def action_duplicate(self, flow: FlowContext) -> None:
         """Copy the preset, also a built-in one, as one of the person's."""
-        if (name := self.looked_at) is not None:
+        if (name := self.highlighted) is not None:
             self._show_changed(duplicate_preset(self._folders, name).name)
 
     @asks
@@ -69,13 +69,13 @@ class PresetPicker(Picker):
     @asks
     async def action_import(self, flow: FlowContext) -> None:
         """Take a preset from a file."""
-        if (typed := await flow.ask(Naming("Import a preset from the file", ""))) is not None:
+        if (typed := await flow.ask(LinePopup("Import a preset from the file", ""))) is not None:
             self._show_changed(import_preset(self._folders, typed_path(typed)).name)
 
     @asks
     async def action_export(self, flow: FlowContext) -> None:
         """Write the preset to a file; one that is there is replaced only after a question."""
-        if (name := self.looked_at) is None:
+        if (name := self.highlighted) is None:
             return
         preset = load_presets(self._folders).presets[name]
         proposed = f"{name.replace('/', '-')}.toml"
@@ -86,7 +86,7 @@ class PresetPicker(Picker):
 
     def _own(self) -> str | None:
         """The name of the preset looked at, where it is the person's; else that is said."""
-        name = self.looked_at
+        name = self.highlighted
         if name is None or name in load_presets(self._folders).files:
             return name
         told = f"{one_line(name, 40)} is built in. Duplicate it with Ctrl+D and change the copy."

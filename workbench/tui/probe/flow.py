@@ -10,6 +10,6 @@ from workbench.tui.probe.screen import ProbeScreen
 async def probe(flow: FlowContext) -> None:
     """Find out which parameters the endpoint supports; lists its requests before sending them."""
     await flow.ask(
-        ProbeScreen(flow.services, flow.workspace.drafting.endpoint, flow.workspace.drafting.asked_model)
+        ProbeScreen(flow.services, flow.workspace.drafting.endpoint, flow.workspace.drafting.requested_model)
     )
     flow.main.parameters.set_notes(probe_notes(flow.services.folders, flow.workspace.drafting.endpoint.name))

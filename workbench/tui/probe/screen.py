@@ -23,7 +23,7 @@ from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.result_screen import AskedScreen
+from workbench.tui.popups.result_screen import ResultScreen
 from workbench.workspace.services import Services
 
 _STYLES = {
@@ -34,7 +34,7 @@ _STYLES = {
 }
 
 
-class ProbeScreen(AskedScreen[None]):
+class ProbeScreen(ResultScreen[None]):
     """Says what it would send, sends it when told to, and shows each finding as it is made."""
 
     DEFAULT_CSS = """

@@ -25,7 +25,7 @@ from workbench.tui.main.inspector import Inspector
 from workbench.tui.main.token_strip import TokenStrip
 from workbench.tui.motion import frame_seconds
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.result_screen import AskedScreen
+from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.blocks import sections_of
 from workbench.tui.tokens.token_view import TokenView
@@ -35,7 +35,7 @@ from workbench.workspace.run_state import figures_of
 _SLOWEST, _FASTEST = 1 / 16, 64.0
 
 
-class ReplayScreen(AskedScreen[None]):
+class ReplayScreen(ResultScreen[None]):
     """Plays one run with the colours and the inspector of the main screen; sends nothing."""
 
     DEFAULT_CSS = """

@@ -14,7 +14,7 @@ from workbench.storage.text_files import read_text
 from workbench.tui.compare.flow import compare_saved
 from workbench.tui.endpoints.flow import ask_place
 from workbench.tui.flows import FlowContext
-from workbench.tui.popups.line_popup import Naming, typed_path
+from workbench.tui.popups.line_popup import LinePopup, typed_path
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.running.flow import send
 from workbench.workspace.costs import cost_of
@@ -26,7 +26,7 @@ async def score(flow: FlowContext) -> None:
         return
     given = flow.main.parameters.parameters.get("logprobs")
     top = given if isinstance(given, int) and given else 5
-    await send(flow, scoring_request(prompt, flow.workspace.drafting.asked_model, top))
+    await send(flow, scoring_request(prompt, flow.workspace.drafting.requested_model, top))
 
 
 async def _text_to_score(flow: FlowContext) -> Prompt | None:
@@ -42,7 +42,7 @@ async def _text_to_score(flow: FlowContext) -> Prompt | None:
         case "answer" if answer is not None:
             return branch_from(end_of(*answer)).prompt
         case "file":
-            if (typed := await flow.ask(Naming("Score the file", ""))) is None:
+            if (typed := await flow.ask(LinePopup("Score the file", ""))) is None:
                 return None
             text = await asyncio.to_thread(read_text, typed_path(typed))
             if not text:

@@ -8,14 +8,14 @@ from workbench.domain.display import one_line
 from workbench.storage.library import Library
 from workbench.tui.compare.flow import compare_session
 from workbench.tui.flows import FlowContext
-from workbench.tui.popups.line_popup import Naming
+from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.sessions.screen import SessionsScreen
 
 
 async def save(flow: FlowContext) -> None:
     """Ask for the session's name and save it."""
     keeper = flow.workspace.keeper
-    name = await flow.ask(Naming("Save session as", "" if keeper.title == "untitled" else keeper.title))
+    name = await flow.ask(LinePopup("Save session as", "" if keeper.title == "untitled" else keeper.title))
     if name is None:
         return
     keeper.edited(flow.workspace.drafting.draft)

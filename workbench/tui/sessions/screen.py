@@ -27,8 +27,8 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.line_popup import Naming
-from workbench.tui.popups.result_screen import AskedScreen
+from workbench.tui.popups.line_popup import LinePopup
+from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.popups.row_list import RowList
 from workbench.tui.sessions.search import SearchEntry, ranked
 
@@ -44,7 +44,7 @@ class ChosenSession:
     is_compared: bool = False
 
 
-class SessionsScreen(AskedScreen[ChosenSession]):
+class SessionsScreen(ResultScreen[ChosenSession]):
     """Lists the sessions; answers with the one chosen, or None."""
 
     DEFAULT_CSS = """
@@ -147,14 +147,14 @@ class SessionsScreen(AskedScreen[ChosenSession]):
         self.query_one("#about", Static).update(content)
 
     @property
-    def looked_at(self) -> Listed | None:
+    def highlighted(self) -> Listed | None:
         """The session under the cursor."""
         place = self.options.highlighted
         return self.shown[place] if place is not None and place < len(self.shown) else None
 
     @on(OptionList.OptionHighlighted)
     def _look(self) -> None:
-        self._preview(self.looked_at)
+        self._preview(self.highlighted)
 
     def _preview(self, listed: Listed | None) -> None:
         self.query_one("#preview", Static).update(Content("") if listed is None else _preview(listed))
@@ -172,7 +172,7 @@ class SessionsScreen(AskedScreen[ChosenSession]):
     @on(OptionList.OptionSelected)
     @on(Input.Submitted)
     def _open(self) -> None:
-        if (listed := self.looked_at) is not None:
+        if (listed := self.highlighted) is not None:
             self.dismiss(ChosenSession(Path(listed.path)))
 
     def action_close(self) -> None:
@@ -181,23 +181,23 @@ class SessionsScreen(AskedScreen[ChosenSession]):
 
     def action_compare(self) -> None:
         """Go back, and compare runs of this session with those of the open one."""
-        if (listed := self.looked_at) is not None:
+        if (listed := self.highlighted) is not None:
             self.dismiss(ChosenSession(Path(listed.path), is_compared=True))
 
     @asks
     async def action_rename(self, flow: FlowContext) -> None:
         """Give the session another title."""
-        if (listed := self.looked_at) is not None:
+        if (listed := self.highlighted) is not None:
             path = Path(listed.path)
-            title = await flow.ask(Naming("Rename", listed.title or path.stem))
+            title = await flow.ask(LinePopup("Rename", listed.title or path.stem))
             if title is not None:
                 await self._change(partial(self._library.rename, path, title))
 
     @asks
     async def action_tag(self, flow: FlowContext) -> None:
         """Give the session other tags, separated by commas."""
-        if (listed := self.looked_at) is not None:
-            naming = Naming("Tags, separated by commas", ", ".join(listed.tags), may_be_empty=True)
+        if (listed := self.highlighted) is not None:
+            naming = LinePopup("Tags, separated by commas", ", ".join(listed.tags), may_be_empty=True)
             words = await flow.ask(naming)
             if words is not None:
                 tags = tuple(dict.fromkeys(filter(None, map(str.strip, words.split(",")))))
@@ -206,13 +206,13 @@ class SessionsScreen(AskedScreen[ChosenSession]):
     @asks
     async def action_duplicate(self, flow: FlowContext) -> None:
         """Copy the session, and look at the copy."""
-        if (listed := self.looked_at) is not None:
+        if (listed := self.highlighted) is not None:
             self._wanted = str(await self._change(partial(self._library.duplicate, Path(listed.path))))
 
     @asks
     async def action_delete(self, flow: FlowContext) -> None:
         """Move the session to the trash; the one that is open stays."""
-        listed = self.looked_at
+        listed = self.highlighted
         if listed is None:
             return
         path = Path(listed.path)

@@ -49,7 +49,7 @@ class PaintOptions:
 def paint(
     transcript: Transcript,
     row: Row,
-    look: PaintOptions,
+    options: PaintOptions,
     *,
     cursor: int | None = None,
     selected: tuple[int, int] | None = None,
@@ -66,39 +66,39 @@ def paint(
     source = transcript.source(row.section, row.block)
     text = source.slice(row.start, row.end)
     if isinstance(source, Body):
-        runs = _token_runs(source, row, look, section.scale)
+        runs = _token_runs(source, row, options, section.scale)
         if section.specials:
-            runs = _mark_specials(runs, section.specials, row, look)
+            runs = _mark_specials(runs, section.specials, row, options)
         if section.dim_before and source.choice:
             before = min(section.dim_before, source.seen)
             edge = source.span_of(before - 1)[1] if before else 0
-            runs = _overlay(runs, len(source.prompt), edge, look.styles.dimmed)
+            runs = _overlay(runs, len(source.prompt), edge, options.styles.dimmed)
         if section.marked is not None and section.marked < source.seen:
             runs = _overlay(
-                runs, *snapped(text, row.start, *source.span_of(section.marked)), look.styles.found
+                runs, *snapped(text, row.start, *source.span_of(section.marked)), options.styles.found
             )
     else:
-        style = look.styles.figures
+        style = options.styles.figures
         if row.block == TITLE and section.emphasis != "none":
-            style = look.styles.cursor if section.emphasis == "current" else Style(bold=True)
-        runs = [StyledRange(row.start, row.end, look.base + style)]
+            style = options.styles.cursor if section.emphasis == "current" else Style(bold=True)
+        runs = [StyledRange(row.start, row.end, options.base + style)]
         # Only what was sent and answered has blanks that matter.
-        look = replace(look, whitespace=False)
+        options = replace(options, whitespace=False)
     if section.dimmed:
-        runs = _overlay(runs, row.start, row.end, look.styles.dimmed)
-    if look.search is not None and isinstance(source, Body):
-        for start, end in look.search.matches(source, row.start, row.end):
-            runs = _overlay(runs, *snapped(text, row.start, start, end), look.styles.found)
+        runs = _overlay(runs, row.start, row.end, options.styles.dimmed)
+    if options.search is not None and isinstance(source, Body):
+        for start, end in options.search.matches(source, row.start, row.end):
+            runs = _overlay(runs, *snapped(text, row.start, start, end), options.styles.found)
     if selected:
-        runs = _overlay(runs, *snapped(text, row.start, *selected), look.styles.selected)
+        runs = _overlay(runs, *snapped(text, row.start, *selected), options.styles.selected)
     if isinstance(source, Body) and cursor is not None and cursor not in source.tail:
         start, end = snapped(text, row.start, *source.span_of(cursor))
-        runs = _overlay(runs, start, max(end, start + 1), look.styles.cursor)
-    segments = _segments(text, runs, row, look, width=transcript.width, line=line)
+        runs = _overlay(runs, start, max(end, start + 1), options.styles.cursor)
+    segments = _segments(text, runs, row, options, width=transcript.width, line=line)
     if isinstance(source, Body) and row.end == source.length:
         used = sum(segment.cell_length for segment in segments)
-        segments += _tail(source, row, look, cursor=cursor, room=transcript.width - used, line=line)
-    return Strip(segments).adjust_cell_length(transcript.width, look.base)
+        segments += _tail(source, row, options, cursor=cursor, room=transcript.width - used, line=line)
+    return Strip(segments).adjust_cell_length(transcript.width, options.base)
 
 
 def snapped(text: str, base: int, start: int, end: int) -> tuple[int, int]:
@@ -112,17 +112,17 @@ def snapped(text: str, base: int, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _token_runs(body: Body, row: Row, look: PaintOptions, scale: Scale) -> list[StyledRange]:
-    base, styles, edge = look.base, look.styles, len(body.prompt)
+def _token_runs(body: Body, row: Row, options: PaintOptions, scale: Scale) -> list[StyledRange]:
+    base, styles, edge = options.base, options.styles, len(body.prompt)
     runs = [StyledRange(row.start, min(row.end, edge), base + styles.prompt)] if row.start < edge else []
     if row.end <= edge or (choice := body.choice) is None:
         return runs
     index = body.token_at(max(row.start, edge))
     if index is None:
         return runs
-    is_continuous = look.mode is Mode.CONTINUOUS and bool(styles.shades)
+    is_continuous = options.mode is Mode.CONTINUOUS and bool(styles.shades)
     levels = [base + style for style in (styles.shades if is_continuous else styles.levels)]
-    unknown = base if look.mode is Mode.OFF else base + styles.unknown
+    unknown = base if options.mode is Mode.OFF else base + styles.unknown
     start = max(row.start, edge)
     while index < body.seen and start < row.end:
         end = min(body.span_of(index)[1], row.end)
@@ -131,9 +131,9 @@ def _token_runs(body: Body, row: Row, look: PaintOptions, scale: Scale) -> list[
                 found = shade(choice, index, scale)
                 place = None if found is None else round(found * (len(levels) - 1))
             else:
-                place = level(choice, index, look.mode, scale)
+                place = level(choice, index, options.mode, scale)
             style = unknown if place is None else levels[place]
-            if look.boundaries and index % 2:
+            if options.boundaries and index % 2:
                 style += Style(underline=not style.underline)
             runs.append(StyledRange(start, end, style))
             start = end
@@ -142,10 +142,10 @@ def _token_runs(body: Body, row: Row, look: PaintOptions, scale: Scale) -> list[
 
 
 def _mark_specials(
-    runs: list[StyledRange], specials: Sequence[tuple[int, int, bool]], row: Row, look: PaintOptions
+    runs: list[StyledRange], specials: Sequence[tuple[int, int, bool]], row: Row, options: PaintOptions
 ) -> list[StyledRange]:
     # One that a turn's own text holds is surprising: the endpoint will take it for the template's.
-    styles = {False: look.styles.found, True: look.styles.levels[-1] + Style(reverse=True)}
+    styles = {False: options.styles.found, True: options.styles.levels[-1] + Style(reverse=True)}
     first = bisect_right(specials, row.start, key=lambda one: one[1])
     for start, end, injected in islice(specials, first, None):
         if start >= row.end:
@@ -170,10 +170,10 @@ def _overlay(runs: Sequence[StyledRange], start: int, end: int, style: Style) ->
 
 
 def _segments(
-    text: str, runs: Sequence[StyledRange], row: Row, look: PaintOptions, *, width: int, line: int | None
+    text: str, runs: Sequence[StyledRange], row: Row, options: PaintOptions, *, width: int, line: int | None
 ) -> list[Segment]:
     plain = text.removesuffix("\n")
-    if is_narrow(plain) and not look.whitespace:
+    if is_narrow(plain) and not options.whitespace:
         segments = [
             Segment(plain[start - row.start : end - row.start], _at(style, start, line))
             for start, end, style in _joined(runs)
@@ -182,13 +182,13 @@ def _segments(
         if runs and len(plain) < len(text) and len(plain) < width:
             segments.append(Segment(" ", _at(runs[-1].style, row.end - 1, line)))
         return segments
-    parts = _Parts(look, line, width)
+    parts = _Parts(options, line, width)
     of_run = iter(runs)
     run = next(of_run, None)
     for start, end, cells, kind in clusters(text):
         while run is not None and run.end <= row.start + start:
             run = next(of_run, None)
-        parts.add(text[start:end], row.start + start, cells, kind, run.style if run else look.base)
+        parts.add(text[start:end], row.start + start, cells, kind, run.style if run else options.base)
     return parts.finished()
 
 
@@ -212,30 +212,30 @@ def _at(style: Style, offset: int, line: int | None) -> Style:
 class _Parts:
     """Gathers clusters into segments; the offset of each segment's first character is kept in its style."""
 
-    def __init__(self, look: PaintOptions, line: int | None, width: int) -> None:
-        self._look, self._line, self._width = look, line, width
+    def __init__(self, options: PaintOptions, line: int | None, width: int) -> None:
+        self._paint_options, self._line, self._width = options, line, width
         self._column = 0
         self._segments: list[Segment] = []
         self._open: list[str] = []
         self._open_at = 0
-        self._open_style = look.base
+        self._open_style = options.base
 
     def add(self, text: str, offset: int, cells: int, kind: int, style: Style) -> None:
         """Add a cluster in its run's style."""
-        look = self._look
+        options = self._paint_options
         if kind == CONTROL:
-            self._each(escape_character(text), offset, style + look.styles.control)
+            self._each(escape_character(text), offset, style + options.styles.control)
         elif kind == TAB:
             cells = tab_cells(self._column, self._width)
-            shown = (_TAB_GLYPH if look.whitespace else " ").ljust(cells)[:cells]
+            shown = (_TAB_GLYPH if options.whitespace else " ").ljust(cells)[:cells]
             self._each(shown, offset, style)
         elif kind == NEWLINE:
             cells = int(self._column < self._width)
-            self._each((_NEWLINE_GLYPH if look.whitespace else " ")[:cells], offset, style)
+            self._each((_NEWLINE_GLYPH if options.whitespace else " ")[:cells], offset, style)
         else:
             if style is not self._open_style or not self._open:
                 self._close(offset, style)
-            self._open.append(_SPACE_GLYPH if kind == SPACE and look.whitespace else text)
+            self._open.append(_SPACE_GLYPH if kind == SPACE and options.whitespace else text)
         self._column += cells
 
     def _each(self, shown: str, offset: int, style: Style) -> None:
@@ -253,22 +253,22 @@ class _Parts:
 
     def finished(self) -> list[Segment]:
         """All segments."""
-        self._close(0, self._look.base)
+        self._close(0, self._paint_options.base)
         return self._segments
 
 
 def _tail(
-    body: Body, row: Row, look: PaintOptions, *, cursor: int | None, room: int, line: int | None
+    body: Body, row: Row, options: PaintOptions, *, cursor: int | None, room: int, line: int | None
 ) -> list[Segment]:
     """What follows the text: bytes that only begin a character, and a cursor on a token without text."""
-    styles = look.styles
+    styles = options.styles
     if body.tail and body.tail_cells > room and row.start < row.end:
         return []
     tail = []
     for index in body.tail:
-        style = look.base + styles.unknown + styles.control
+        style = options.base + styles.unknown + styles.control
         style = style + styles.cursor if index == cursor else style
         tail += [Segment(one, _at(style, body.length, line)) for one in body.tail_text(index)]
     if cursor is not None and not body.tail and body.span_of(cursor)[0] >= row.end:
-        tail.append(Segment(" ", _at(look.base + styles.cursor, body.length, line)))
+        tail.append(Segment(" ", _at(options.base + styles.cursor, body.length, line)))
     return tail

@@ -15,11 +15,11 @@ async def wire(flow: FlowContext) -> None:
     if exchange is None:
         flow.app.notify("Nothing has been sent since the start.", title="Wire", markup=False)
         return
-    run, looked_at = exchange.run, output.token
+    run, highlighted = exchange.run, output.token
     spot = None
-    if looked_at is not None and looked_at[0] is run:
-        spot = Spot(looked_at[1].index, looked_at[2])
-    elif looked_at is not None:
+    if highlighted is not None and highlighted[0] is run:
+        spot = Spot(highlighted[1].index, highlighted[2])
+    elif highlighted is not None:
         words = "Only the traffic of the last request is kept; this token is from another request."
         flow.app.notify(words, title="Wire", markup=False)
     spot = await flow.ask(WireScreen(exchange, spot))

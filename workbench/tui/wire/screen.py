@@ -20,7 +20,7 @@ from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.result_screen import AskedScreen
+from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.wire.copying import copy_request
 from workbench.tui.wire.event_list import EventList, EventRow
 from workbench.workspace.activity import Exchange
@@ -42,7 +42,7 @@ class Spot(NamedTuple):
     token: int
 
 
-class WireScreen(AskedScreen[Spot]):
+class WireScreen(ResultScreen[Spot]):
     """Shows an exchange; answers with the token of the event looked at, or None."""
 
     DEFAULT_CSS = """
