@@ -13,7 +13,7 @@ from textual.app import App
 from tests.bench.editor import stall
 from tests.bench.figure import Figure, latency, median
 from tests.bench.terminal import server
-from tests.bench.view import Sink, filled, perform, view_of
+from tests.bench.view import Sink, drawn, filled, perform, view_of
 from workbench.domain.choice import ReceivedToken
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.prompt import TextPrompt
@@ -73,7 +73,7 @@ class _Shown(App[None]):
         super().__init__(driver_class=Sink)
         self._workspace = workspace
         self.opened = (0.0, 0.0)
-        """Milliseconds until all cells are drawn: all, and own work."""
+        """Milliseconds until its cells are drawn: all, and own work."""
         self.refreshes = list[tuple[float, float]]()
 
     def on_ready(self) -> None:
@@ -89,12 +89,12 @@ class _Shown(App[None]):
         layout = Layout("Sweep", "Once", "temperature", rows, across)
         grid = Grid(self._workspace, layout, columns, runs)
         screen = GridScreen(grid, PLAIN_STYLES)
-        began, worked = time.perf_counter(), time.thread_time()
-        await self.push_screen(screen)
-        while not (screen.is_mounted and screen.table.row_count == _ROWS and screen._shown):  # noqa: ASYNC110
-            await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        self.opened = (time.perf_counter() - began) * 1e3, (time.thread_time() - worked) * 1e3
+
+        def is_shown(data: str) -> bool:
+            text = screen.table.cells[0].text if screen.is_mounted else ""
+            return bool(text) and f" {text} " in data
+
+        self.opened = await drawn(lambda: self.push_screen(screen), is_shown)
         while sum(run.tokens > 0 for run in runs[1::2]) < _AT_ONCE:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
         for _ in range(20):
@@ -103,6 +103,7 @@ class _Shown(App[None]):
             screen._look()
             self.refreshes.append(((time.perf_counter() - began) * 1e3, (time.thread_time() - worked) * 1e3))
         await grid.aclose()
+        await self._workspace.aclose()
         self.exit()
 
 

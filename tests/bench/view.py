@@ -13,7 +13,7 @@ import re
 import time
 import tracemalloc
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from rich.text import Text
 from textual.app import App, ComposeResult
@@ -40,8 +40,8 @@ _CURSOR = r"[\[;]7[;m]"
 class Sink(HeadlessDriver):
     """A terminal that takes what is drawn and shows it to nobody."""
 
-    awaited: tuple[Callable[[], bool], re.Pattern[str]] = (lambda: False, re.compile(""))
-    """What has to hold, and what has to be in the output, for a key to be drawn."""
+    awaited: ClassVar[Callable[[str], object]] = staticmethod(lambda data: None)
+    """Whether some output shows what is waited for."""
     drawn: tuple[float, float] | None = None
     """When that was first so, in seconds of the clock and of the process's own work."""
 
@@ -50,8 +50,7 @@ class Sink(HeadlessDriver):
         return False
 
     def write(self, data: str) -> None:
-        holds, mark = Sink.awaited
-        if Sink.drawn is None and holds() and mark.search(data):
+        if Sink.drawn is None and Sink.awaited(data):
             Sink.drawn = time.perf_counter(), time.process_time()
 
 
@@ -61,15 +60,24 @@ async def pressed(app: App[Any], view: TokenView, key: str, mark: str) -> tuple[
     `mark` is a pattern of how the terminal is told the cursor's style. Nothing else that is drawn counts,
     neither an older cursor's row nor a frame of the text after the key.
     """
-    before, began, worked = view.cursor, time.perf_counter(), time.process_time()
-    Sink.drawn, Sink.awaited = None, (lambda: view.cursor != before, re.compile(mark))
-    app.post_message(Key(key, None))
+    before = view.cursor
+    return await drawn(
+        lambda: app.post_message(Key(key, None)),
+        lambda data: view.cursor != before and re.search(mark, data),
+    )
+
+
+async def drawn(do: Callable[[], object], is_shown: Callable[[str], object]) -> tuple[float, float]:
+    """Milliseconds from doing something to the output that shows it: all, and the process's own work."""
+    Sink.drawn, Sink.awaited = None, staticmethod(is_shown)
+    began, worked = time.perf_counter(), time.process_time()
+    do()
     while Sink.drawn is None:
         if time.perf_counter() - began > _PATIENCE:
-            raise RuntimeError(f"the key {key!r} drew nothing within {_PATIENCE:g} s")
+            raise RuntimeError(f"nothing was drawn within {_PATIENCE:g} s")
         await asyncio.sleep(0.0005)
-    drawn, done = Sink.drawn
-    return (drawn - began) * 1000, (done - worked) * 1000
+    shown, done = Sink.drawn
+    return (shown - began) * 1000, (done - worked) * 1000
 
 
 class Stage(App[None]):

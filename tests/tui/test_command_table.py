@@ -131,7 +131,7 @@ async def test_the_keys_of_other_screens_can_be_others_and_show_there() -> None:
         ({"rename_session": "ctrl+x"}, "ctrl+x is the key of Delete"),
         ({"keep": "ctrl+q"}, "ctrl+q is the key of Quit"),
         ({"say": "x"}, "x is typed into a field"),
-        ({"open_cell": "f6"}, "keys.open_cell is not a command"),
+        ({"open_session": "f6"}, "keys.open_session is not a command"),
     ],
 )
 def test_what_cannot_be_on_other_screens_is_told(wanted: Mapping[str, str], words: str) -> None:

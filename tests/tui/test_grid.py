@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import DataTable, Input, Label, Static
+from textual.widgets import Input, Label, Static
 
 from tests.client.loopback import Handler, Received, head
 from tests.tui.scripted import FOUR_PRESETS, SIZES, answer, logprob_event, until, workbench
@@ -19,6 +19,7 @@ from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.column import CompareColumn
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.grid.bars import bar_chart
+from workbench.tui.grid.cell_table import CellTable
 from workbench.tui.grid.screen import GridScreen, level_edges
 from workbench.tui.popups.form import Form
 from workbench.tui.popups.multi_picker import MultiPicker
@@ -70,7 +71,9 @@ def grid_of(app: WorkbenchApp) -> Grid:
 
 def shown(app: WorkbenchApp, row: int) -> list[str]:
     """What stands in a row of the table."""
-    return [str(cell).strip() for cell in app.screen.query_one(DataTable).get_row_at(row)]
+    table = app.screen.query_one(CellTable)
+    first = row * len(table.heads)
+    return [table.names[row], *(cell.text for cell in table.cells[first : first + len(table.heads)])]
 
 
 def told(app: WorkbenchApp, id: str) -> str:
@@ -91,8 +94,7 @@ async def test_two_axes_make_a_table_coloured_and_plotted_by_the_chosen_figure(
         assert told(app, "legend").split() == ["tokens", "≤", "1", "≤", "3", "≤", "5"]
         assert "█" in told(app, "plot")
         assert "6 of 6 answered" in told(app, "about")
-        cells = [app.screen.query_one(DataTable).get_cell_at((row, 1)) for row in range(3)]  # type: ignore[arg-type]
-        assert len({cell.style for cell in cells}) == 3
+        assert len({cell.style for cell in app.screen.query_one(CellTable).cells[1::2]}) == 3
         assert len(loopback.requests) == 6
         assert len({run.group for run in app.main.output.runs}) == 1
         assert len({request.json["seed"] for request in loopback.requests}) == 1

@@ -959,7 +959,7 @@ COMMANDS: tuple[Command, ...] = (
         "Show the answers of this cell.",
         Where.GRID,
         footer=1,
-        is_fixed=True,
+        also=(("ctrl+home", "row(0)"), ("ctrl+end", "row(-1)")),
         needs_pane=True,
     ),
     Command(

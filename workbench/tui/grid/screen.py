@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.style import Style
 from rich.text import Text
 from textual import getters, on
 from textual.app import ComposeResult
@@ -14,7 +13,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.coordinate import Coordinate
 from textual.timer import Timer
-from textual.widgets import DataTable, Static
+from textual.widgets import Static
 
 from workbench.domain.display import one_line, visible
 from workbench.domain.reading import Mode
@@ -25,6 +24,7 @@ from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.screen import Adopted, CompareScreen
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.grid.bars import bar_chart
+from workbench.tui.grid.cell_table import LABEL_CELLS, Cell, CellTable
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.theme.token_styles import TokenStyles
@@ -37,7 +37,6 @@ from workbench.workspace.run_state import figures_of
 _LOOKS_A_SECOND = 4
 _LEVELS = 5
 _PLOT_ROWS = 5
-_LABEL = 24
 _MEASURES = list(Measure)
 
 
@@ -47,10 +46,7 @@ class GridScreen(ResultScreen[Adopted | None]):
     DEFAULT_CSS = """
     GridScreen { layout: vertical; background: $background; }
     GridScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
-    GridScreen DataTable { height: auto; max-height: 40%; background: $background; }
-    GridScreen DataTable > .datatable--cursor {
-        background: $foreground; color: $background; text-style: bold underline;
-    }
+    GridScreen CellTable { max-height: 40%; background: $background; }
     GridScreen #plot { height: auto; max-height: 7; padding: 0 1; color: $foreground; }
     GridScreen TranscriptView { height: 1fr; max-width: 104; padding: 0 1; }
     GridScreen #legend { height: 1; padding: 0 1; }
@@ -59,7 +55,7 @@ class GridScreen(ResultScreen[Adopted | None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.GRID)
     where = Where.GRID
 
-    table = getters.query_one(DataTable)
+    table = getters.query_one(CellTable)
     answer = getters.query_one(TranscriptView)
 
     def __init__(self, grid: Grid, styles: TokenStyles) -> None:
@@ -67,14 +63,14 @@ class GridScreen(ResultScreen[Adopted | None]):
         self._grid = grid
         self._styles = styles
         self._measure = Measure.PERPLEXITY
-        self._shown: list[tuple[str, Style]] = []
-        """What each cell shows, row by row, and in which style."""
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
         begin_at_size(self, self.app.size)
         yield Static(id="about")
-        yield DataTable(cursor_foreground_priority="css", cursor_background_priority="css")
+        layout = self._grid.layout
+        corner, *names = (one_line(name, LABEL_CELLS) for name in (layout.corner, *layout.rows))
+        yield CellTable(corner, names, [one_line(head, LABEL_CELLS) for head in layout.across])
         yield Static(id="plot")
         yield Static(id="legend")
         answer = TranscriptView(token_styles=self._styles, id="answer")
@@ -87,17 +83,7 @@ class GridScreen(ResultScreen[Adopted | None]):
 
     def on_mount(self) -> None:
         """Send what has no answer yet, and look at the cells while something streams."""
-        layout = self._grid.layout
-        self.table.add_column(Text(one_line(layout.corner, _LABEL), style="bold"))
-        for head in layout.across:
-            self.table.add_column(Text(one_line(head, _LABEL)), width=max(min(len(head), _LABEL), 9))
-        self._shown = self._looks()
-        for row, name in enumerate(layout.rows):
-            first = row * len(layout.across)
-            cells = (_cell(*shown) for shown in self._shown[first : first + len(layout.across)])
-            self.table.add_row(Text(one_line(name, _LABEL)), *cells)
-        self.table.fixed_columns = 1
-        self.table.cursor_coordinate = Coordinate(0, 1)
+        self._show_cells()
         self.table.focus()
         self._grid.start()
         self._timer = self.set_interval(1 / _LOOKS_A_SECOND, self._look)
@@ -124,29 +110,20 @@ class GridScreen(ResultScreen[Adopted | None]):
         told = "\n".join(f"! {remark}" for remark in self._grid.remarks[:3])
         self.query_one("#remarks", Static).update(Content(told))
 
-    def _looks(self) -> list[tuple[str, Style]]:
-        """What every cell shows; of those that change neither figure nor state only the style is new."""
-        edges = level_edges(self._grid.means(self._measure))
-        styles = self.answer.token_styles
-        changed, across = self._grid.changed(), len(self._grid.layout.across)
-        means = self._grid.cell_means(self._measure)
-        looks = []
-        for cell, mean in enumerate(means):
-            if not self._shown or cell in changed:
-                words = self._grid.words(*divmod(cell, across), self._measure)
-            else:
-                words = self._shown[cell][0]
-            style = styles.unknown if mean is None else styles.levels[bisect_left(edges, mean)]
-            looks.append((words, style))
-        return looks
-
     def _show_cells(self) -> None:
-        looks = self._looks()
-        for cell, (old, new) in enumerate(zip(self._shown, looks, strict=True)):
-            if old != new:
-                row, column = divmod(cell, len(self._grid.layout.across))
-                self.table.update_cell_at(Coordinate(row, column + 1), _cell(*new))
-        self._shown = looks
+        """Show every cell; of those that change neither figure nor state only the style is new."""
+        edges = level_edges(self._grid.means(self._measure))
+        table, styles = self.table, self.answer.token_styles
+        changed, across = self._grid.changed(), len(self._grid.layout.across)
+        cells = []
+        for place, mean in enumerate(self._grid.cell_means(self._measure)):
+            is_new = place in changed
+            text = (
+                self._grid.words(*divmod(place, across), self._measure) if is_new else table.cells[place].text
+            )
+            style = styles.unknown if mean is None else styles.levels[bisect_left(edges, mean)]
+            cells.append(Cell(text, style))
+        table.show(cells)
 
     def _show_about(self) -> None:
         self.query_one(KeyRow).running = self._grid.is_running
@@ -181,14 +158,14 @@ class GridScreen(ResultScreen[Adopted | None]):
         """The figures along one axis: across the row under the cursor, or down the only column."""
         layout = self._grid.layout
         if len(layout.across) > 1:
-            row = self.table.cursor_row
-            head = f"{self._measure} at {layout.corner} {one_line(layout.rows[row], _LABEL)}"
+            row = self.table.cursor.row
+            head = f"{self._measure} at {layout.corner} {one_line(layout.rows[row], LABEL_CELLS)}"
             labels = layout.across
             values = [self._grid.mean(row, place, self._measure) for place in range(len(labels))]
         else:
             head, labels = f"{self._measure} by {layout.corner}", layout.rows
             values = [self._grid.mean(place, 0, self._measure) for place in range(len(labels))]
-        plain = [one_line(label, _LABEL) for label in labels]
+        plain = [one_line(label, LABEL_CELLS) for label in labels]
         chart = bar_chart(plain, values, _PLOT_ROWS, self.size.width - 2)
         plot = Content.assemble((head, "$text-muted"), "\n", "\n".join(chart)) if chart else Content("")
         box = self.query_one("#plot", Static)
@@ -198,10 +175,10 @@ class GridScreen(ResultScreen[Adopted | None]):
 
     def _show_answer(self) -> None:
         """The answers of the cell under the cursor; of the first cell from the row's name."""
-        layout, cursor = self._grid.layout, self.table.cursor_coordinate
+        layout, cursor = self._grid.layout, self.table.cursor
         column = max(cursor.column - 1, 0)
         names = [f"{layout.corner} {layout.rows[cursor.row]}", *layout.across[column : column + 1]]
-        title = " · ".join(one_line(name, _LABEL) for name in names)
+        title = " · ".join(one_line(name, LABEL_CELLS) for name in names)
         sections = []
         for place in layout.places(cursor.row, column):
             run = self._grid.runs[place]
@@ -216,19 +193,21 @@ class GridScreen(ResultScreen[Adopted | None]):
                 self.answer.show_section(sections[0].key)
         self.answer.pull()
 
-    @on(DataTable.CellHighlighted)
+    @on(CellTable.CursorMoved)
     def _follow_cursor(self) -> None:
         self._show_plot()
         self._show_answer()
 
     # --- what a person does ------------------------------------------------------------------------------
 
-    @on(DataTable.CellSelected)
-    def _open_cell(self, event: DataTable.CellSelected) -> None:
-        if event.coordinate.column == 0:
+    @on(CellTable.Opened)
+    def action_open_cell(self) -> None:
+        """Show the answers of the cell under the cursor; of its row from the row's name."""
+        row, column = self.table.cursor
+        if column == 0:
             self.action_compare_row()
             return
-        places = self._grid.layout.places(event.coordinate.row, event.coordinate.column - 1)
+        places = self._grid.layout.places(row, column - 1)
         if any(self._grid.runs[place].is_running for place in places):
             self.notify("The cell is not done yet.", markup=False, timeout=2)
             return
@@ -236,7 +215,7 @@ class GridScreen(ResultScreen[Adopted | None]):
 
     def action_compare_row(self) -> None:
         """Open the cells of this row beside each other; those of the column where it is the only one."""
-        layout, cursor = self._grid.layout, self.table.cursor_coordinate
+        layout, cursor = self._grid.layout, self.table.cursor
         if len(layout.across) > 1:
             cells = [layout.places(cursor.row, place) for place in range(len(layout.across))]
             current = max(cursor.column - 1, 0)
@@ -260,6 +239,10 @@ class GridScreen(ResultScreen[Adopted | None]):
         if (adopted := await flow.ask(CompareScreen(cells, self.answer.token_styles))) is not None:
             self._grid.stop()
             self.dismiss(adopted)
+
+    def action_row(self, row: int) -> None:
+        """Go to a row, counted from the last one where negative."""
+        self.table.cursor = Coordinate(row % len(self.table.names), self.table.cursor.column)
 
     def action_stop(self) -> None:
         """Stop everything; where nothing streams, leave."""
@@ -287,10 +270,6 @@ class GridScreen(ResultScreen[Adopted | None]):
             self._grid.send_left()
             if self._timer is not None:
                 self._timer.resume()
-
-
-def _cell(words: str, style: Style) -> Text:
-    return Text(f" {words} ", style=style)
 
 
 def level_edges(ordered: Sequence[float]) -> list[float]:
