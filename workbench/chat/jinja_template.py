@@ -138,7 +138,7 @@ class ChatRenderer:
         return await self._render(template, messages, add_generation_prompt)
 
     async def _find_form(self, template: JinjaTemplate, turns: _Turns, add_generation_prompt: bool) -> bool:
-        """Whether a template wants what is said as parts, `[{"type": "text", "text": …}]`, and not as a text.
+        """Whether a template takes a message as parts, `[{"type": "text", "text": …}]`, and not as a text.
 
         Marks stand for the texts, as a template may trim one or leave out what a model thought.
         """

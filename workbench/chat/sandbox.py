@@ -17,7 +17,7 @@ from workbench.domain.json_values import JsonObject
 
 _START_SECONDS = 20
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "SYSTEMROOT", "TZ", "LANG", "LC_ALL")
-"""What the process is told of the environment: what Python needs, and no keys."""
+"""The environment passed to the process: what Python needs, and no keys."""
 
 _HINTS = {
     "security": "Templates may use strings, lists and their public methods, nothing of Python's inside.",

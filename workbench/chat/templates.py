@@ -53,7 +53,7 @@ class BuiltinTemplate:
     """Whether the published format strips blanks around the text of a turn."""
 
     def render(self, conversation: Conversation) -> Rendered:
-        """The exact prompt of a conversation. The prefill is never stripped: the model goes on from it."""
+        """The exact prompt of a conversation. The prefill is never stripped: the model continues it."""
         frames = {Role.SYSTEM: self.system, Role.USER: self.user, Role.ASSISTANT: self.assistant}
         turns = ((frames[turn.role], turn.text) for turn in self._turns(conversation))
         opening = self.assistant.before + conversation.prefill if conversation.prefill else self.opening

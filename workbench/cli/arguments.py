@@ -19,7 +19,7 @@ from workbench.storage.text_files import decode_text, read_text
 
 
 def option_of(field: Field) -> str:
-    """The option's spelling: `top_p` is `--top-p`."""
+    """The option of a field: `top_p` is `--top-p`."""
     return f"--{field.name.replace('_', '-')}"
 
 

@@ -1,4 +1,4 @@
-"""What commands that send many requests share: options, progress, and Ctrl+C that keeps what is done."""
+"""Parts of all commands that send many requests: options, progress, and Ctrl+C that keeps what is done."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _alternative(choice: Choice, position: int, arguments: argparse.Namespace) -
 async def _branch(
     origin: Origin, asked: Request, endpoint: Endpoint, keeper: Keeper, arguments: argparse.Namespace
 ) -> Run:
-    """Send the branch under what is `asked` for but for the prompt, and print what comes."""
+    """Send the branch with the parameters of `asked`, and print what comes."""
     async with aclosing(Connections(dict(os.environ))) as connections:
         tokenize = tokenizer_of(connections, endpoint)
         branch = await with_token_ids(origin, tokenize) if arguments.as_ids else branch_from(origin)

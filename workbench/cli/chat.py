@@ -126,7 +126,7 @@ def read_chat(arguments: argparse.Namespace, kept: Chat) -> Chat:
 
 
 def answer_request_of(chat: Chat, arguments: argparse.Namespace, runs: Sequence[Run]) -> AnswerRequest:
-    """What an answer is asked of: the last turn, or its going on where it is an answer already."""
+    """What is to be answered: the last turn, or its continuation where it is an answer already."""
     path = chat.turns.path()
     if path and path[-1].role == Role.ASSISTANT:
         return continuing(path, next((run for run in runs if run.id == path[-1].run), None))

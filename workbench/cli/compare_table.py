@@ -30,7 +30,7 @@ def print_compared(title: str, head: str, columns: Sequence[Column], runs: Seque
 
 
 def agreement(runs: Sequence[Run]) -> tuple[int, Divergence | None]:
-    """How many leading tokens the runs' first choices share, and where they first part."""
+    """How many leading tokens the runs' first choices share, and where they first diverge."""
     choices = [run.ordered[0] for run in runs if run.choices]
     if len(choices) < max(len(runs), 2):
         return 0, None

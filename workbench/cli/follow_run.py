@@ -69,13 +69,13 @@ def report(one: Run, *, as_json: bool) -> ExitStatus:
 
 
 def tell(status: str) -> None:
-    """Say on a terminal what goes on before the first token."""
+    """Print on a terminal what happens before the first token."""
     if status and sys.stderr.isatty():
         print(f"workbench: {visible(status)}", file=sys.stderr)
 
 
 def tell_status(status: Status) -> None:
-    """Say on a terminal where a run stands before its first token; that it waits is said everywhere."""
+    """Print on a terminal a run's status before its first token; waiting is reported everywhere."""
     if status.phase is Phase.RETRYING:
         print(f"workbench: {visible(str(status))}", file=sys.stderr, flush=True)
     else:

@@ -134,7 +134,7 @@ def find_endpoint(arguments: argparse.Namespace) -> Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class _Talk:
-    """A session's conversation, what is asked of it, and what is sent but for the prompt."""
+    """A session's conversation, what is to be answered, and what is sent but for the prompt."""
 
     session: Session
     asked: AnswerRequest

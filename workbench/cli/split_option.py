@@ -34,7 +34,7 @@ def limits_of(endpoint: Endpoint, *, split: bool) -> Mapping[str, Range]:
 
 
 def split_of(request: Request, endpoint: Endpoint, *, split: bool) -> Split | None:
-    """What gets a request of its own where that is wanted; where it would help and is not, that is said.
+    """What gets a request of its own where that is wanted; prints a hint where it would help and is not.
 
     Raises BadValueError where it is wanted and cannot be.
     """

@@ -1,4 +1,4 @@
-"""One JSON event of an answer in, what it says out; every dialect is told from the event itself.
+"""Read one JSON event of an answer; every dialect is recognised from the event itself.
 
 Well-formed events in the two common shapes take a fast path; everything else, such as NaN, invalid UTF-8,
 duplicate keys or a rarer shape, takes an exact one (`exact.py`). Both say the same of the same event.
@@ -29,7 +29,7 @@ class ChoicePart(Struct, gc=False):
     text: str
     finish_reason: str | None
     entries: Sequence[ReceivedToken] | None
-    """The tokens told, each named as the server names it; None where none are told."""
+    """The tokens reported, each named as the server names it; None where none are."""
 
 
 class Reading(Struct, gc=False):
@@ -47,9 +47,9 @@ class Reading(Struct, gc=False):
     odd_numbers: bool = False
     """Whether a logprob was no finite number."""
     prompts: Sequence[PromptTokens] = ()
-    """Tokens of prompts that are told outside the choices' text."""
+    """Tokens of prompts that are reported outside the choices' text."""
     sampled: bool = False
-    """Whether probabilities are told that hold after sampling."""
+    """Whether the reported probabilities are those after sampling."""
     has_reasoning: bool = False
     """Whether text came that the endpoint keeps apart from the answer's."""
 

@@ -158,7 +158,7 @@ def _from_body(body: bytes) -> _Said:
 
 
 def _read(value: Json | JsonValue) -> _Said:
-    """Words, code and the rest from any of the shapes of an error."""
+    """Message, code and the other fields from any of the shapes of an error."""
     if isinstance(value, str):
         return _Said(value)
     if isinstance(value, list):

@@ -37,12 +37,12 @@ class KeepAlive:
     """The endpoint gave a sign of life that is not text."""
 
     text: str = ""
-    """What it said, in one safe line."""
+    """The message, as one safe line."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseInfo:
-    """What the answer says of itself; told again when it changes."""
+    """What the answer says of itself; sent again when it changes."""
 
     response_id: str = ""
     model: str = ""
@@ -62,12 +62,12 @@ class Delta(Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class PromptTokens:
-    """The tokens of a prompt, told apart from the choices that answer it."""
+    """The tokens of a prompt, reported apart from the choices that answer it."""
 
     pieces: Sequence[ReceivedToken]
     """Each as the endpoint names it."""
     choice: int | None = None
-    """Index of the choice they are told with; None where they are told for all that answer the prompt."""
+    """Index of the choice they came with; None where they are for all that answer the prompt."""
     prompt: int = 0
     """Number of the prompt in the request, from 0."""
 

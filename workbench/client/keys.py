@@ -47,7 +47,7 @@ class Secret:
         return self._value
 
     def redact(self, text: str, mask: str = MASK) -> str:
-        """A text without the key, in any of the spellings that an endpoint may echo it in."""
+        """A text without the key, however an endpoint may escape it when echoing it."""
         for spelling in self._spellings:
             text = text.replace(spelling, mask)
         return text
@@ -57,7 +57,7 @@ class Keys:
     """The keys of a session: a command that prints one runs once, and again after the key was refused."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """`environment` is read anew whenever a key of its is wanted."""
+        """`environment` is read again whenever one of its keys is needed."""
         self._environment = environment
         self._printed: dict[CommandKey, asyncio.Task[Secret]] = {}
         self._failed: dict[CommandKey, tuple[EndpointError, float]] = {}

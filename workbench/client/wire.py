@@ -43,7 +43,7 @@ class WireLog:
     def sending(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, key: Secret | None = None
     ) -> None:
-        """Begin anew with a request."""
+        """Start over with a request."""
         self.method, self.url, self.headers, self.body = method, url, dict(headers), body
         self.status, self.answer_headers, self.size, self.is_over = None, {}, 0, False
         self.key = key or Secret()

@@ -145,7 +145,7 @@ class Choice:
         self.top_logprobs = top_logprobs
         """How many of the most likely tokens were requested for each token; None where that is not known."""
         self.finish_reason: str | None = None
-        """In the endpoint's own word, once it said one."""
+        """In the endpoint's own word, once it sent one."""
         self.echoed = 0
         """How many leading tokens repeat the prompt (`echo`)."""
         self.revision = 0
@@ -215,7 +215,7 @@ class Choice:
         self._alternative_ends.append(len(self._alternative_words))
 
     def replace(self, pieces: Iterable[ReceivedToken], at: Sequence[float]) -> None:
-        """Store other tokens in place of all: what the endpoint told of its tokens only afterwards."""
+        """Replace all tokens by those that the endpoint reported afterwards."""
         self._clear()
         self.revision += 1
         for piece, when in zip(pieces, at, strict=True):

@@ -1,4 +1,4 @@
-"""Comparing completions: what they share, where they part, and what tells their parameters apart."""
+"""Comparing completions: what they have in common, where they diverge, and which parameters differ."""
 
 from __future__ import annotations
 

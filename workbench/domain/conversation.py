@@ -56,7 +56,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What has been said, and how the next answer begins."""
+    """The messages so far, and how the next answer begins."""
 
     messages: tuple[Message, ...] = ()
     """The turns in order."""

@@ -13,12 +13,12 @@ from workbench.domain.figures import completion_logprobs, mean_logprob
 
 
 class Fork(NamedTuple):
-    """A place at which an answer parts from others."""
+    """A place at which an answer diverges from others."""
 
     token: int
     """The first token that is not shared; the number of tokens where the answer has ended there."""
     others: tuple[int, ...]
-    """Indices of the choices that stand for the answers it parts from."""
+    """Indices of the choices that stand for the answers it diverges from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Answer:
     choices: tuple[Choice, ...]
     """The choices that have this text, the first of which stands for all."""
     forks: tuple[Fork, ...]
-    """Where it parts from every other answer, in order."""
+    """Where it diverges from every other answer, in order."""
     is_best: bool
     """Whether it has the highest mean logprob of all answers."""
 
@@ -62,7 +62,7 @@ def answers_of(choices: Sequence[Choice]) -> list[Answer]:
 
 
 def _forks(choices: Sequence[Choice]) -> list[tuple[Fork, ...]]:
-    """For each choice the places at which it parts from the others.
+    """For each choice the places at which it diverges from the others.
 
     Sorted, two of them share what the least of the neighbours between them share, so only neighbours are
     compared.

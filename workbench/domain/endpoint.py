@@ -96,7 +96,7 @@ class Endpoint:
     tokenizer: bool = False
     """Whether `/tokenize` and `/detokenize` answer beside it, as llama.cpp's do."""
     context: int | None = None
-    """Tokens that prompt and answer may take together; None asks the endpoint where that can be told."""
+    """Tokens that prompt and answer may take together; None asks the endpoint, where it reports that."""
     single_prompt: bool = False
     """Whether several prompts in one request are refused."""
     single_choice: bool = False

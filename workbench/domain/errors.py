@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 @dataclass(eq=False)
 class WorkbenchError(Exception):
-    """Something a person must be told: what happened, in whose words, and what to do next."""
+    """An error to show: what happened, in whose words, and what to do next."""
 
     title: str
     """One line that names what happened."""

@@ -129,7 +129,7 @@ def _speed(tokens: int, seconds: float) -> float | None:
 
 
 def distinct(choice: Choice, size: int = 2) -> float | None:
-    """Distinct-n: the share of different token n-grams among all of them; 1 means no repetition.
+    """Distinct-n: the proportion of different token n-grams among all of them; 1 means no repetition.
 
     Li, Galley, Brockett, Gao, Dolan (2016), "A diversity-promoting objective function for neural
     conversation models", section 5.2.

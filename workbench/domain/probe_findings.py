@@ -19,7 +19,7 @@ class ProbeVerdict(StrEnum):
     """Silently ignored: it was accepted, and nothing changed."""
     REFUSED = "refused"
     UNKNOWN = "unknown"
-    """It could not be told; the evidence says why."""
+    """It could not be determined; the evidence says why."""
 
     @property
     def glyph(self) -> str:

@@ -35,7 +35,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts as the endpoint last told them."""
+    """Token counts as the endpoint last reported them."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -44,15 +44,15 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """Where a branch leaves another run."""
+    """Where a branch diverges from another run."""
 
     run: str = ""
-    """Id of the run it leaves; empty where a file no longer says."""
+    """Id of the run it branched from; empty where a file no longer has it."""
     choice: int = 0
     token: int = 0
     """Index of the first token that the branch does not share."""
     alternative: str = ""
-    """The text taken in that token's place; empty where the rest is rolled again."""
+    """The text taken in that token's place; empty where the following tokens are sampled again."""
     kind: str = "branch"
     """`branch`, `again` (the same prefix rolled again), `continue`, `rerun`, or `blessed` (a rerun that later
     checks compare with)."""
@@ -106,7 +106,7 @@ class Run:
     """Seconds from the request to the end; None while it runs."""
     error: Failure | None = None
     notes: list[str] = field(default_factory=list)
-    """What a person should know of the answer, each said once (`n` ignored, logprobs missing, …)."""
+    """What a person should know of the answer, each noted once (`n` ignored, logprobs missing, …)."""
     preset: str = ""
     """Name of the preset whose parameters it used, if any."""
     parent: Parent | None = None

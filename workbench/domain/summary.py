@@ -85,7 +85,7 @@ def summarise(run: Run, choice: Choice, prices: Prices | None = None) -> Summary
 
 
 def cost(run: Run, prices: Prices | None) -> float | None:
-    """What a run cost by the usage its endpoint told, in the prices' currency; None where one is missing."""
+    """What a run cost by its reported usage, in the prices' currency; None where one is missing."""
     if prices is None or run.usage is None:
         return None
     usage = run.usage

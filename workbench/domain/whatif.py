@@ -42,11 +42,11 @@ class Reshaped:
     """A distribution after the samplers."""
 
     probabilities: tuple[float | None, ...]
-    """The share of each listed logprob, in the order given; 0 where cut; None where it had no number."""
+    """Of each listed token, in the order given; 0 where filtered out; None where it had no number."""
     remaining: float
-    """The share of what is not listed; temperature reshapes it as the fewest tokens that it can be."""
+    """The remaining mass; temperature reshapes it as the fewest tokens that it can be."""
     remaining_is_exact: bool
-    """Whether `remaining`, and with it every share, is certain rather than an estimate."""
+    """Whether `remaining`, and with it every probability, is certain rather than an estimate."""
 
     @property
     def survivors(self) -> int:

@@ -117,7 +117,7 @@ class _Connection:
         self._writer = writer
         self._http = h11.Connection(h11.SERVER)
         self.is_idle = True
-        """Whether it waits for its client to send a request or the rest of one."""
+        """Whether it waits for its client to send a request or the remainder of one."""
         self.is_ending = False
         """Whether the current request is the last."""
 
@@ -231,7 +231,7 @@ class _Connection:
                 await asyncio.Event().wait()
 
     async def _drop_rest(self) -> None:
-        """Read the rest of a refused request: closing while a client still sends would lose the response."""
+        """Read a refused request to its end: closing while the client sends would lose the response."""
         dropped = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(_DROP_SECONDS):

@@ -30,7 +30,7 @@ _GRACE_SECONDS = 2
 
 
 def run_server(options: ServeOptions) -> int:
-    """Serve until told to end; answers with the exit status.
+    """Serve until a signal ends it; returns the exit status.
 
     Prints one line of JSON to standard output once requests are answered: `{"url": …, "model": …}`.
     What went wrong goes to standard error: one line of what happened, then what to do.

@@ -13,7 +13,7 @@ class StopMatch:
     end: int
     """Characters of the newest token up to the end of the stop text."""
     length: int
-    """Characters of the stop text, which may have begun in earlier tokens."""
+    """Characters of the stop text, which may have started in earlier tokens."""
 
 
 class StopMatcher:

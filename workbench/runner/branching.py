@@ -1,4 +1,4 @@
-"""Branching: the prompt of a run that leaves another one at a token."""
+"""Branching: the prompt of a run that branches from another one at a token."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from workbench.domain.run import Parent, Run
 
 
 class Origin(NamedTuple):
-    """What a branch goes on from: the prompt of the run it leaves, and tokens that were generated."""
+    """What a branch continues: the prompt of the run it branched from, and tokens that were generated."""
 
     prompt: TextPrompt | TokensPrompt
     generated: tuple[GeneratedToken, ...]
     """The tokens that it shares, and the alternative taken in the next one's place."""
     parent: Parent
     shared: str
-    """The text of the tokens that it shares, as the endpoint told it."""
+    """The text of the tokens that it shares, as the endpoint sent it."""
     begun: bytes
     """What stands after that, of a character that they began and did not end."""
     taken: bytes
@@ -29,7 +29,7 @@ class Origin(NamedTuple):
 
     @property
     def is_replaced(self) -> bool:
-        """Whether the endpoint told U+FFFD in the place of bytes that would have to be sent."""
+        """Whether the endpoint sent U+FFFD in the place of bytes that would have to be sent."""
         return REPLACED in self.shared.encode("utf-8", "surrogatepass") + self.begun + self.taken
 
     @property
@@ -52,12 +52,12 @@ class Branch(NamedTuple):
 
     @property
     def parent(self) -> Parent:
-        """Where it leaves another run."""
+        """Where it diverges from another run."""
         return self.origin.parent
 
     @property
     def branch_point(self) -> Origin | None:
-        """What it goes on from, where that may have become other tokens: it is sent as text."""
+        """What it continues, where that may be retokenised: it is sent as text."""
         return self.origin if isinstance(self.prompt, TextPrompt) else None
 
 
@@ -69,7 +69,7 @@ def prompt_of_choice(run: Run, choice: Choice) -> TextPrompt | TokensPrompt:
 
 
 def origin_of(run: Run, choice: Choice, position: int, alternative: Alternative) -> Origin:
-    """What a branch with an alternative in the place of a token goes on from."""
+    """What a branch with an alternative in the place of a token continues."""
     parent = Parent(run.id, choice.index, position, alternative.text)
     taken = token_bytes(alternative.text, alternative.raw)
     known = GeneratedToken(taken, id=alternative.id)
@@ -78,7 +78,7 @@ def origin_of(run: Run, choice: Choice, position: int, alternative: Alternative)
 
 
 def end_of(run: Run, choice: Choice) -> Origin:
-    """What a branch goes on from where a choice ended."""
+    """What a branch from the end of a choice continues."""
     end = len(choice)
     parent = Parent(run.id, choice.index, end, kind="continue")
     generated = tuple(_shared(choice, end))
@@ -104,7 +104,7 @@ def branch_at(run: Run, choice: Choice, position: int, alternative: Alternative)
 
 
 def branch_from(origin: Origin) -> Branch:
-    """The branch as its run's prompt was sent: text goes on as text, token ids as token ids.
+    """The branch as its run's prompt was sent: text as text, token ids as token ids.
 
     Raises BadValueError as `branch_at` does.
     """

@@ -18,12 +18,12 @@ from workbench.runner.chat_request import ChatRequest, answer_text
 
 @dataclass(frozen=True, slots=True)
 class AnswerRequest:
-    """What an answer is asked of: a path of turns, and how the answer begins."""
+    """What is to be answered: a path of turns, and how the answer begins."""
 
     path: tuple[Turn, ...]
     prefill: str = ""
     parent: Parent | None = None
-    """The run that the answer leaves or continues, where it does."""
+    """The run that the answer branches from or continues, where it does."""
 
 
 @dataclass(frozen=True, slots=True)

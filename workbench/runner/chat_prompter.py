@@ -1,4 +1,4 @@
-"""The requests that a conversation makes: its template found once, its endpoint asked once what it holds."""
+"""The requests of a conversation: its template found once, its endpoint asked once for its context."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from workbench.domain.run import Run
 from workbench.runner.connections import Connections
 
 _DEFAULT_MAX_TOKENS = 16
-"""What the contract has an answer be at most where nothing else is asked for."""
+"""The default length of an answer in the API."""
 
 
 _BYTES_A_TOKEN = 3
@@ -33,7 +33,7 @@ class ContextWindow:
     """What an answer and its prompt may take together, and what to do where that is not enough."""
 
     size: int | None = None
-    """In tokens; None where nobody told, so that nothing is left out."""
+    """In tokens; None where it is unknown, so that nothing is left out."""
     when_full: WhenFull = WhenFull.REFUSE
     count: Callable[[str], Awaitable[int]] | None = None
     """The tokens of a prompt, from the endpoint's own tokenizer; None where it has none."""
@@ -128,7 +128,7 @@ async def _fitted(
     parameters: Parameters,
     window: ContextWindow,
 ) -> Fitted | None:
-    """The conversation as it fits the context; None where nobody told how much that is."""
+    """The conversation as it fits the context; None where the context is unknown."""
     if window.size is None:
         return None
     room = window.size - int(parameters.number("max_tokens", _DEFAULT_MAX_TOKENS))

@@ -1,4 +1,4 @@
-"""Prompts that come back: tokens of a choice that repeat the prompt, and tokens told of it apart."""
+"""Echoed prompts: tokens of a choice that repeat the prompt, and prompt tokens reported apart."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REFUSED = (400, 404, 422, 501)
 
 
 def explain_missing_echo(run: Run) -> None:
-    """Say what would be needed, where a run that has ended asked for its prompt's logprobs in vain."""
+    """Note what would be needed, where a run that has ended requested its prompt's logprobs in vain."""
     parameters = run.request.parameters
     if parameters.extra.get("echo") is not True or parameters.get("logprobs") is None:
         return
@@ -89,7 +89,7 @@ def _put_before(choice: Choice, prompt: TextPrompt | TokensPrompt, pieces: Seque
 
 
 def _aligned(text: str, pieces: Sequence[ReceivedToken]) -> list[ReceivedToken]:
-    """The prompt's tokens by what was told of them; of the first one often only its id is known."""
+    """The prompt's tokens as they were reported; of the first one often only its id is known."""
     first, *rest = pieces
     is_unknown = not first.text and first.raw is None
     aligned = align(text, rest if is_unknown else pieces).pieces

@@ -15,7 +15,7 @@ from workbench.runner.connections import Connections
 from workbench.runner.status import Phase, Status
 
 ANNOUNCEMENT = "asks for its models, then sends “Hi” for one token"
-"""What a test sends, to be said before."""
+"""What a test sends, shown before it does."""
 
 _PATIENCE = 30.0
 """Seconds without a byte after which a test gives up, where the profile would wait longer."""
@@ -65,7 +65,7 @@ async def check(
     *,
     on_step: Callable[[str], None] = lambda words: None,
 ) -> Checked:
-    """Test an endpoint as `ANNOUNCEMENT` says; `on_step` is told each step before it is taken.
+    """Test an endpoint as `ANNOUNCEMENT` says; `on_step` receives each step before it is taken.
 
     The request names `model`, else the profile's, else the first one listed. Nothing is sent twice. Errors
     are in the result, never raised.

@@ -1,4 +1,4 @@
-"""Finding out what an endpoint does with each field, by some twenty tiny requests that are told beforehand.
+"""Find out what an endpoint does with each field, by some twenty tiny requests, listed beforehand.
 
 A field is honoured where it changes an answer as it should. Greedy answers serve as the measure: whatever
 leaves only the likeliest token (`top_k` 1, `min_p` 1, a tiny `top_p`) must give the greedy text at any heat.

@@ -90,7 +90,7 @@ def _found(verdict: ProbeVerdict) -> str:
 
 
 def left_out(run: Run) -> Split:
-    """What the answer to one plain request lacks, as far as that can be told."""
+    """What the answer to one plain request lacks, as far as that is known."""
     answered = run.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED)
     if not answered or run.split is not None or len(run.choices) >= run.request.choices:
         return NOT_SPLIT
@@ -144,7 +144,7 @@ class _PartRun(Run):
         return self.choices[index]
 
     def _unasked(self) -> int:
-        """A place behind all those asked for: what nobody asked for is kept too."""
+        """An index behind all those requested: what nobody requested is kept too."""
         return max(*self._whole.choices, self._whole.request.choices - 1) + 1
 
 

@@ -1,4 +1,4 @@
-"""Where a run stands, as whoever sends it is told."""
+"""The status of a run, as reported to whoever sends it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Status:
 
     phase: Phase
     detail: str = ""
-    """Why it is sent again, or what a sign of life said; one safe line."""
+    """Why it is sent again, or the text of a keep-alive; one safe line."""
     seconds: float = 0.0
     """The pause before the next attempt."""
     attempt: int = 0

@@ -147,7 +147,7 @@ def _named_key(variable: str | None) -> EnvironmentKey | None:
 
 
 def offered(loaded: EndpointList, environment: Mapping[str, str]) -> tuple[Endpoint, ...]:
-    """The endpoints whose key is in the environment: to be offered, never used unasked."""
+    """The endpoints whose key is in the environment: to be offered, never used by default."""
     return tuple(
         one
         for one in loaded.endpoints.values()

@@ -38,7 +38,7 @@ def chat_to_markdown(session: Session) -> str:
 
 
 def messages_of(session: Session) -> Mapping[str, list[dict[str, str]]]:
-    """What was said up to each answer and the answer itself, by the id of its run."""
+    """The messages up to each answer and the answer itself, by the id of its run."""
     found: dict[str, list[dict[str, str]]] = {}
     for turn in session.chat.turns.all:
         if turn.run:

@@ -1,4 +1,4 @@
-"""Find and change single values of a TOML file that a person wrote: comments, order and the rest stay."""
+"""Find and change single values of a TOML file that a person wrote: comments, order and all else stay."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEY = re.compile(rf"\s*{_PART}(?:\s*\.\s*{_PART})*\s*=")
 
 
 class NotEditable(ValueError):
-    """The file spells a value in a way that cannot be changed without touching the rest."""
+    """The file spells a value in a way that cannot be changed without touching other values."""
 
 
 class Statement(Struct, frozen=True):

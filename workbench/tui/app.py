@@ -144,7 +144,7 @@ class WorkbenchApp(App[int]):
             hold_cursor(event.widget)
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Style everything anew; before there is anything, only note the theme's colours."""
+        """Restyle everything; before there is anything, only note the theme's colours."""
         if self.screen_stack:
             super().refresh_css(animate)
         else:

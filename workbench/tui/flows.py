@@ -1,4 +1,4 @@
-"""Flows: each tells in one coroutine what a person is asked and what is done with the answers."""
+"""Flows: one coroutine each, with what a person is asked and what is done with the answers."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class FlowContext:
             self.workspace.runs.under_way.remove(under_way)
 
     async def agreed(self, cost: Cost) -> bool:
-        """Ask before something is sent that may cost more than goes out unasked."""
+        """Ask before sending something that may cost more than the limit for doing so without asking."""
         return not self.must_confirm(cost) or await self.confirmed(str(cost), "send", "cancel")
 
     def must_confirm(self, cost: Cost) -> bool:

@@ -17,7 +17,7 @@ def is_reduced(app: App[Any]) -> bool:
 
 
 def frame_seconds(app: App[Any]) -> float:
-    """Seconds between two looks for new tokens while something streams."""
+    """Seconds between two frames while something streams."""
     return 1 / (_CALM_FRAMES_A_SECOND if is_reduced(app) else _FRAMES_A_SECOND)
 
 

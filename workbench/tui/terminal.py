@@ -100,7 +100,7 @@ def safe_driver(driver: type[Driver]) -> type[Driver]:
             os.killpg(0, signal.SIGSTOP)
 
         def _sigcont_application(self, *_: object) -> None:
-            """Take the terminal anew only where there is one, and never twice.
+            """Take the terminal back only where there is one, and never twice.
 
             The kernel sends SIGCONT with a hang-up too, and to a process that was stopped by SIGSTOP, whose
             driver never let go. Further threads would start beside those that read and write already.

@@ -60,7 +60,7 @@ class PromptCounter:
     """Counts the prompt's tokens once a person stops typing; a newer prompt takes an older one's place."""
 
     def __init__(self, services: Services, show: Callable[[PromptSize | None], None]) -> None:
-        """`show` is told the size, or None where it cannot be told."""
+        """`show` receives the size, or None where it is unknown."""
         self._services = services
         self._show = show
         self._counting: asyncio.Task[None] | None = None

@@ -34,7 +34,7 @@ class Activity:
     """Sends one run at a time; a new one stops the one before, whose text stays."""
 
     def __init__(self, services: Services, on_end: Callable[[Run], None]) -> None:
-        """`on_end` is told each run that has ended, however it did."""
+        """`on_end` receives each run that has ended, however it did."""
         self._services = services
         self._on_end = on_end
         self._task: asyncio.Task[None] | None = None

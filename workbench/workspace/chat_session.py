@@ -40,7 +40,7 @@ class Proposal:
     label: str
     """What the change of the conversation is called."""
     said: tuple[Turn, ...] = ()
-    """What a person says, which the answer follows."""
+    """A person's message, which the answer follows."""
 
 
 class ChatSession:
@@ -122,7 +122,7 @@ class ChatSession:
         return await prompt_of(self._prompter, self.chat, asked, self.variables, place, sending=False)
 
     def unfilled(self, said: str) -> list[str]:
-        """The variables without a value, were something said."""
+        """The variables without a value, if a message were sent."""
         return without_value(
             self.chat, AnswerRequest((*self.path, Turn(Role.USER, said)), self.prefill), self.variables
         )
@@ -130,7 +130,7 @@ class ChatSession:
     # --- answers -----------------------------------------------------------------------------------------
 
     async def say(self, said: str, beside: Turn | None = None) -> Proposal:
-        """Propose to say something after the turns shown, or as another branch `beside` one.
+        """Propose to send a message after the turns shown, or as another branch `beside` one.
 
         Raises what `preview` raises.
         """
@@ -140,7 +140,7 @@ class ChatSession:
         return Proposal(answering, "the turn" if beside is None else "the edited turn", (turn,))
 
     async def answer_again(self, turn: Turn) -> Proposal:
-        """Another answer in an answer's place, or to what was said, as a branch. Raises what `say` raises."""
+        """Another answer in an answer's place, or to a message, as a branch. Raises what `say` raises."""
         path = (*self._before(turn), turn) if turn.role == Role.USER else self._before(turn)
         parameters = self.draft.parameters
         if parameters.get("seed") is not None:
@@ -150,12 +150,12 @@ class ChatSession:
         return await self._answer(AnswerRequest(path, self.prefill), draft, "the other answer")
 
     async def go_on(self, turn: Turn) -> Proposal:
-        """Let an answer that was cut go on where it ended, as a branch. Raises what `say` raises."""
+        """Continue a truncated answer where it ended, as a branch. Raises what `say` raises."""
         asked = continuing((*self._before(turn), turn), self.run_of(turn))
         return await self._answer(asked, self.draft, "the continued answer")
 
     async def branch(self, turn: Turn, choice: Choice, position: int, alternative: Alternative) -> Proposal:
-        """Answer anew from a token on, with an alternative in its place. Raises what `say` raises."""
+        """Regenerate from a token on, with an alternative in its place. Raises what `say` raises."""
         run = self.run_of(turn)
         if run is None:
             raise BadValueError("This answer has no run", hint="Only what a model answered has alternatives.")
@@ -230,7 +230,7 @@ class ChatSession:
         return True
 
     def take_back(self) -> str:
-        """Take the last thing said and its answer out of the conversation; answers with what was said."""
+        """Remove the last message and its answer from the conversation; returns the message."""
         said = next((turn for turn in reversed(self.path) if turn.role == Role.USER), None)
         if said is None:
             return ""

@@ -193,7 +193,7 @@ class Comparison:
         return list(dict.fromkeys(one_line(one) for one in told))
 
     def _choices(self) -> list[Choice] | None:
-        """The answers to compare; None while one has not begun, or where there are not two."""
+        """The answers to compare; None while one has not started, or where there are not two."""
         choices = []
         for run in self._runs:
             if run.choices:
@@ -203,7 +203,7 @@ class Comparison:
         return choices if len(choices) > 1 else None
 
     def agreement(self) -> tuple[int, Divergence | None]:
-        """How many leading tokens all answers share, and where they first part, as far as is known."""
+        """Leading tokens all answers have in common, and where they first part, as far as is known."""
         choices = self._choices()
         if choices is None:
             return 0, None

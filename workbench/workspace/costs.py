@@ -39,11 +39,11 @@ class Cost:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is one request for one answer, of which nothing needs to be said."""
+        """Whether it is one request for one answer, which needs no notice."""
         return self.requests <= 1 and self.answers <= 1
 
     def must_be_confirmed(self, limit: int) -> bool:
-        """Whether to ask before sending; `limit` is the tokens that go out unasked, 0 never asks."""
+        """Whether to ask before sending; `limit` is the tokens sent without asking, 0 never asks."""
         return 0 < limit < self.tokens
 
     def __str__(self) -> str:

@@ -43,7 +43,7 @@ def preset_of(preset: Preset | None, parameters: Parameters) -> str:
 
 
 def as_kind(text: str, kind: PromptKind, wanted: PromptKind) -> str:
-    """A prompt's text for another kind: that of one prompt of texts is written anew, all else stays.
+    """A prompt's text for another kind: that of one prompt of texts is written again, all else stays.
 
     Raises BadValueError where it is not a prompt of its own kind.
     """

@@ -35,7 +35,7 @@ class Drafting:
     """The draft of the open session; each change of it can be undone."""
 
     def __init__(self, services: Services, history: History, tell: Callable[[Notification], None]) -> None:
-        """`tell` is told what happens to the draft, but for what its editor and panel show already."""
+        """`tell` receives what happens to the draft, but for what its editor and panel show already."""
         self._services = services
         self._history = history
         self._tell = tell
@@ -129,7 +129,7 @@ class Drafting:
         self.use(replace(self.settings, kind=kind_of(prompt), prompt=prompt_to_editor(prompt)))
 
     def set_kind(self, kind: PromptKind) -> None:
-        """Read the text as another kind of prompt; the text of one prompt of texts is written anew.
+        """Read the text as another kind of prompt; the text of one prompt of texts is written again.
 
         Raises BadValueError where it is not a prompt of its kind.
         """

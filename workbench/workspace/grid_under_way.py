@@ -77,7 +77,7 @@ class Grid(Comparison):
         self.look_at_all()
 
     def _note_end(self, cell: int) -> None:
-        """Take a cell's figures anew."""
+        """Compute a cell's figures again."""
         self._changed.add(cell)
         self._ordered.clear()
         for measure, means in self._means.items():

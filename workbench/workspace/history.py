@@ -176,7 +176,7 @@ Step: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Undoable:
-    """One thing a person did: its name as the screen says it ("the branch"), and the steps that undo it."""
+    """One thing a person did: its name as the screen shows it ("the branch"), and the steps that undo it."""
 
     label: str
     steps: tuple[Step, ...]
@@ -244,14 +244,14 @@ class History:
         self._is_typing = False
 
     def undo(self, make: Callable[[Step], Step]) -> str:
-        """Undo the newest change and say its name, empty where there is none.
+        """Undo the newest change and return its name, empty where there is none.
 
         `make` makes a step, and returns the one that undoes it.
         """
         return self._move(self._done, self._undone, make)
 
     def redo(self, make: Callable[[Step], Step]) -> str:
-        """Make the change last undone again and say its name, empty where there is none."""
+        """Redo the change last undone and return its name, empty where there is none."""
         return self._move(self._undone, self._done, make)
 
     def _move(

@@ -37,7 +37,7 @@ _WATCH_SECONDS = 0.5
 _ATTEMPT_SECONDS = 1.0
 """How long one attempt waits for another program that is writing, while more may come to be written."""
 _BUSY_SECONDS = 20.0
-"""How long another program may be writing before a person is told."""
+"""How long another program may be writing before that is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class _Question(Generic[T]):
         self._answer = answer
 
     def put(self, writer: _Writer) -> Callable[[], None]:
-        """Find the answer, or what goes wrong; calling what is returned tells it to whoever asked."""
+        """Find the answer, or what goes wrong; calling what is returned reports it to whoever asked."""
         try:
             found = self._ask(writer)
         except Exception as error:  # noqa: BLE001 - whoever asked is told of whatever went wrong
@@ -79,7 +79,7 @@ class _Written:
     is_waiting: bool = False
     """Whether something is to be tried again."""
     problem: str = ""
-    """Why it is, as it was told last."""
+    """Why it is, as it was reported last."""
 
 
 class _Writer:
@@ -348,7 +348,7 @@ class Keeper:
 
     @property
     def problem(self) -> str:
-        """Why something could not be written, as it was told last; empty where all was."""
+        """Why something could not be written, as it was reported last; empty where all was."""
         return self._writer.written.problem
 
     # --- what changed ------------------------------------------------------------------------------------
@@ -537,7 +537,7 @@ class Keeper:
         return added
 
     def take_problems(self) -> tuple[list[StorageError], list[str]]:
-        """Each new reason why something cannot be written, and notes on the file; each is told once."""
+        """Each new reason why something cannot be written, and notes on the file; each is returned once."""
         problems: list[StorageError] = []
         while not self._writer.told.empty():
             match self._writer.told.get():

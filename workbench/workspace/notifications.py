@@ -1,4 +1,4 @@
-"""What a workspace tells whoever shows it, as it happens."""
+"""The notifications a workspace sends to whoever shows it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class RunsChanged:
     """Runs were taken out, put back or named."""
 
     origin: tuple[Run, Choice, int] | None = None
-    """Where a branch left that was taken out: run, choice and token, to be looked at again."""
+    """Where a deleted branch diverged: run, choice and token, to be shown again."""
 
 
 @dataclass(frozen=True, slots=True)

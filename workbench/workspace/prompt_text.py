@@ -1,4 +1,4 @@
-"""The prompt's text as its editor holds it: changed by ranges, and told as a whole when it is asked for."""
+"""The prompt's text as its editor holds it: changed by ranges, and joined to a whole when it is read."""
 
 from __future__ import annotations
 

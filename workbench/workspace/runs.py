@@ -44,7 +44,7 @@ class Runs(Sequence[Run]):
     def __init__(
         self, services: Services, keeper: Keeper, history: History, tell: Callable[[Notification], None]
     ) -> None:
-        """`keeper` keeps them; `tell` is told what happens to them."""
+        """`keeper` keeps them; `tell` receives what happens to them."""
         self._services = services
         self._keeper = keeper
         self._history = history
@@ -53,7 +53,7 @@ class Runs(Sequence[Run]):
         self.activity = Activity(services, self._ended)
         """The one run that streams for the main screen."""
         self.under_way: list[UnderWay] = []
-        """What streams or is looked at beside that: a comparison, a grid, a run sent again, a chat answer."""
+        """What streams or is shown beside that: a comparison, a grid, a run sent again, a chat answer."""
         self._undone: set[str] = set()
         """Ids of runs that were undone while they streamed."""
         self._left_out: dict[tuple[str, str], Split] = {}
@@ -144,7 +144,7 @@ class Runs(Sequence[Run]):
         return Quirks(probe, self._left_out.get((endpoint.name, request.model), NOT_SPLIT))
 
     def lacks(self, run: Run) -> bool:
-        """Whether an answer lacks what was asked for, which is remembered for the next one."""
+        """Whether an answer lacks what was requested, which is remembered for the next one."""
         from workbench.runner.split_run import left_out
 
         if lacks := left_out(run):
@@ -201,7 +201,7 @@ class Runs(Sequence[Run]):
         return RestoreRuns(places, step.is_branch)
 
     def _origin_of(self, branch: Run) -> tuple[Run, Choice, int] | None:
-        """Where a branch leaves another run; None where that is not shown."""
+        """Where a branch diverges from another run; None where that is not shown."""
         left = branch.parent
         for run in self._all:
             if left is not None and run.id == left.run and left.choice in run.choices:

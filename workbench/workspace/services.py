@@ -33,7 +33,7 @@ class Services:
     is_endpoint_typed: bool = False
     """Whether the endpoint was named at the start, and so beats the one of the session that is opened."""
     problems: tuple[StorageError, ...] = ()
-    """What was wrong with the person's files, to be told once."""
+    """What was wrong with the person's files, to be shown once."""
     exchange: Exchange | None = None
     """The last request that was sent, with its answer's bytes; None before the first."""
 
@@ -64,5 +64,5 @@ class Services:
         )
 
     def reload_endpoints(self) -> None:
-        """Read the person's endpoints anew, after they changed."""
+        """Read the person's endpoints again, after they changed."""
         self.endpoints = load_endpoints(self.folders)

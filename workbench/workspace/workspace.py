@@ -45,7 +45,7 @@ CLOSING_SECONDS = 10.0
 
 
 class Workspace:
-    """What a person has open. Whoever shows it subscribes, and is told each thing as it happens."""
+    """What a person has open. Whoever shows it subscribes, and receives each notification as it happens."""
 
     def __init__(self, services: Services) -> None:
         self.services = services
@@ -110,7 +110,7 @@ class Workspace:
         self.history.record("the variables", self._make(UseVariables(values)))
 
     def conversation(self, parameters: Parameters) -> ChatSession:
-        """The session's conversation, with what is said next sent under these parameters."""
+        """The session's conversation, whose next message is sent under these parameters."""
         from workbench.workspace.chat_session import ChatSession
 
         parameters = parameters.set("n", None).set("best_of", None)
@@ -123,17 +123,17 @@ class Workspace:
 
     @property
     def talk(self) -> ChatSession:
-        """The conversation that was begun in this session."""
+        """The conversation of this session."""
         assert self._chat is not None
         return self._chat
 
     def undo(self) -> None:
-        """Undo the newest change, and say which."""
+        """Undo the newest change, and report which."""
         label = self.history.undo(self._make)
         self._tell(Notice(f"Undone: {label}" if label else "Nothing to undo."))
 
     def redo(self) -> None:
-        """Make the change last undone again, and say which."""
+        """Redo the change last undone, and report which."""
         label = self.history.redo(self._make)
         self._tell(Notice(f"Redone: {label}" if label else "Nothing to redo."))
 

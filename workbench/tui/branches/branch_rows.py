@@ -1,4 +1,4 @@
-"""The runs of a session as the rows of a tree: where each leaves its parent, its text and its figures."""
+"""The runs of a session as the rows of a tree: where each branches off, its text and its figures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class BranchRow:
     guides: str
     """The lines that lead to it."""
     parent: Run | None
-    """The run that it leaves; None where that is not there."""
+    """The run that it branched from; None where that is not there."""
 
     @property
     def context(self) -> str:

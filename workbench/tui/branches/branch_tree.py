@@ -87,12 +87,12 @@ class TreeScreen(ListingScreen[Run]):
                 self.options.highlighted = place
 
     def action_parent(self) -> None:
-        """Go to the run that this one leaves."""
+        """Go to the run that this one branched from."""
         if (row := self.highlighted) is not None:
             self._go(row.parent)
 
     def action_child(self) -> None:
-        """Go to the first run that leaves this one."""
+        """Go to the first branch of this run."""
         if (row := self.highlighted) is not None:
             self._go(next((one.run for one in self.rows if one.parent is row.run), None))
 
@@ -136,6 +136,6 @@ class TreeScreen(ListingScreen[Run]):
         self.show_rows()
 
     def action_redo(self) -> None:
-        """Make again what was taken back."""
+        """Redo what was undone."""
         self._workspace.redo()
         self.show_rows()

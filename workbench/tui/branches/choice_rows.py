@@ -48,7 +48,7 @@ def _fit(text: Content, width: int) -> Content:
 
 
 def _marked(answer: Answer, stop: int, shown: Callable[[str], str]) -> Iterator[Content]:
-    """An answer from what is shared on, up to a token, with a mark wherever it parts from another one."""
+    """An answer after what is shared, up to a token, with a mark wherever it diverges from another one."""
     choice, start = answer.choice, answer.shared
     for fork in answer.forks:
         if fork.token <= stop:

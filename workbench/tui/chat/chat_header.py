@@ -11,7 +11,7 @@ from workbench.workspace.run_state import RunState
 
 
 class ChatHeader(Static):
-    """Says which template, model and endpoint are used, how full the context is, and what goes on."""
+    """Shows which template, model and endpoint are used, how full the context is, and what is running."""
 
     DEFAULT_CSS = """
     ChatHeader { height: 1; padding: 0 1; background: $panel; color: $foreground; }
@@ -25,7 +25,7 @@ class ChatHeader(Static):
         """How full the context is."""
 
     def show(self, state: RunState) -> None:
-        """Show what goes on."""
+        """Show what is running."""
         self._state = state
         name = self._chat.chat.template.rpartition("/")[2] or "the endpoint's own"
         model = one_line(self._chat.draft.model, 40) or "default model"

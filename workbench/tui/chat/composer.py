@@ -1,4 +1,4 @@
-"""Where a person writes what is said next, or another text for a turn."""
+"""Where a person writes the next message, or another text for a turn."""
 
 from __future__ import annotations
 

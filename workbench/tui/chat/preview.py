@@ -17,7 +17,7 @@ from workbench.tui.tokens.transcript import Section
 from workbench.tui.tokens.transcript_view import TranscriptView
 
 _NEARLY = 0.85
-"""The share of the context from which on it is called nearly full."""
+"""The fraction of the context from which on it counts as nearly full."""
 _UNCOUNTED = "tokens not counted: no tokenizer answers yet"
 
 
@@ -68,7 +68,7 @@ def _words(made: ChatRequest, unfilled: Sequence[str]) -> Iterator[str]:
 
 
 FULL = Content.styled("✗ context full", "bold $text-error")
-"""What is said where a prompt does not fit the context."""
+"""The note where a prompt does not fit the context."""
 
 
 def gauge_of(made: ChatRequest) -> Content | None:

@@ -43,7 +43,7 @@ T = TypeVar("T")
 _ABOUT_EVERY = 8
 """Frames from one showing of the state to the next."""
 _PAUSE = 0.3
-"""Seconds without a key after which the prompt is made and counted anew."""
+"""Seconds without a key after which the prompt is made and counted again."""
 _PREPARING = RunState("◌", "preparing", "accent")
 
 
@@ -104,7 +104,7 @@ class ChatScreen(ResultScreen[str]):
     # --- what is told ------------------------------------------------------------------------------------
 
     def show_about(self) -> None:
-        """Say what goes on."""
+        """Show what is running."""
         if self.is_attached:
             self.keys.running = self.answering.is_running or self.is_preparing
             self.about.show(_PREPARING if self.is_preparing else state_of_newest(self.answering))
@@ -318,7 +318,7 @@ class ChatScreen(ResultScreen[str]):
             self.send(self.chat.answer_again(turn))
 
     def action_branch_with(self, digit: int) -> None:
-        """Answer anew from the token under the cursor on, with a numbered alternative in its place."""
+        """Regenerate the answer from the token under the cursor, with a numbered alternative in its place."""
         if (taken := self.turns.alternative(digit - 1)) is not None:
             self.send(self.chat.branch(*taken))
 
@@ -364,7 +364,7 @@ class ChatScreen(ResultScreen[str]):
             self.notify(f"Deleted the turn{more}. u restores it.", markup=False, timeout=4)
 
     def action_take_back(self) -> None:
-        """Put the last thing said back into the composer; its run stays in the session."""
+        """Put the last message back into the composer; its run stays in the session."""
         if self.answering.is_running or self.composer.editing is not None:
             return
         said = self.chat.take_back()

@@ -37,7 +37,7 @@ class CommandTable:
     keymap: Mapping[str, str] = field(default_factory=dict)
     """The keys that are not the program's own, by command id, as Textual takes them."""
     problems: tuple[StorageError, ...] = ()
-    """What was asked for and cannot be; that command keeps the program's keys."""
+    """A mapping that cannot be used; that command keeps its built-in keys."""
 
     def __iter__(self) -> Iterator[Command]:
         return iter(self.commands)

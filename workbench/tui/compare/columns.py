@@ -107,7 +107,7 @@ def _column(flow: FlowContext, preset: Preset | None, request: Request) -> Colum
 
 
 def _single(parameters: Parameters) -> Parameters:
-    """A column shows one answer, so only one is asked for."""
+    """A column shows one answer, so only one is requested."""
     return parameters.set("n", None).set("best_of", None)
 
 

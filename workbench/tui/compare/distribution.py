@@ -1,4 +1,4 @@
-"""What a model could have said at one place, as bars that sum to all there is."""
+"""A model's alternatives for one token, as bars that sum to 1."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DistributionView(Widget):
 
 
 def trimmed(rows: Sequence[AlternativeRow], most: int) -> list[AlternativeRow]:
-    """At most so many rows: what is left out, the last alternatives first, joins the rest."""
+    """At most so many rows: what is left out, the last alternatives first, joins the remaining mass."""
     kept = list(rows)
     if len(kept) <= most:
         return kept

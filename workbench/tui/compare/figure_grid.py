@@ -25,7 +25,7 @@ _WIDTHS = {
     "cost": 8,
     "ended": 0,
 }
-"""The figures in order, with the cells that a usual value takes; the last one has the rest of its row."""
+"""The figures in order, with the cells that a usual value takes; the last one fills its row."""
 
 Figures = Sequence[tuple[str, str]]
 """Labels with their values."""

@@ -205,7 +205,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
         self._tell(box, Content("\n".join(f"! {remark}" for remark in remarks)), layout=True)
 
     def _tell(self, line: Static, content: Content, *, layout: bool = False) -> None:
-        """Let a line say something else; drawing it costs as much as a column's rows."""
+        """Replace a line's text; drawing it costs as much as a column's rows."""
         told = self._told.get(line)
         if told is None or not content.is_same(told):
             self._told[line] = content

@@ -107,12 +107,12 @@ class ShownLines(ExactDocument):
 
     @property
     def text(self) -> str:
-        """The whole text as shown, made anew."""
+        """The whole text as shown, computed again."""
         return "\n".join(self.lines)
 
     @property
     def lines(self) -> list[str]:
-        """The lines as shown, made anew."""
+        """The lines as shown, computed again."""
         return [line if line.isprintable() else shown(line) for line in self._source.lines]
 
     @property

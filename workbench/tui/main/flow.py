@@ -104,7 +104,7 @@ async def jump(flow: FlowContext) -> None:
 
 
 async def choose_theme(flow: FlowContext) -> None:
-    """Choose a theme, which is shown while it is looked at; Esc brings the old one back."""
+    """Choose a theme, which is shown while it is highlighted; Esc brings the old one back."""
     app, before = flow.app, flow.app.theme
     names = sorted(app.available_themes, key=lambda name: (name in BUILTIN_THEMES, name.casefold()))
     items = [Item(name, name, "" if app.available_themes[name].dark else "light") for name in names]
@@ -118,7 +118,7 @@ async def choose_theme(flow: FlowContext) -> None:
 
 
 class ThemePicker(Picker):
-    """Shows each theme while it is looked at."""
+    """Shows each theme while it is highlighted."""
 
     def look(self, item: Item) -> None:
         """Use the theme."""

@@ -1,4 +1,4 @@
-"""The first row: session, model and endpoint, and what is going on."""
+"""The first row: session, model and endpoint, and what is running."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Inspector(Static, can_focus=True):
 
     @dataclass
     class AlternativeChosen(Message):
-        """A run from here with another token was asked for."""
+        """A branch from here with another token was requested."""
 
         position: int
         """The token's place among the alternatives, from 0."""

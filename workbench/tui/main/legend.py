@@ -24,7 +24,7 @@ class Legend(Widget):
 
     mode: reactive[Mode] = reactive(Mode.FITTED)
     scale: reactive[Scale] = reactive(FIXED)
-    """The scale fitted to the answer that is looked at."""
+    """The scale fitted to the answer under the cursor."""
     note = reactive("")
     """A remark about the newest answer, from outside."""
 

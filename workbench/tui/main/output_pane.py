@@ -31,7 +31,7 @@ from workbench.tui.tokens.transcript import Section
 from workbench.workspace.run_state import figures_of
 
 FIGURES_EVERY = 8
-"""How many looks for new tokens go by from one showing of the figures to the next."""
+"""How many frames pass from one showing of the figures to the next."""
 
 
 class OutputPane(Vertical):

@@ -140,7 +140,7 @@ class ParameterPanel(Vertical, can_focus=True):
         self._draw()
 
     def set_model(self, model: str) -> None:
-        """Show the model that will be asked for."""
+        """Show the model that will be requested."""
         self._model = model
         self._draw()
 
@@ -203,7 +203,7 @@ class ParameterPanel(Vertical, can_focus=True):
                 self._change(self._parameters.set(name, None))
 
     def action_edit(self, typed: str | None = None) -> None:
-        """Edit the row's value, or begin anew with what was typed."""
+        """Edit the row's value, or replace it by what was typed."""
         if self.field == MODEL:
             self.post_message(self.ModelRequested())
             return

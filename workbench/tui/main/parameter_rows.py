@@ -28,7 +28,7 @@ class ParameterRows(NamedTuple):
     """What changes are marked against."""
     limits: Mapping[str, Range]
     notes: Mapping[str, str]
-    """What is said of fields by name."""
+    """Notes on fields by name."""
     model: str
     token_texts: Mapping[str, str]
     """The texts of token ids in `logit_bias`."""

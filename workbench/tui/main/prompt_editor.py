@@ -43,7 +43,7 @@ class PromptEditor(ExactTextArea):
         text: str
 
     def __init__(self, workspace: Workspace, *, id: str | None = None, classes: str | None = None) -> None:
-        """`workspace` holds the prompt, and is told every change of it that is made here."""
+        """`workspace` holds the prompt, and receives every change of it that is made here."""
         self._workspace = workspace
         self._counted: PromptSize | None = None
         super().__init__(id=id, classes=classes, tab_behavior="focus", soft_wrap=True)

@@ -127,7 +127,7 @@ class MainScreen(Screen[None]):
         self._frames: Timer | None = None
         self._looking: Worker[None] | None = None
         self._waiting = ""
-        """What is said of a run that waits to be sent again."""
+        """The status of a run that waits to be sent again."""
         self._is_beginning = session is not None
         self._pane = "prompt"
         """The pane that had the focus last."""
@@ -389,7 +389,7 @@ class MainScreen(Screen[None]):
             self.close_drawer()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Say so where there is too little room; whatever runs goes on."""
+        """Show a notice where there is too little room; runs continue."""
         self.set_class(event.size.width < LEAST_WIDTH or event.size.height < LEAST_HEIGHT, "-tiny")
         self.call_after_refresh(self._refocus)
 

@@ -1,1 +1,1 @@
-"""What lies over a screen: lists, questions, forms, and the base of every screen that is asked something."""
+"""What lies over a screen: lists, questions, forms, and the base of every screen that returns a result."""

@@ -27,7 +27,7 @@ class FormLine:
 
 
 class Form(Popup[ScreenResultType]):
-    """Answers with what the lines are read as, or None; what cannot be read is said below them."""
+    """Returns what the lines are read as, or None; what cannot be read is shown below them."""
 
     DEFAULT_CSS = """
     Form { align: center top; background: $background 40%; }

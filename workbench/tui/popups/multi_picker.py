@@ -67,7 +67,7 @@ class MultiPicker(Popup[Selection]):
         switch: tuple[str, str] | None = None,
         take: str = "compare",
     ):
-        """`can_vary` says what + makes of the item looked at; empty where it does nothing.
+        """`can_vary` names what + makes of the highlighted item; empty where it does nothing.
 
         `switch` names what the key s turns off and on: as it is first, and as it is then. `take` says what
         Enter does.
@@ -93,14 +93,14 @@ class MultiPicker(Popup[Selection]):
             yield Static(id="further", markup=False)
 
     def on_mount(self) -> None:
-        """Begin at the item last looked at, else at the first one chosen."""
+        """Start at the item last highlighted, else at the first one chosen."""
         options = self.query_one(OptionList)
         options.highlighted = self._first
         options.focus()
         self._count()
 
     def action_choose(self) -> None:
-        """Choose what is looked at, or no longer."""
+        """Toggle the highlighted item."""
         place = self.query_one(OptionList).highlighted
         if place is None:
             return
@@ -113,7 +113,7 @@ class MultiPicker(Popup[Selection]):
         self._count()
 
     def action_vary(self) -> None:
-        """Answer that a variation of what is looked at is wanted."""
+        """Return that a variation of the highlighted item is wanted."""
         place = self.query_one(OptionList).highlighted
         if place is not None and self._can_vary:
             value = self._items[place].value

@@ -23,7 +23,7 @@ from workbench.tui.commands.table import bindings_at
 from workbench.tui.popups.row_list import RowList
 
 _AROUND = 10
-"""Rows of a popup beside those of its list: margins, frame, filter, and what is said below."""
+"""Rows of a popup beside those of its list: margins, frame, filter, and the note below."""
 _MOST_ROWS = 30
 
 
@@ -157,14 +157,14 @@ class Picker(Popup[str]):
         self._show(self.query_one(Input).value)
 
     def replace_items(self, items: Iterable[Item], chosen: str) -> None:
-        """Show other items, and look at the one chosen."""
+        """Show other items, and highlight the one chosen."""
         self._items, self._chosen = list(items), chosen
         self.query_one(Input).value = ""
         self._show("")
 
     @property
     def highlighted(self) -> str | None:
-        """The value of the item looked at; None where nothing matches."""
+        """The value of the highlighted item; None where nothing matches."""
         place = self.query_one(OptionList).highlighted
         return self._shown[place].value if self._shown and place is not None else None
 

@@ -1,4 +1,4 @@
-"""The base of every full screen that is asked something."""
+"""The base of every full screen that returns a result."""
 
 from __future__ import annotations
 

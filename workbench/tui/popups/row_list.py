@@ -1,4 +1,4 @@
-"""A list of one-line rows of which one is looked at; on that one only the highlight's colours are drawn."""
+"""A list of one-line rows of which one is highlighted; on that one only the highlight's colours are drawn."""
 
 from __future__ import annotations
 

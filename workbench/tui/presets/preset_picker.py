@@ -85,7 +85,7 @@ class PresetPicker(Picker):
             self.notify(f"Wrote {one_line(str(path), 80)}.", markup=False, timeout=3)
 
     def _own(self) -> str | None:
-        """The name of the preset looked at, where it is the person's; else that is said."""
+        """The name of the highlighted preset, where it is the person's; else a warning is shown."""
         name = self.highlighted
         if name is None or name in load_presets(self._folders).files:
             return name
@@ -94,5 +94,5 @@ class PresetPicker(Picker):
         return None
 
     def _show_changed(self, name: str) -> None:
-        """Show the presets as they are now, and look at one of them."""
+        """Show the presets as they are now, and highlight one of them."""
         self.replace_items(self._listed(), name)

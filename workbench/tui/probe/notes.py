@@ -1,4 +1,4 @@
-"""What the workbench says unasked: which fields an endpoint ignores, and which endpoints could be used."""
+"""Notes shown by default: which fields an endpoint ignores, and which endpoints could be used."""
 
 from __future__ import annotations
 

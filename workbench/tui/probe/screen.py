@@ -1,4 +1,4 @@
-"""The probe screen: what an endpoint honours, ignores and refuses, asked for after its requests are told."""
+"""The probe screen: what an endpoint honours, ignores and refuses, found by requests it lists first."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _STYLES = {
 
 
 class ProbeScreen(ResultScreen[None]):
-    """Says what it would send, sends it when told to, and shows each finding as it is made."""
+    """Lists what it would send, sends it once confirmed, and shows each finding as it is made."""
 
     DEFAULT_CSS = """
     ProbeScreen { layout: vertical; background: $background; }

@@ -1,4 +1,4 @@
-"""Taking prompt and parameters from a curl command: pasted where asked for, or into the prompt."""
+"""Taking prompt and parameters from a curl command: pasted into its popup, or into the prompt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workbench.tui.popups.picker import Popup
 
 
 class CurlPopup(Popup[CurlDraft]):
-    """Answers with what the command pasted would send, or None; what cannot be read is said below it."""
+    """Returns what the command pasted would send, or None; what cannot be read is shown below it."""
 
     DEFAULT_CSS = """
     CurlPopup { align: center top; background: $background 40%; }

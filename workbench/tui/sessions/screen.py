@@ -78,7 +78,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         self._library = library
         self._current = current
         self._wanted = str(current or "")
-        """The path of the session to look at once the list is there."""
+        """The path of the session to highlight once the list is there."""
         self._entries: Sequence[SearchEntry] = ()
         self._rows: Mapping[str, Option] = {}
         """Rows by path, made once: a thousand of them take longer than a key may."""
@@ -123,7 +123,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
 
     @on(Input.Changed)
     def _find_typed(self) -> None:
-        """Look at the best match, whatever was looked at before."""
+        """Highlight the best match, whatever was highlighted before."""
         self._wanted = ""
         self._find()
 
@@ -205,7 +205,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
 
     @asks
     async def action_duplicate(self, flow: FlowContext) -> None:
-        """Copy the session, and look at the copy."""
+        """Copy the session, and highlight the copy."""
         if (listed := self.highlighted) is not None:
             self._wanted = str(await self._change(partial(self._library.duplicate, Path(listed.path))))
 
@@ -232,7 +232,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         self._wanted = str(await self._change(self._library.undelete))
 
     async def _change(self, change: Callable[[], Changed]) -> Changed:
-        """Change files beside the screen, one change after the other, and show the list anew."""
+        """Change files beside the screen, one change after the other, and show the list again."""
         async with self._changing:
             changed = await asyncio.to_thread(change)
         self._read()

@@ -75,7 +75,7 @@ def _text_before(runs: Sequence[Run], place: int) -> str:
 
 
 def _seen(prompt: str, before: str) -> str:
-    """What is shown of a prompt below the one before: where it leaves that one, and of a long one its end."""
+    """What is shown of a prompt below the one before: where they diverge, and of a long one its end."""
     start = len(commonprefix([before, prompt])) - _KNOWN  # noqa: RUF071
     if start > 0:
         # Cut between words where there are any: the end of what stands above already.
@@ -109,7 +109,7 @@ def shown_prompt(runs: Sequence[Run], run: Run, choice: Choice) -> str:
 
 
 def _notes(run: Run) -> list[str]:
-    """What a person should know of the answer, said once below it."""
+    """What a person should know of the answer, shown once below it."""
     return [f"! {one_line(note)}" for note in run.notes]
 
 

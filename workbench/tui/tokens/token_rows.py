@@ -209,7 +209,7 @@ class Rows:
         self.wrapped = offset
 
     def advance(self, source: Source, limit: int) -> bool:
-        """Wrap about `limit` characters more; whether that was all there is. Costs nothing for the rest."""
+        """Wrap about `limit` characters more; whether that was all there is. Costs nothing beyond."""
         starts, length = self.starts, source.length
         if self.wrapped >= length:
             return True

@@ -22,7 +22,7 @@ from workbench.tui.tokens.transcript_view import PLAIN_STYLES, TranscriptView
 
 
 class TokenView(TranscriptView):
-    """A transcript in which one token is the one looked at."""
+    """A transcript with a cursor on one token."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.TOKENS)
 

@@ -188,7 +188,7 @@ class _Layout:
         return int(last + body.tail_cells > rows.width)
 
     def begin(self, width: int, offset: int, room: int, until: float) -> None:
-        """Lay out anew: whole where time allows, else what is seen, between rows that are only assumed."""
+        """Lay out again: whole where time allows, else what is seen, between rows that are only assumed."""
         self.rows = [Rows(width), Rows(width), Rows(width)]
         self.pending = None
         for block in (TITLE, FIGURES):
@@ -270,7 +270,7 @@ class Transcript:
         self._stack(at)
 
     def restyle(self, index: int, section: Section) -> None:
-        """Show the section of the same texts in another look: no row moves."""
+        """Show the section of the same texts with other paint options: no row moves."""
         self._layouts[index].section = section
 
     def change(self, index: int, section: Section, budget: float, room: int) -> None:

@@ -26,7 +26,7 @@ from workbench.tui.tokens.token_cursor import Cursor
 from workbench.tui.tokens.transcript import BODY, TITLE, ReadingPosition, Row, Section, Transcript
 
 _BUDGET = 0.012
-"""Seconds that laying out may take at once before the rest is left for later."""
+"""Seconds that laying out may take at once before what remains is left for later."""
 _SLICE = 0.006
 _CACHED = 128
 """Painted rows that are kept, or two screens of them where those are more."""
@@ -214,7 +214,7 @@ class TranscriptView(ScrollView, can_focus=True):
 
     @property
     def is_settled(self) -> bool:
-        """Whether every row is laid out for this width; else that goes on in the background."""
+        """Whether every row is laid out for this width; else that continues in the background."""
         return self._transcript.is_settled
 
     def _reflow(self, change: Callable[[], None]) -> None:

@@ -27,7 +27,7 @@ from workbench.workspace.activity import Exchange
 
 _LOOKS_A_SECOND = 20
 _SECONDS = 0.012
-"""How long a look may take: a recorded answer is read piece by piece, between keys."""
+"""How long reading may take at once: a recorded answer is read piece by piece, between keys."""
 _HEADS = 2
 """Rows before the events: the request, and the head of the answer."""
 _MOST_SHOWN = 20_000
@@ -43,7 +43,7 @@ class Spot(NamedTuple):
 
 
 class WireScreen(ResultScreen[Spot]):
-    """Shows an exchange; answers with the token of the event looked at, or None."""
+    """Shows an exchange; returns the token of the highlighted event, or None."""
 
     DEFAULT_CSS = """
     WireScreen { layout: vertical; background: $background; }
@@ -63,7 +63,7 @@ class WireScreen(ResultScreen[Spot]):
     rows = getters.query_one(EventList)
 
     def __init__(self, exchange: Exchange, spot: Spot | None = None) -> None:
-        """`spot` is the token whose event to look at, as soon as that was found."""
+        """`spot` is the token whose event to highlight, as soon as that was found."""
         super().__init__()
         self._exchange = exchange
         self._wire = exchange.wire
@@ -93,7 +93,7 @@ class WireScreen(ResultScreen[Spot]):
     # --- what is shown -----------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Read on; once nothing more comes, rest."""
+        """Read on; once nothing more comes, pause."""
         if self._attempt != self._wire.attempts:
             self._begin_reading()
         self.events.read(_SECONDS)
@@ -191,7 +191,7 @@ class WireScreen(ResultScreen[Spot]):
     # --- what can be done --------------------------------------------------------------------------------
 
     def action_close(self) -> None:
-        """Go back, to the token that the event looked at gave."""
+        """Go back, to the token of the highlighted event."""
         place = self.rows.cursor - _HEADS
         gave = self.events[place].gave if 0 <= place < len(self.events) else ()
         self.dismiss(Spot(gave[0].choice, gave[0].first) if gave else None)
