@@ -208,7 +208,9 @@ class Assembly:
             state = self._states[index] = _ChoiceState()
             if not text and not entries:
                 events.append(Delta(index, ()))
-        if state.half or (not text.isascii() and _has_halves(text)):
+        if state.half or (
+            not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
+        ):
             text = _join_halves(state, text)
         if text or entries:
             if state.finished and text:
@@ -276,10 +278,6 @@ def _json_or_text(payload: bytes) -> Json:
         return parse(payload)
     except ValueError:
         return payload.decode("utf-8", "replace")
-
-
-def _has_halves(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _join_halves(state: _ChoiceState, text: str) -> str:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.client.error_responses import ErrorResponse, error_of
@@ -23,42 +24,28 @@ if TYPE_CHECKING:
 _MOST_ERROR_BYTES = 256 * 1024
 
 
+@dataclass(frozen=True, slots=True)
 class Refused:
     """An attempt that brought no answer."""
 
-    __slots__ = ("connected", "error")
-
-    def __init__(self, error: EndpointError, *, connected: bool) -> None:
-        self.error = error
-        self.connected = connected
+    error: EndpointError
+    connected: bool
 
 
+@dataclass(slots=True)
 class Call:
     """One request, ready to be sent as often as needed."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        transport: Transport,
-        *,
-        method: str,
-        url: str,
-        urls: Urls,
-        headers: Mapping[str, str],
-        content: bytes,
-        key: Secret,
-        wire: WireLog | None,
-    ) -> None:
-        self.url = url
-        self.key = key
-        self.wire = wire
-        self.sent_at = 0.0
-        self._endpoint = endpoint
-        self._transport = transport
-        self._method = method
-        self._urls = urls
-        self._headers = headers
-        self._content = content
+    endpoint: Endpoint
+    transport: Transport
+    method: str
+    url: str
+    urls: Urls
+    headers: Mapping[str, str]
+    content: bytes
+    key: Secret
+    wire: WireLog | None
+    sent_at: float = 0.0
 
     async def attempt(self, stack: AsyncExitStack) -> Reply | Refused:
         """Send the request; the answer's connection is the stack's to close.
@@ -67,9 +54,9 @@ class Call:
         """
         self.sent_at = time.perf_counter()
         if self.wire is not None:
-            self.wire.sending(self._method, shown(self.url), self._authorised(MASK), self._content, self.key)
+            self.wire.sending(self.method, shown(self.url), self._authorised(MASK), self.content, self.key)
         headers = self._authorised(self.key.reveal())
-        exchange = self._transport.exchange(self._method, self.url, headers, self._content)
+        exchange = self.transport.exchange(self.method, self.url, headers, self.content)
         async with AsyncExitStack() as trial:
             try:
                 reply = await trial.enter_async_context(exchange)
@@ -86,7 +73,7 @@ class Call:
             if self.wire is not None:
                 self.wire.received(time.perf_counter() - self.sent_at, body)
             answer = ErrorResponse(reply.status, reply.reason, reply.headers, body)
-            return Refused(error_of(answer, self._urls, self.url, self.key.redact), connected=True)
+            return Refused(error_of(answer, self.urls, self.url, self.key.redact), connected=True)
 
     def masked(self, error: EndpointError) -> EndpointError:
         """The error of a connection, whose words may repeat bytes that the endpoint sent, without the key."""
@@ -95,10 +82,10 @@ class Call:
 
     def _authorised(self, key: str) -> dict[str, str]:
         if not self.key:
-            return dict(self._headers)
-        name = self._endpoint.key_header
+            return dict(self.headers)
+        name = self.endpoint.key_header
         value = f"Bearer {key}" if name.lower() == "authorization" else key
-        return {**self._headers, name: value}
+        return {**self.headers, name: value}
 
 
 async def read_all(reply: Reply, most: int) -> bytes:

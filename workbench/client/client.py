@@ -91,14 +91,12 @@ class Client:
 
         llama.cpp tells it in `/props`, others in their list of models.
         """
-        urls = normalise(endpoint.base_url)
         with suppress(EndpointError):
-            if (
-                size := context_of_props(await self._json(endpoint, "GET", urls.beside("props")))
-            ) is not None:
+            if (size := context_of_props(await self.props(endpoint))) is not None:
                 return size
         with suppress(EndpointError):
-            return context_of_models(await self._json(endpoint, "GET", urls.models), model)
+            models = await self._json(endpoint, "GET", normalise(endpoint.base_url).models)
+            return context_of_models(models, model)
         return None
 
     async def count_tokens(self, endpoint: Endpoint, text: str) -> int:
@@ -161,18 +159,8 @@ class Client:
         if body is not None:
             headers["Content-Type"] = "application/json"
         content = b"" if body is None else encode(body)
-        transport = self._transport(endpoint)
-        return Call(
-            endpoint,
-            transport,
-            method=method,
-            url=url or urls.completions,
-            urls=urls,
-            headers=headers,
-            content=content,
-            key=key,
-            wire=wire,
-        )
+        transport, url = self._transport(endpoint), url or urls.completions
+        return Call(endpoint, transport, method, url, urls, headers, content, key, wire)
 
     def _transport(self, endpoint: Endpoint) -> Transport:
         settings = (

@@ -46,10 +46,10 @@ class Secret:
         """The key itself, for the header alone."""
         return self._value
 
-    def redact(self, text: str, mask: str = MASK) -> str:
+    def redact(self, text: str) -> str:
         """A text without the key, however an endpoint may escape it when echoing it."""
         for spelling in self._spellings:
-            text = text.replace(spelling, mask)
+            text = text.replace(spelling, MASK)
         return text
 
 
@@ -145,11 +145,6 @@ _LIKE_A_KEY = re.compile(r"(?=[\w.~+=-]*\d)(?=[\w.~+=-]*[A-Za-z])[\w.~+=-]{16,}"
 """A run of letters and digits as long as keys are."""
 
 
-def _secrets(environment: Mapping[str, str]) -> list[str]:
-    """What variables hold whose names speak of keys."""
-    return [value.strip() for name, value in environment.items() if _SECRET_NAME.search(name)]
-
-
 def _without_keys(text: str, known: Iterable[str]) -> str:
     """What a command complains of, without what is, or may well be, the key that it was to print."""
     for value in known:
@@ -184,7 +179,8 @@ async def _printed_by(argv: tuple[str, ...], environment: Mapping[str, str]) -> 
             await process.wait()
     key = output.decode("utf-8", "replace").strip()
     if process.returncode or not key:
-        words = _without_keys(complaint.decode("utf-8", "replace"), (key, *_secrets(environment)))
+        secrets = (value.strip() for name, value in environment.items() if _SECRET_NAME.search(name))
+        words = _without_keys(complaint.decode("utf-8", "replace"), (key, *secrets))
         raise EndpointError(
             "The command that prints the API key failed",
             one_line(words) or f"{argv[0]} printed no key.",

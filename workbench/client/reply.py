@@ -8,20 +8,16 @@ from dataclasses import dataclass
 from workbench.domain.errors import EndpointError
 
 
-class NotConnectedError(Exception):
-    """No connection came about, so nothing was sent; `error` says why."""
-
-    def __init__(self, error: EndpointError) -> None:
-        super().__init__(error.title)
-        self.error = error
-
-
 class BrokenError(Exception):
     """The exchange broke after the connection stood; `error` says why."""
 
     def __init__(self, error: EndpointError) -> None:
         super().__init__(error.title)
         self.error = error
+
+
+class NotConnectedError(BrokenError):
+    """No connection came about, so nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from workbench.client.exact import Json, Pairs
 from workbench.client.urls import shown
 from workbench.domain.display import show_bytes
 from workbench.domain.errors import EndpointError
+from workbench.domain.json_values import JsonObject, JsonValue
 
 
 def listed_models(value: Json, url: str) -> list[str]:
@@ -21,9 +22,9 @@ def listed_models(value: Json, url: str) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
-def context_of_props(value: Json) -> int | None:
+def context_of_props(props: JsonObject) -> int | None:
     """The tokens that prompt and answer may take together, as llama.cpp's `/props` tells; else None."""
-    settings = value.get("default_generation_settings") if isinstance(value, Pairs) else None
+    settings = props.get("default_generation_settings")
     return _size(settings.get("n_ctx")) if isinstance(settings, Pairs) else None
 
 
@@ -44,7 +45,7 @@ _CONTEXT_NAMES = ("n_ctx", "max_model_len", "context_length", "context_window", 
 """What llama.cpp, vLLM and the hosted services call it."""
 
 
-def _size(value: Json) -> int | None:
+def _size(value: Json | JsonValue) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
