@@ -17,6 +17,7 @@ from workbench.domain.choice import Alternative, ReceivedToken
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
+from workbench.domain.session import Session
 from workbench.storage.export_text import to_json_lines
 from workbench.storage.session_store import SessionStore
 
@@ -61,7 +62,7 @@ def _measure(path: Path, count: int, appends: list[float]) -> list[Figure]:
     store.finish(run)
     store.close()
     each = path.stat().st_size / count
-    exported = to_json_lines([run])
+    exported = to_json_lines(Session(runs=[run]))
     opens, loads = [], []
     for _ in range(_ROUNDS):
         began = time.perf_counter()

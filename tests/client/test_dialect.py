@@ -121,7 +121,7 @@ def test_legacy_arrays_are_read() -> None:
     assert token.logprob == -0.5
     assert token.alternatives == (Alternative(" there", -1.5), Alternative(" world", -0.5))
     assert str(token.rank) == "1"
-    assert token.is_listed
+    assert token.listed_at is not None
 
 
 def test_byte_tokens_share_a_character_that_the_last_one_carries() -> None:
@@ -129,8 +129,8 @@ def test_byte_tokens_share_a_character_that_the_last_one_carries() -> None:
     assert (first.text, first.raw) == ("", b"\xe2\x80")
     assert (second.text, second.raw) == ("’", b"\x99")
     assert first.alternatives == (Alternative("", -0.1, None, b"\xe2\x80"),)
-    assert first.is_listed
-    assert second.is_listed
+    assert first.listed_at is not None
+    assert second.listed_at is not None
 
 
 def test_the_chat_shape_has_ids_and_bytes() -> None:
@@ -144,7 +144,7 @@ def test_placeholders_give_ids_and_the_text_comes_from_the_chunk() -> None:
     (token,) = raw_case("lp_token_id")
     assert (token.text, token.id, token.logprob) == (" a", 264, -9999.0)
     assert [one.id for one in token.alternatives] == [264, 279]
-    assert token.is_listed
+    assert token.listed_at is not None
 
 
 def test_numbers_that_are_none_are_left_out_and_said() -> None:
@@ -166,7 +166,7 @@ def test_rows_with_one_key_are_all_kept() -> None:
 def test_a_chosen_token_outside_the_rows_is_not_listed() -> None:
     (token,) = raw_case("lp_sampled_missing")
     assert token.logprob == -9999.0
-    assert not token.is_listed
+    assert token.listed_at is None
 
 
 def test_the_first_echoed_token_has_no_logprob() -> None:

@@ -134,10 +134,10 @@ def test_a_rank_is_never_wrong_about_the_whole_distribution(
 
 
 def test_a_token_is_listed_by_its_id_or_by_its_text() -> None:
-    assert token(-1.0, Alternative("a", -1.0)).is_listed
-    assert token(-1.0, Alternative("x", -1.0, 7), id=7).is_listed
-    assert not token(-1.0, Alternative("a", -1.0, 8), id=7).is_listed
-    assert not token(-1.0, Alternative("b", -1.0)).is_listed
+    assert token(-1.0, Alternative("a", -1.0)).listed_at is not None
+    assert token(-1.0, Alternative("x", -1.0, 7), id=7).listed_at is not None
+    assert token(-1.0, Alternative("a", -1.0, 8), id=7).listed_at is None
+    assert token(-1.0, Alternative("b", -1.0)).listed_at is None
 
 
 def test_of_several_alternatives_with_its_text_the_token_is_the_one_whose_logprob_is_nearest() -> None:

@@ -19,6 +19,7 @@ from workbench.domain.prompt import TextPrompt, TextsPrompt, TokenListsPrompt, p
 from workbench.domain.repeat import check_run
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run, Usage
+from workbench.domain.session import Session
 from workbench.domain.split import NOT_SPLIT, Split
 from workbench.runner.connections import Connections
 from workbench.runner.replayed_run import Replay
@@ -144,7 +145,7 @@ async def test_it_is_kept_in_its_session_and_replayed_and_sent_again_as_it_was(t
     replay = Replay(read, float("inf"))
     await replay.play()
     assert [one.text for one in replay.run.ordered] == ["p!", "p!", "p!"]
-    exported = json.loads(to_json_lines([read]))
+    exported = json.loads(to_json_lines(Session(runs=[read])))
     assert exported["request"]["n"] == 3
     assert exported["requests"] == [dict(one) for one in run.bodies]
 

@@ -7,7 +7,7 @@ import json
 from tests.domain.builders import choice_of, run_of
 from workbench.domain.session import Session
 from workbench.domain.turns import Chat, Turn, Turns
-from workbench.storage.export_text import session_to_json_lines, to_markdown
+from workbench.storage.export_text import to_json_lines, to_markdown
 from workbench.storage.imports import runs_from_json_lines
 
 
@@ -32,7 +32,7 @@ def test_markdown_reads_like_a_chat_and_tells_of_branches() -> None:
 
 
 def test_json_lines_hold_the_messages_of_each_answer() -> None:
-    lines = session_to_json_lines(_talk())
+    lines = to_json_lines(_talk())
     said = [{"role": "system", "content": "Be *brief*."}, {"role": "user", "content": "Hi you"}]
     assert [json.loads(line)["messages"] for line in lines.splitlines()] == [
         [*said, {"role": "assistant", "content": "A"}],

@@ -102,7 +102,7 @@ def test_text_is_prompt_and_answer() -> None:
 @settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
 @given(runs())
 def test_json_lines_come_back_with_every_text_and_logprob(run: Run) -> None:
-    line = to_json_lines([run])
+    line = to_json_lines(Session(runs=[run]))
     assert line.count("\n") == 1
     json.loads(line, parse_constant=pytest.fail)
     # JSON has no infinity: this number stands for it, and so cannot be told from it.
@@ -117,7 +117,7 @@ def test_json_lines_come_back_with_every_text_and_logprob(run: Run) -> None:
 
 
 def test_a_line_that_is_no_run_is_named() -> None:
-    good = to_json_lines([run_of(choice_of(["a"]))])
+    good = to_json_lines(Session(runs=[run_of(choice_of(["a"]))]))
     with pytest.raises(StorageError, match="Line 2"):
         runs_from_json_lines(f"{good}[]\n")
 

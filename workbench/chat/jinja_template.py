@@ -77,7 +77,7 @@ class ChatRenderer:
                 return await asyncio.to_thread(template.render, conversation)
             return template.render(conversation)
         prompt = await self._prompt(template, conversation)
-        stop = await self._stop_sequences(template)
+        ends = (await self._ending(template), template.eos, *template.stop)
         known = {template.bos, template.eos, *template.stop, *template.specials}
         known |= likely_specials(template.source, prompt)
         if is_long:
@@ -86,6 +86,7 @@ class ChatRenderer:
             specials = find_specials(prompt, conversation, known)
         # Some models open every turn with the token that their tokenizer calls the beginning of the text.
         writes_bos = "bos_token" in template.source and prompt.startswith(template.bos)
+        stop = tuple(dict.fromkeys(filter(None, ends)))
         return Rendered(prompt, stop, specials, template.bos if writes_bos else "")
 
     async def aclose(self) -> None:
@@ -109,12 +110,8 @@ class ChatRenderer:
             )
         return prompt
 
-    async def _stop_sequences(self, template: JinjaTemplate) -> tuple[str, ...]:
-        """What ends an answer: the end token, and what the template writes after a finished answer."""
-        ending = await self._ending(template)
-        return tuple(dict.fromkeys(one for one in (ending, template.eos, *template.stop) if one))
-
     async def _ending(self, template: JinjaTemplate) -> str:
+        """What the template writes after a finished answer."""
         key = (template.source, template.bos, template.eos)
         if key in self._endings:
             return self._endings[key]

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -89,11 +88,7 @@ class Sandbox:
     async def _ask(self, source: str, variables: JsonObject) -> str:
         process = self._process if self.pid is not None else None
         process = process or await self._start()
-        request = {
-            "template": source,
-            "variables": variables,
-            "output_limit": self._limits.characters,
-        }
+        request = {"template": source, "variables": variables, "output_limit": self._limits.characters}
         line = json.dumps(request).encode() + b"\n"
         try:
             async with asyncio.timeout(self._limits.seconds):
@@ -105,7 +100,10 @@ class Sandbox:
                 "It was stopped.",
                 "It loops without end, or does far more than a template needs to.",
             ) from None
-        return self._read(answer)
+        reply = json.loads(answer)
+        if isinstance(text := reply.get("text"), str):
+            return text
+        raise _error(reply, self._limits)
 
     async def _exchange_lines(self, process: asyncio.subprocess.Process, line: bytes) -> bytes:
         assert process.stdin is not None
@@ -126,12 +124,6 @@ class Sandbox:
             )
         return answer
 
-    def _read(self, answer: bytes) -> str:
-        reply = json.loads(answer)
-        if isinstance(text := reply.get("text"), str):
-            return text
-        raise _error(reply, self._limits)
-
     async def _start(self) -> asyncio.subprocess.Process:
         limits = self._limits
         process = await asyncio.create_subprocess_exec(
@@ -144,7 +136,7 @@ class Sandbox:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            env=_environment(os.environ),
+            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
             # A character takes at most twelve bytes in a line of ASCII JSON.
             limit=limits.characters * 12 + 65536,
         )
@@ -171,10 +163,6 @@ class Sandbox:
             with suppress(ProcessLookupError):
                 process.kill()
         await process.wait()
-
-
-def _environment(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: environment[name] for name in _ENVIRONMENT if name in environment}
 
 
 def _error(reply: JsonObject, limits: Limits) -> TemplateError:

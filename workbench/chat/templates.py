@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import Enum, auto
 from types import MappingProxyType
 
@@ -102,12 +102,7 @@ def plain_template(prefixes: Prefixes = Prefixes()) -> BuiltinTemplate:  # noqa:
     An answer that the model begins itself opens with the prefix without its trailing blanks, because models
     write a word's blank together with the word.
     """
-    user, assistant, system, separator = (
-        prefixes.user,
-        prefixes.assistant,
-        prefixes.system,
-        prefixes.separator,
-    )
+    user, assistant, system, separator = astuple(prefixes)
     stop = separator + user.rstrip()
     return BuiltinTemplate(
         PLAIN,

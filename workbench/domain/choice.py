@@ -86,11 +86,6 @@ class Token(NamedTuple):
         ]
         return min(same, key=lambda at: abs((self.alternatives[at].logprob or 0.0) - own), default=None)
 
-    @property
-    def is_listed(self) -> bool:
-        """Whether the token is one of the alternatives that the endpoint listed."""
-        return self.listed_at is not None
-
 
 @dataclass(slots=True)
 class Columns:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from workbench.domain.choice import Choice
 from workbench.domain.comparison import equal_groups
 from workbench.domain.figures import completion_logprobs, mean_logprob
+from workbench.domain.scoring import common_length
 
 
 class Fork(NamedTuple):
@@ -69,7 +70,7 @@ def _forks(choices: Sequence[Choice]) -> list[tuple[Fork, ...]]:
     """
     texts = [choice.texts(choice.echoed) for choice in choices]
     order = sorted(range(len(texts)), key=lambda place: texts[place])
-    shared = [_shared(texts[one], texts[other]) for one, other in pairwise(order)]
+    shared = [common_length(texts[one], texts[other]) for one, other in pairwise(order)]
     found: list[tuple[Fork, ...]] = [()] * len(choices)
     for rank, place in enumerate(order):
         parts: dict[int, list[int]] = {}
@@ -79,8 +80,3 @@ def _forks(choices: Sequence[Choice]) -> list[tuple[Fork, ...]]:
             parts.setdefault(choices[place].echoed + length, []).append(choices[other].index)
         found[place] = tuple(Fork(token, tuple(sorted(others))) for token, others in sorted(parts.items()))
     return found
-
-
-def _shared(one: Sequence[str], other: Sequence[str]) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))

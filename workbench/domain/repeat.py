@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.domain.choice import Choice, Token
-from workbench.domain.comparison import margin
+from workbench.domain.comparison import common_prefix, margin
 from workbench.domain.display import percent, plural
 from workbench.domain.run import Outcome, Run
 
@@ -75,10 +75,7 @@ def check_choice(recorded: Choice, again: Choice, cut: tuple[str, str] = ("", ""
     The same text in other chunks is identical: chunks without logprobs are the network's, not the model's.
     `cut` says of each whether, and how, it was cut short.
     """
-    shared = min(len(recorded), len(again))
-    equal = next(
-        (place for place in range(shared) if recorded.text_of(place) != again.text_of(place)), shared
-    )
+    equal = common_prefix((recorded, again))
     if recorded.text == again.text:
         return ChoiceCheck(recorded.index, len(recorded), len(recorded), len(recorded))
     shorter, longer, why = (

@@ -5,7 +5,7 @@ Surprisals are in nats.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum, isnan
@@ -115,8 +115,8 @@ def common_positions(first: Passage, second: Passage) -> Iterator[tuple[int, int
             yield index, other
 
 
-def common_length(first: str, second: str) -> int:
-    """How many leading characters two texts share."""
+def common_length(first: Sequence[str], second: Sequence[str]) -> int:
+    """How many leading characters two texts share, or leading tokens two lists of them."""
     return next(
         (place for place, (one, other) in enumerate(zip(first, second, strict=False)) if one != other),
         min(len(first), len(second)),

@@ -62,7 +62,9 @@ def parts_of(request: Request, split: Split) -> tuple[Part, ...]:
             replace(
                 request,
                 prompt=join_prompts(tuple(prompts[at] for at in group)),
-                parameters=_parameters(request, place[0]) if split.choices else request.parameters,
+                parameters=reseeded(request.parameters.set("n", None), place[0])
+                if split.choices
+                else request.parameters,
             ),
             tuple(at * n + choice for at in group for choice in place),
         )
@@ -71,18 +73,13 @@ def parts_of(request: Request, split: Split) -> tuple[Part, ...]:
     )
 
 
-def _parameters(request: Request, choice: int) -> Parameters:
-    parameters = request.parameters.set("n", None)
-    seed = parameters.get("seed")
-    return parameters.set("seed", _counted(seed, choice)) if isinstance(seed, int) else parameters
-
-
-def _counted(seed: int, by: int) -> int:
-    """A seed further on; beyond the greatest it begins again at the least."""
-    allowed = FIELDS["seed"].range
-    assert allowed is not None
+def reseeded(parameters: Parameters, by: int) -> Parameters:
+    """Parameters with a pinned seed moved on; beyond the greatest it begins again at the least."""
+    seed, allowed = parameters.get("seed"), FIELDS["seed"].range
+    if not isinstance(seed, int) or allowed is None or not by:
+        return parameters
     low, high = int(allowed.low), int(allowed.high)
-    return (seed - low + by) % (high - low + 1) + low
+    return parameters.set("seed", (seed - low + by) % (high - low + 1) + low)
 
 
 def seeds_of(parts: tuple[Part, ...]) -> tuple[int, ...]:

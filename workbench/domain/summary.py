@@ -19,14 +19,14 @@ from workbench.domain.run import Run
 
 
 class Measure(StrEnum):
-    """A figure that grids and plots may show."""
+    """A figure that grids and plots may show; its name is that of its attribute in a summary."""
 
     PERPLEXITY = "perplexity"
     MEAN_LOGPROB = "mean logprob"
     TOKENS = "tokens"
     DISTINCT_2 = "distinct-2"
     FIRST_TOKEN = "first token"
-    SPEED = "tokens/s"
+    TOKENS_PER_SECOND = "tokens/s"
     COST = "cost"
 
     @property
@@ -52,21 +52,8 @@ class Summary:
 
     def value(self, measure: Measure) -> float | None:
         """One figure by name."""
-        match measure:
-            case Measure.PERPLEXITY:
-                return self.perplexity
-            case Measure.MEAN_LOGPROB:
-                return self.mean_logprob
-            case Measure.TOKENS:
-                return self.tokens
-            case Measure.DISTINCT_2:
-                return self.distinct_2
-            case Measure.FIRST_TOKEN:
-                return self.first_token
-            case Measure.SPEED:
-                return self.tokens_per_second
-            case Measure.COST:
-                return self.cost
+        value: float | None = getattr(self, measure.name.lower())
+        return value
 
 
 def summarise(run: Run, choice: Choice, prices: Prices | None = None) -> Summary:

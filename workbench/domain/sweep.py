@@ -9,7 +9,8 @@ from itertools import product
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.parameters import FIELDS, PARAMETERS, Kind, ParameterValue
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
+from workbench.domain.split import reseeded
 from workbench.domain.values import check_value, parse_value
 
 _MOST_VALUES = 1000
@@ -59,12 +60,6 @@ class Sweep:
         for axis in self.axes:
             count *= len(axis.values)
         return count
-
-
-def reseeded(parameters: Parameters, offset: int) -> Parameters:
-    """Parameters with a pinned seed moved on by some; an unset seed stays unset."""
-    seed = parameters.get("seed")
-    return parameters.set("seed", seed + offset) if isinstance(seed, int) and offset else parameters
 
 
 def parse_axis(text: str) -> Axis:

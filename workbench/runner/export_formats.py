@@ -12,8 +12,8 @@ from workbench.domain.session import Session
 from workbench.storage.export_pictures import to_html, to_svg
 from workbench.storage.export_text import (
     KEY_VARIABLE,
-    session_to_json_lines,
     to_curl,
+    to_json_lines,
     to_markdown,
     to_python,
     to_text,
@@ -43,9 +43,7 @@ class RunForm:
 
 SESSION_FORMS: Mapping[str, SessionForm] = {
     "markdown": SessionForm("Markdown", "to read and to paste", ".md", to_markdown),
-    "jsonl": SessionForm(
-        "JSON Lines", "one run a line, with the API's names", ".jsonl", session_to_json_lines
-    ),
+    "jsonl": SessionForm("JSON Lines", "one run a line, with the API's names", ".jsonl", to_json_lines),
     "html": SessionForm("HTML", "one page; alternatives on hover", ".html", to_html),
     "text": SessionForm("Text", "prompts and answers alone", ".txt", to_text),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from types import MappingProxyType
 
@@ -97,22 +97,17 @@ def answer_figures(run: Run, choice: Choice) -> list[str]:
     return figures
 
 
-def session_to_json_lines(session: Session) -> str:
-    """As `to_json_lines`; the answers of a conversation with its `messages` up to and with the answer."""
+def to_json_lines(session: Session) -> str:
+    """One run a line, as the API would have answered it, with its request.
+
+    The answers of a conversation come with its `messages` up to and with the answer.
+    """
     messages = messages_of(session)
-    return "".join(_line(run, messages.get(run.id)) for run in session.runs)
-
-
-def to_json_lines(runs: Iterable[Run]) -> str:
-    """One run a line, as the API would have answered it, with its request."""
-    return "".join(_line(run, None) for run in runs)
-
-
-def _line(run: Run, messages: list[dict[str, str]] | None) -> str:
-    record = _run_to_json(run)
-    if messages is not None:
-        record["messages"] = [{**message} for message in messages]
-    return json.dumps(record, ensure_ascii=True) + "\n"
+    lines = [
+        {**_run_to_json(run), **({"messages": messages[run.id]} if run.id in messages else {})}
+        for run in session.runs
+    ]
+    return "".join(json.dumps(line) + "\n" for line in lines)
 
 
 def _run_to_json(run: Run) -> dict[str, JsonValue]:
