@@ -75,7 +75,7 @@ async def test_an_endless_template_is_ended_and_the_next_one_renders(
 )
 async def test_reaching_into_python_is_forbidden(renderer: ChatRenderer, source: str) -> None:
     error = await refusal(renderer, source)
-    assert error.title == "The template reached for something forbidden"
+    assert error.title == "The template accessed something forbidden"
     assert error.message.startswith("Line 1: ")
 
 
@@ -107,7 +107,7 @@ async def test_a_mistake_is_named_with_its_line(renderer: ChatRenderer) -> None:
     assert error.title == "The template is not valid"
     assert error.message.startswith("Line 3: Expected an expression")
     error = await refusal(renderer, "one\n{{ nothing.at.all }}")
-    assert error.title == "The template uses something that is not there"
+    assert error.title == "The template uses an undefined name"
     assert error.message == "Line 2: 'nothing' is undefined"
 
 

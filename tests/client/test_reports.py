@@ -144,7 +144,7 @@ def test_reasoning_beside_the_text_is_noted_once(name: str, text: str, outcome: 
     assert reasons(run) == [outcome]
     assert run.outcome is Outcome.COMPLETE
     (note,) = run.notes
-    assert note.startswith("the endpoint sent reasoning apart from the text")
+    assert note.startswith("the endpoint sent reasoning separately from the text")
     if name == "whole":
         assert run.usage == Usage(3, 9, 12)
 
@@ -194,7 +194,7 @@ def test_a_logprob_of_another_token_is_left_out_and_noted(
     (choice,) = run.ordered
     assert [(token.text, token.logprob) for token in choice] == kept
     assert all(not token.alternatives for token in list(choice)[1:])
-    assert run.notes == ["logprobs that name another token than the text has are left out"]
+    assert run.notes == ["logprobs whose tokens differ from the text were left out"]
     assert perplexity(choice.logprobs) == pytest.approx(exp(0.5))
 
 

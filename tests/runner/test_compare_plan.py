@@ -82,10 +82,8 @@ def _columns(*parameters: Parameters, endpoint: Endpoint = ENDPOINT) -> list[Col
 def test_parameters_that_differ_where_the_probe_saw_no_effect_are_named() -> None:
     columns = _columns(Parameters({"min_p": 0.1, "top_k": 5}), Parameters({"min_p": 0.2, "top_k": 5}))
     probed = _probe(min_p=ProbeVerdict.NO_EFFECT, top_k=ProbeVerdict.NO_EFFECT)
-    assert ignored(columns, probed) == ["here ignores what differs: min_p (probed 2026-03-01)"]
-    assert ignored(columns, _probe(min_p=ProbeVerdict.REFUSED))[0].startswith(
-        "here refuses what differs: min_p"
-    )
+    assert ignored(columns, probed) == ["here ignores min_p (probed 2026-03-01)"]
+    assert ignored(columns, _probe(min_p=ProbeVerdict.REFUSED))[0].startswith("here refuses min_p")
     assert ignored(columns, _probe(min_p=ProbeVerdict.HONOURED)) == ignored(columns, {}) == []
 
 
@@ -93,7 +91,7 @@ def test_parameters_that_differ_and_are_never_sent_are_named() -> None:
     columns = _columns(
         Parameters({"min_p": 0.1}), Parameters(), endpoint=replace(ENDPOINT, drop=frozenset({"min_p"}))
     )
-    assert ignored(columns, {}) == ["here is not sent what differs: min_p (unsupported by this endpoint)"]
+    assert ignored(columns, {}) == ["not sent to here: min_p (unsupported by this endpoint)"]
 
 
 def test_a_parameter_differs_in_vain_only_between_columns_of_its_endpoint() -> None:

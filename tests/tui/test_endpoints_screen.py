@@ -286,4 +286,4 @@ async def test_where_an_endpoint_is_from_and_leads_is_said_of_a_typed_url_and_of
         await until(pilot, lambda: app.screen is app.main)
         app.workspace.drafting.use_endpoint(Endpoint("elsewhere", ""))
         screen = await opened(app, pilot)
-        assert "its address is not known here" in str(screen.query_one("#details", Static).render())
+        assert "no base URL known" in str(screen.query_one("#details", Static).render())

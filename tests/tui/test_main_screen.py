@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from rich.cells import cell_len
 from textual.containers import Vertical
 from textual.widgets import Input, Label, OptionList, Static
 
@@ -216,13 +217,44 @@ async def test_the_footer_shows_the_keys_of_the_pane_at_80_columns(key: str, wor
 
 async def test_a_line_with_no_room_for_all_is_said_in_full_below_the_list() -> None:
     async with workbench(answering(answer(" in")), (80, 24)) as (app, pilot, _):
-        await pilot.press("f4", "f1")
+        await pilot.press("f4", "ctrl+p")
         await until(pilot, lambda: isinstance(app.screen, Picker))
         more = app.screen.query_one("#more", Static)
-        assert not more.display
-        await pilot.press(*"low", "space", *"cov")
+        await pilot.press(*"find", "space", *"out")
+        await until(pilot, lambda: not more.display)
+        await pilot.press(*["backspace"] * 8, *"token", "space", *"id")
         await until(pilot, lambda: more.display)
-        assert str(more.render()) == BY_ID["low_coverage"].help
+        assert str(more.render()) == BY_ID["branch_ids"].help
+
+
+async def test_help_shows_every_line_in_full_under_headings_that_are_not_chosen() -> None:
+    async with workbench(answering(answer(" in")), (80, 24)) as (app, pilot, _):
+        await pilot.press("f4", "f1")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        rows = app.screen.query_one(OptionList)
+
+        def lines() -> list[str]:
+            return [str(rows.get_option_at_index(row).prompt) for row in range(rows.option_count)]
+
+        await until(
+            pilot,
+            lambda: all(
+                cell_len(line) <= rows.scrollable_content_region.width
+                for row in lines()
+                for line in row.splitlines()
+            ),
+        )
+        assert lines()[0] == "── output"
+        assert {"── anywhere", "── compare", "── grid"} <= set(lines())
+        words = [" ".join(line.split()) for line in lines()]
+        for command in app.commands:
+            assert any(one.endswith(command.help) for one in words), command.help
+        assert rows.highlighted == 1
+        await pilot.press("up")
+        assert rows.highlighted == rows.option_count - 1
+        await pilot.press("down", "s")
+        await until(pilot, lambda: rows.highlighted == 0)
+        assert "──" not in str(rows.get_option_at_index(0).prompt)
 
 
 async def test_the_palette_does_what_is_chosen() -> None:
@@ -238,7 +270,7 @@ async def test_help_begins_with_the_focused_pane() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         await pilot.press("f4", "question_mark")
         await until(pilot, lambda: isinstance(app.screen, Picker))
-        first = str(app.screen.query_one(OptionList).get_option_at_index(0).prompt)
+        first = str(app.screen.query_one(OptionList).get_option_at_index(1).prompt)
         assert "Token" in first
 
 

@@ -19,15 +19,15 @@ _ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "SYSTEMRO
 """The environment passed to the process: what Python needs, and no keys."""
 
 _HINTS = {
-    "security": "Templates may use strings, lists and their public methods, nothing of Python's inside.",
+    "security": "Templates may use strings, lists and their public methods, but no Python internals.",
     "refused": "The template itself refuses this conversation; change the turns or choose another template.",
     "undefined": "The template expects a variable or a field that this conversation does not have.",
     "syntax": "Correct the template, or choose another one.",
 }
 _TITLES = {
-    "security": "The template reached for something forbidden",
+    "security": "The template accessed something forbidden",
     "refused": "The template refused the conversation",
-    "undefined": "The template uses something that is not there",
+    "undefined": "The template uses an undefined name",
     "syntax": "The template is not valid",
     "size": "The template's output is too long",
     "memory": "The template used too much memory",
@@ -98,7 +98,7 @@ class Sandbox:
             raise TemplateError(
                 f"The template did not finish within {self._limits.seconds:g} s",
                 "It was stopped.",
-                "It loops without end, or does far more than a template needs to.",
+                "It loops forever, or does far more work than a template needs.",
             ) from None
         reply = json.loads(answer)
         if isinstance(text := reply.get("text"), str):

@@ -79,7 +79,7 @@ class Assembly:
         if (len(self._body) if self._sse is None else self._sse.pending) > MOST_BYTES:
             raise EndpointError(
                 f"The answer is larger than {MOST_BYTES // 1024**2} MiB without an end",
-                "One event of a stream, or an answer that is not streamed, may have no more.",
+                "That is the limit for one event of a stream, and for an answer that is not streamed.",
                 "Ask for fewer tokens, choices or logprobs, or stream the answer.",
             )
         if self._sse is not None:
@@ -195,7 +195,9 @@ class Assembly:
         if reading.odd_numbers:
             self._warn("some logprobs were not numbers and are left out", events)
         if reading.has_reasoning:
-            self._warn("the endpoint sent reasoning apart from the text; only the raw traffic has it", events)
+            self._warn(
+                "the endpoint sent reasoning separately from the text; only the raw traffic shows it", events
+            )
         if reading.sampled:
             self._warn("the probabilities are those after sampling", events)
         if reading.error is not None:
@@ -258,7 +260,7 @@ class Assembly:
         events.append(Delta(index, pieces))
         if is_off:
             state.is_off = True
-            self._warn("logprobs that name another token than the text has are left out", events)
+            self._warn("logprobs whose tokens differ from the text were left out", events)
 
     def _warn(self, text: str, events: list[Event]) -> None:
         if text not in self._warned:

@@ -20,7 +20,10 @@ _TITLES = {
     400: ("The endpoint refused the request", "Check the parameters; unset those it may not know."),
     401: ("The API key was refused", "Check the key that the endpoint's profile names."),
     402: ("The balance is used up", "Top up at the provider."),
-    403: ("Access was denied", "Check the key's rights, the balance, and whether the model is open to you."),
+    403: (
+        "Access was denied",
+        "Check the key's permissions, the balance, and whether you have access to the model.",
+    ),
     404: ("The endpoint does not know this address or model", "Check the base URL and the model's name."),
     405: ("This URL does not accept this HTTP method", "Check the base URL: it may lead to another service."),
     408: ("The endpoint timed out", "Send it again."),
@@ -47,7 +50,10 @@ _CODES = {
     ),
     "INVALID_API_KEY": ("There is no valid API key", "Set the key that the endpoint's profile names."),
     "FAILED_TO_AUTH": ("The API key was refused", "Check the key that the endpoint's profile names."),
-    "ACCESS_DENY": ("Access was denied", "Check the key's rights and whether the model is open to you."),
+    "ACCESS_DENY": (
+        "Access was denied",
+        "Check the key's permissions and whether you have access to the model.",
+    ),
     "MODEL_NOT_FOUND": ("There is no such model", "Pick one of the models that the endpoint lists."),
     "model_not_found": ("There is no such model", "Pick one of the models that the endpoint lists."),
     "TOKEN_LIMIT_EXCEEDED": ("Too many tokens per minute", "Wait a moment, or ask for fewer tokens."),

@@ -104,7 +104,7 @@ class Endpoint:
     sends_ids: bool = True
     """Whether prompts may be token ids."""
     note: str = ""
-    """What a person should know of it."""
+    """Notes about it."""
 
     @property
     def address(self) -> str:

@@ -72,7 +72,7 @@ def gave_same_text(runs: Sequence[Run]) -> bool:
 def grid_remarks(rows: Sequence[Sequence[Run]]) -> list[str]:
     """What an honest grid must say of its rows' runs."""
     if gave_same_text([run for row in rows for run in row]):
-        return ["every cell gave the same text: what differs had no effect here"]
+        return ["every cell gave the same text: the parameters that differ had no effect here"]
     alike = sum(map(gave_same_text, rows))
     return [f"in {alike} of {len(rows)} rows every answer is the same text"] if alike else []
 
@@ -90,13 +90,11 @@ def ignored(columns: Sequence[Column], probes: Mapping[str, Probe]) -> list[str]
         fields = differing([one.parameters for one in columns if one.endpoint.name == endpoint.name])
         name, probe = one_line(endpoint.name, 40), probes.get(endpoint.name)
         if dropped := [field for field in fields if field in endpoint.drop]:
-            told.append(
-                f"{name} is not sent what differs: {', '.join(dropped)} (unsupported by this endpoint)"
-            )
+            told.append(f"not sent to {name}: {', '.join(dropped)} (unsupported by this endpoint)")
         for verdict, does in ((ProbeVerdict.NO_EFFECT, "ignores"), (ProbeVerdict.REFUSED, "refuses")):
             found = [one for one in fields if probe and one not in dropped and probe.verdict(one) is verdict]
             if probe and found:
-                told.append(f"{name} {does} what differs: {', '.join(found)} (probed {probe.at:%Y-%m-%d})")
+                told.append(f"{name} {does} {', '.join(found)} (probed {probe.at:%Y-%m-%d})")
     return told
 
 
@@ -105,7 +103,10 @@ def remarks(runs: Sequence[Run]) -> list[str]:
     told: list[str] = []
     if gave_same_text(runs):
         differs = differing([run.request.parameters for run in runs])
-        told.append("all columns gave the same text" + ": what differs had no effect here" * bool(differs))
+        told.append(
+            "all columns gave the same text"
+            + ": the parameters that differ had no effect here" * bool(differs)
+        )
     seeds = {run.request.parameters.get("seed") for run in runs}
     if len(seeds) > 1:
         told.append("the columns have different seeds")

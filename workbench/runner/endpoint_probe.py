@@ -280,7 +280,7 @@ async def _ask_about_choices(answers: ProbeRequests) -> None:
     if (failed := failure_of(best)) is None and counted <= MOST_TOKENS:
         # A usage that counts both choices of n = 2 would count both candidates.
         counts_all = of_two > MOST_TOKENS
-        words = "taken, but the usage counts one candidate"
+        words = "accepted, but the usage counts one candidate"
         failed = (
             (ProbeVerdict.NO_EFFECT, words)
             if counts_all

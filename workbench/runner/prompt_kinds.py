@@ -59,7 +59,7 @@ async def _text(connections: Connections, endpoint: Endpoint, prompt: TextPrompt
         )
         raise BadValueError(
             "No text gives exactly these token ids",
-            f"The tokenizer makes other ids of {text[-60:]!r} from token {place + 1} on.",
+            f"The tokenizer gives different ids for {text[-60:]!r} from token {place + 1} on.",
             "Send them as token ids.",
         )
     return text

@@ -43,7 +43,7 @@ def scored(run: Run, origin: int = 0) -> Passage:
         if choice.echoed and not all(isnan(one) for one in choice.logprobs[1 : choice.echoed]):
             return Passage.prompt_of(choice, origin)
         if choice.echoed == 1:
-            raise EndpointError("A text of one token has no logprob", "Nothing stands before it.")
+            raise EndpointError("A text of one token has no logprob", "No token precedes it.")
     raise EndpointError(NO_PROMPT_LOGPROBS, hint=NEEDS_ECHO)
 
 

@@ -27,7 +27,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     endpoint: Annotated[str, about("Endpoint of a new session; empty: the one in use, at first local.")] = ""
     preset: Annotated[str, about("Preset of a new session; empty keeps the current settings.")] = ""
     theme: Annotated[str, about("Name of a theme; empty: the one last picked.")] = ""
-    colour_by: Annotated[ColourBy | None, about("What colours tokens; unset: as last picked.")] = None
+    colour_by: Annotated[ColourBy | None, about("What tokens are coloured by; unset: as last picked.")] = None
     confirm_above: Annotated[
         int, about("Completion tokens above which to ask before sending; 0 never asks.", ge=0)
     ] = 4096

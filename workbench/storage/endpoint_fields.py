@@ -157,6 +157,6 @@ def _value(text: str, schema: Mapping[str, Any]) -> Any:
                 re.split(r"\s*[=:]\s*", one.strip(), maxsplit=1) for one in text.split(";") if one.strip()
             ]
             if not all(len(pair) == 2 and all(pair) for pair in pairs):
-                raise ValueError("must be such as name = value; name = value")
+                raise ValueError("must look like name = value; name = value")
             return {name: _value(value, inner) for name, value in pairs}
     return text

@@ -83,8 +83,8 @@ class EndpointFile(Struct, frozen=True, forbid_unknown_fields=True):
     base_url: Annotated[str, about("With or without /v1 at its end.", examples=["https://host/v1"])]
     like: Annotated[str, about("Built-in profile whose settings are used where this one has none.")] = ""
     model: Annotated[str, about("The model to ask for where the draft names none.")] = ""
-    title: Annotated[str, about("What lists call it.")] = ""
-    note: Annotated[str, about("What a person should know of it.")] = ""
+    title: Annotated[str, about("Name shown in lists.")] = ""
+    note: Annotated[str, about("Notes about it.")] = ""
     key: KeyTable = KeyTable()
     aliases: Annotated[
         dict[str, str],
@@ -108,10 +108,10 @@ class EndpointFile(Struct, frozen=True, forbid_unknown_fields=True):
         ""
     )
     trust_environment: Annotated[bool, about("true: use the proxies of HTTP_PROXY and the like.")] = False
-    ca_file: Annotated[str, about("File with the authority's certificate, for a server of your own.")] = ""
-    client_certificate: Annotated[str, about("File with your certificate, where one is asked for.")] = ""
-    client_key: Annotated[str, about("File with the certificate's key, if it is another one.")] = ""
-    verify: Annotated[bool, about("false: accept any certificate; anyone may listen in.")] = True
+    ca_file: Annotated[str, about("CA certificate file, for a server with an authority of its own.")] = ""
+    client_certificate: Annotated[str, about("Client certificate file, if the server asks for one.")] = ""
+    client_key: Annotated[str, about("File with the certificate's private key, if separate.")] = ""
+    verify: Annotated[bool, about("false: accept any certificate (insecure).")] = True
     prices: PricesTable = PricesTable()
     single_prompt: Annotated[bool, about("true: several prompts in a request are refused.")] = False
     single_choice: Annotated[bool, about("true: n is ignored or refused.")] = False
@@ -223,11 +223,11 @@ def _key_faults(key: KeyTable) -> Iterator[Fault]:
     if key.environment and not is_variable(key.environment):
         yield Fault(("key", "environment"), "must be an environment variable's name, never a key", KEY_HINT)
     if key.environment and key.command:
-        yield Fault(("key", "command"), "stands beside environment; one place is enough")
+        yield Fault(("key", "command"), "cannot be combined with environment")
     try:
         _argv(key.command)
     except ValueError:
-        yield Fault(("key", "command"), "has a quote that is not closed")
+        yield Fault(("key", "command"), "has an unclosed quote")
     if not _HEADER_NAME.fullmatch(key.header):
         yield Fault(("key", "header"), "is not the name of a header")
 

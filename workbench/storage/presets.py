@@ -45,7 +45,7 @@ _PARAMETER_SCHEMA = {"properties": _PARAMETERS, "propertyNames": {"enum": list(_
 class PresetFile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A preset as its file holds it."""
 
-    name: Annotated[str, about("What lists call it; empty: the file's name.")] = ""
+    name: Annotated[str, about("Name shown in lists; empty: the file's name.")] = ""
     note: Annotated[str, about("What it is good for.")] = ""
     endpoint: Annotated[str, about("Endpoint it is meant for; empty: the one in use.")] = ""
     model: Annotated[str, about("Model it is meant for; empty: the one in use.")] = ""
@@ -169,7 +169,7 @@ def write_preset(preset: Preset) -> bytes:
         return "".join(toml_table(msgspec.to_builtins(file))).encode()
     except UnicodeEncodeError:
         raise StorageError(
-            f"The preset {preset.name!r} cannot be written", "It holds half of a surrogate pair."
+            f"The preset {preset.name!r} cannot be written", "It contains half of a surrogate pair."
         ) from None
 
 
@@ -245,7 +245,7 @@ def _checked(name: str) -> str:
     name = name.strip()
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         raise StorageError(
-            "A preset needs a name", "", f"One line of 1 to {_LONGEST_NAME} characters that can be seen."
+            "A preset needs a name", "", f"Use one line of 1 to {_LONGEST_NAME} visible characters."
         )
     return name
 

@@ -21,7 +21,7 @@ _Levels: TypeAlias = Annotated[
 class TokenColours(Struct, frozen=True, forbid_unknown_fields=True):
     """How tokens are coloured."""
 
-    hue: Annotated[str, about("What surprise is mixed towards; empty: the accent.")] = ""
+    hue: Annotated[str, about("Colour of surprising tokens; empty: the theme's accent.")] = ""
     levels: Annotated[_Levels, about("Backgrounds of the levels, instead of those mixed from the hue.")] = []
 
 

@@ -185,7 +185,7 @@ class _Writer:
             error = problem
         except Exception as defect:  # noqa: BLE001 - a defect must not end the thread that saves the rest
             words = one_line(f"{type(defect).__name__}: {defect}", 200)
-            error = StorageError("The workbench failed while saving", words, "All else is saved.")
+            error = StorageError("The workbench failed while saving", words, "Everything else is saved.")
         else:
             self._busy_since = None
             return None
@@ -585,7 +585,7 @@ class Keepers:
         if not waiting and all(one.result() for one in done):
             return ""
         problems = [one.problem for one in self._all if one.problem]
-        return problems[0] if problems else f"The disk did not answer for {seconds:.0f} seconds."
+        return problems[0] if problems else f"The disk did not respond for {seconds:.0f} seconds."
 
     async def aclose(self, seconds: float) -> bool:
         """Close all and wait for the disk; whether everything was written within so many seconds."""

@@ -39,7 +39,7 @@ async def continue_answer(flow: FlowContext) -> None:
         return
     is_text = isinstance(origin.prompt, TextPrompt)
     prompt = branch_from(origin).prompt if is_text else run.request.prompt
-    flow.workspace.note_branch(run, "the answer that joined the prompt", prompt)
+    flow.workspace.note_branch(run, "the answer appended to the prompt", prompt)
 
 
 async def _send_from(flow: FlowContext, origin: Origin) -> Run | None:

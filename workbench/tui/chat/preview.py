@@ -42,7 +42,7 @@ class PromptPreview(Vertical):
 
     def show_making(self) -> None:
         """Say that the prompt is being made."""
-        self.border_subtitle = Content("making it…")
+        self.border_subtitle = Content("rendering…")
 
     def show_made(self, made: ChatRequest, unfilled: Sequence[str]) -> None:
         """Show a prompt; `unfilled` are the variables in it without a value."""

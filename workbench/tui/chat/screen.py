@@ -234,7 +234,7 @@ class ChatScreen(ResultScreen[str]):
         # What has a key for each digit needs one to be chosen.
         found = {one.id: one for one in flow.commands if one.where in wheres and len(one.actions) <= 2}
         items = [Item(one.id, one.title, one.help, one.key_label) for one in found.values()]
-        id = await flow.ask(Picker("Chat", items, note="type to filter · Enter runs it · Esc"))
+        id = await flow.ask(Picker("Chat", items, note="type to filter · Enter run · Esc close"))
         if id is not None and found[id].where is Where.TURNS:
             self.set_focus(self.turns.view)
             await self.app.run_action(found[id].first_action, self.turns)

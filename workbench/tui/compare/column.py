@@ -107,7 +107,7 @@ class CompareColumn(Container):
             heading = f"{'diverges at ' * diverges}token {position + 1}"
             self.distribution.show(heading, choice.token(position))
         else:
-            ended = "not there yet" if self.run.is_running else "ended before"
+            ended = "not there yet" if self.run.is_running else "ended earlier"
             self.distribution.show(f"token {position + 1}: {ended}", None)
 
     def _section(self, shared: int, marked: int | None) -> Section:

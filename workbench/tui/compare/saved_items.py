@@ -48,4 +48,4 @@ async def other_sessions(library: Library, own: Path | None) -> Late:
         Item(one.path, one.title or Path(one.path).stem, f"{one.runs} runs · {one_line(one.text, 60)}")
         for one in others
     ]
-    return Late(items, f"{len(items)} other sessions · Enter · Esc")
+    return Late(items, f"{len(items)} other sessions · Enter choose · Esc close")

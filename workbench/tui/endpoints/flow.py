@@ -57,4 +57,4 @@ async def _list_models(services: Services, endpoint: Endpoint) -> Late:
     except WorkbenchError as problem:
         return Late([], f"no list: {problem.title}")
     note = f"{len(names)} models" if runs else "the first run starts it"
-    return Late([Item(name, name) for name in names], f"{note} · Enter · Esc")
+    return Late([Item(name, name) for name in names], f"{note} · Enter choose · Esc close")

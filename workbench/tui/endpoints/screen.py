@@ -223,7 +223,9 @@ class EndpointsScreen(ResultScreen[Endpoint]):
             for one in profiles.values()
             if one.name not in (LOCAL, _PLAIN)
         ]
-        name = await flow.ask(Picker("Copy settings from", items, note="type to filter · Enter · Esc"))
+        name = await flow.ask(
+            Picker("Copy settings from", items, note="type to filter · Enter choose · Esc close")
+        )
         if name == _PLAIN:
             await self._edit(flow, "Add an endpoint", Endpoint("", ""), needs="name")
         elif name is not None:
@@ -345,7 +347,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
 def _place(endpoint: Endpoint) -> str:
     if endpoint.name == LOCAL:
         return "on this machine"
-    return one_line(endpoint.address) or "its address is not known here"
+    return one_line(endpoint.address) or "no base URL known"
 
 
 def _key_words(endpoint: Endpoint, services: Services) -> str:

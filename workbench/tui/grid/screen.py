@@ -149,7 +149,7 @@ class GridScreen(ResultScreen[Adopted | None]):
     def _nothing(self) -> str:
         """Why no cell has the figure."""
         if self._grid.is_running or not any(run.tokens for run in self._grid.runs):
-            return "nothing measured yet"
+            return "no results yet"
         return (
             "no answer has logprobs: set them in the panel" if self._measure.needs_logprobs else "not known"
         )

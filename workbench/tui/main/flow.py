@@ -110,7 +110,9 @@ async def choose_theme(flow: FlowContext) -> None:
     items = [Item(name, name, "" if app.available_themes[name].dark else "light") for name in names]
     chosen = None
     try:
-        chosen = await flow.ask(ThemePicker("Theme", items, chosen=before, note="Enter · Esc", aside=True))
+        chosen = await flow.ask(
+            ThemePicker("Theme", items, chosen=before, note="Enter choose · Esc cancel", aside=True)
+        )
     finally:
         app.theme = chosen or before
     if chosen is not None:

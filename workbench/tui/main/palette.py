@@ -15,7 +15,7 @@ from workbench.tui.commands.keymap import CommandTable
 from workbench.tui.popups.picker import Item, Late, Picker
 from workbench.workspace.services import Services
 
-_NOTE = "type to filter · Enter runs it · Esc"
+_NOTE = "type to filter · Enter run · Esc close"
 _NEWEST = 50
 """Sessions that are offered."""
 
@@ -85,4 +85,4 @@ def about(services: Services, version: str) -> Picker:
         "sessions": str(folders.data / "sessions"),
     }
     items = [Item(text, title, one_line(text, 200)) for title, text in lines.items()]
-    return Picker("About", items, note="Enter copies · Esc")
+    return Picker("About", items, note="Enter copy · Esc close")

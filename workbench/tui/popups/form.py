@@ -61,7 +61,7 @@ class Form(Popup[ScreenResultType]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(self._title)
-            box.border_subtitle = Content("Tab · Enter · Esc")
+            box.border_subtitle = Content("Tab next · Enter accept · Esc cancel")
             for entry in self._entries:
                 yield Label(Content(entry.label))
                 yield Input(entry.text, placeholder=entry.example)

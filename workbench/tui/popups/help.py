@@ -1,4 +1,4 @@
-"""Help: the keys of the focused pane first, then all others; typing filters."""
+"""Help: the keys of the focused pane first, then all others under their headings; typing filters."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from workbench.tui.commands.keymap import CommandTable
 from workbench.tui.commands.table import commands_at
 from workbench.tui.popups.picker import Item, Picker
 
+_COMMON = (Where.ANYWHERE, Where.EVERYWHERE)
+
 
 def help_screen(where: Where, commands: CommandTable) -> Picker:
     """Help for a pane or screen; choosing a command does it, where it can be done by name."""
-    ordered = dict.fromkeys(
-        (
-            *(commands_at(where, commands) if where is not Where.ANYWHERE else ()),
-            *(one for one in commands if one.where in (Where.ANYWHERE, Where.EVERYWHERE)),
-            *commands,
-        )
-    )
-    items = [Item(one.id, one.title, _help(one, where), one.key_label) for one in ordered]
-    return Picker(f"Help · {where}", items, note="type to filter · Enter runs it · Esc")
+    here = commands_at(where, commands) if where is not Where.ANYWHERE else ()
+    common = (one for one in commands if one.where in _COMMON)
+    ordered = dict.fromkeys((*here, *common, *sorted(commands, key=lambda one: one.where)))
+    items = [Item(one.id, one.title, one.help, one.key_label, _heading(one, where)) for one in ordered]
+    return Picker(f"Help · {where}", items, note="type to filter · Enter run · Esc close", wraps=True)
 
 
-def _help(command: Command, here: Where) -> str:
-    is_elsewhere = command.where not in (Where.ANYWHERE, Where.EVERYWHERE, here, *SHARED.get(here, ()))
-    return f"{command.where}: {command.help}" if is_elsewhere else command.help
+def _heading(command: Command, here: Where) -> str:
+    if command.where in (here, *SHARED.get(here, ())):
+        return here
+    return Where.ANYWHERE if command.where in _COMMON else command.where

@@ -37,7 +37,7 @@ class LinePopup(Popup[str]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(self._title)
-            box.border_subtitle = Content("Enter · Esc")
+            box.border_subtitle = Content("Enter accept · Esc cancel")
             yield Input(self._name, select_on_focus=True)
 
     @on(Input.Submitted)
@@ -46,4 +46,4 @@ class LinePopup(Popup[str]):
         if name or self._may_be_empty:
             self.dismiss(name)
         else:
-            self.query_one(Vertical).border_subtitle = Content("It is empty: type something · Esc")
+            self.query_one(Vertical).border_subtitle = Content("It is empty: type something · Esc cancel")

@@ -146,7 +146,9 @@ class MultiPicker(Popup[Selection]):
         box = self.query_one("#further", Static)
         box.display = bool(further)
         box.update(" · ".join(further))
-        told = f"{len(self._chosen)} of {self._most} selected · Space toggle · Enter {self._take} · Esc"
+        told = (
+            f"{len(self._chosen)} of {self._most} selected · Space toggle · Enter {self._take} · Esc cancel"
+        )
         self.query_one(Vertical).border_subtitle = Content(told)
 
     def _line(self, item: Item) -> Content:

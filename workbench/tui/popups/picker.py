@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
+from textwrap import wrap
 from typing import ClassVar, NamedTuple
 
 from textual import events, on
@@ -58,6 +60,8 @@ class Item:
     detail: str = ""
     key: str = ""
     """Its key, where it has one."""
+    group: str = ""
+    """The heading that it stands under."""
 
     def rank(self, typed: str) -> int | None:
         """How well it matches what was typed, 0 the best; None where a word occurs nowhere in it."""
@@ -95,7 +99,7 @@ class Picker(Popup[str]):
     }
     Picker Input { border: none; height: 1; padding: 0; background: $surface; }
     Picker Input:focus { border: none; }
-    Picker RowList { height: auto; }
+    Picker RowList { height: auto; scrollbar-gutter: stable; }
     Picker #none { color: $text-muted; display: none; }
     Picker.-empty #none { display: block; }
     Picker #more { height: auto; max-height: 3; color: $text-muted; display: none; }
@@ -116,26 +120,29 @@ class Picker(Popup[str]):
         note: str = "",
         more: Awaitable[Late] | None = None,
         aside: bool = False,
+        wraps: bool = False,
     ) -> None:
         """`free_text` lets what was typed be the answer.
 
         `more` is awaited beside the open list, for what takes time to find out. `aside` keeps the list at
-        the right edge, so that what lies below is seen.
+        the right edge, so that what lies below is seen. `wraps` shows every detail in full, on several lines.
         """
         super().__init__(classes="-aside" if aside else None)
         self._title = title
         self._items = list(items)
-        self._shown: list[Item] = []
+        self._shown: list[Item | None] = []
+        """A row each; None is a heading."""
         self._columns = 0, 0
         self._chosen = chosen
         self._free_text = free_text
         self._note = note
         self._more = more
+        self._wraps = wraps
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(one_line(self._title))
-            box.border_subtitle = Content(one_line(self._note or "type to filter · Enter · Esc"))
+            box.border_subtitle = Content(one_line(self._note or "type to filter · Enter choose · Esc close"))
             yield Input(
                 placeholder="filter, or type a name" if self._free_text else "filter", select_on_focus=False
             )
@@ -165,8 +172,10 @@ class Picker(Popup[str]):
     @property
     def highlighted(self) -> str | None:
         """The value of the highlighted item; None where nothing matches."""
-        place = self.query_one(OptionList).highlighted
-        return self._shown[place].value if self._shown and place is not None else None
+        return item.value if (item := self._item(self.query_one(OptionList).highlighted)) else None
+
+    def _item(self, row: int | None) -> Item | None:
+        return self._shown[row] if row is not None and row < len(self._shown) else None
 
     @on(Input.Changed)
     def _filter(self, event: Input.Changed) -> None:
@@ -178,34 +187,44 @@ class Picker(Popup[str]):
         return [item for _, item in sorted(ranked, key=itemgetter(0))]
 
     def _show(self, text: str) -> None:
-        words = text.split()
-        self._shown = self.matching(text)
+        found = self.matching(text)
+        is_filtered = bool(text.split())
         options = self.query_one(OptionList)
         options.clear_options()
-        width = max((len(item.title) for item in self._shown), default=0)
-        keys = max((len(item.key) for item in self._shown), default=0)
-        self._columns = min(width, 40), keys
-        options.add_options(Option(_line(item, *self._columns)) for item in self._shown)
-        self.set_class(not self._shown, "-empty")
-        if self._shown:
-            places = [place for place, item in enumerate(self._shown) if item.value == self._chosen]
-            options.highlighted = places[0] if places and not words else 0
+        widths = (
+            max((len(one.title) for one in found), default=0),
+            max((len(one.key) for one in found), default=0),
+        )
+        most = (18, 12) if self._wraps else (40, 40)
+        self._columns = min(widths[0], most[0]), min(widths[1], most[1])
+        self._shown = []
+        group = ""
+        for item in found:
+            if item.group != group and not is_filtered:
+                group = item.group
+                self._shown.append(None)
+                options.add_option(Option(Content.styled(f"── {group}", "$text-muted"), disabled=True))
+            self._shown.append(item)
+            options.add_option(Option(self._line(item, with_group=is_filtered)))
+        self.set_class(not found, "-empty")
+        if found:
+            chosen = None if is_filtered else next((one for one in found if one.value == self._chosen), None)
+            options.highlighted = self._shown.index(chosen or found[0])
 
     def action_move(self, by: int) -> None:
         """Look at another item."""
         options = self.query_one(OptionList)
-        if self._shown:
-            place = (options.highlighted or 0) + by
-            wraps = abs(by) == 1
-            options.highlighted = (
-                place % len(self._shown) if wraps else max(0, min(place, len(self._shown) - 1))
-            )
+        rows = [row for row, item in enumerate(self._shown) if item is not None]
+        if rows:
+            place = bisect_left(rows, options.highlighted or 0) + by
+            options.highlighted = rows[
+                place % len(rows) if abs(by) == 1 else max(0, min(place, len(rows) - 1))
+            ]
 
     @on(OptionList.OptionHighlighted)
     def _look(self, event: OptionList.OptionHighlighted) -> None:
-        if event.option_index >= len(self._shown):
-            return
-        self.look(self._shown[event.option_index])
+        if (item := self._item(event.option_index)) is not None:
+            self.look(item)
 
     def look(self, item: Item) -> None:
         """Show all of the item under the cursor."""
@@ -213,46 +232,56 @@ class Picker(Popup[str]):
 
     @on(events.Resize)
     def _fit_more(self) -> None:
-        place = self.query_one(OptionList).highlighted
-        if place is not None and place < len(self._shown):
-            self.call_after_refresh(self._say_all_of, self._shown[place])
+        self.call_after_refresh(self._fit_lines)
+
+    def _fit_lines(self) -> None:
+        item = self._item(self.query_one(OptionList).highlighted)
+        if item is not None and self._wraps:
+            self._chosen = item.value
+            self._show(self.query_one(Input).value)
+        elif item is not None:
+            self._say_all_of(item)
 
     def _say_all_of(self, item: Item) -> None:
         """Show below the list what there is no room for in the item's line."""
         options, more = self.query_one(OptionList), self.query_one("#more", Static)
         room = options.scrollable_content_region.width
-        line = _line(item, *self._columns)
-        is_cut = bool(room) and line.cell_length > room
+        is_cut = bool(room) and not self._wraps and self._line(item).cell_length > room
         more.set_class(is_cut, "-shown")
         if is_cut:
             more.update(Content(one_line(item.detail, 400)))
 
     @on(OptionList.OptionSelected)
     def _select(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._shown[event.option_index].value)
+        if (item := self._item(event.option_index)) is not None:
+            self.dismiss(item.value)
 
     @on(Input.Submitted)
     def _submit(self, event: Input.Submitted) -> None:
-        highlighted = self.query_one(OptionList).highlighted
         typed = event.value.strip()
-        if (
-            self._shown
-            and highlighted is not None
-            and not (self._free_text and typed and not self._begins(typed))
-        ):
-            self.dismiss(self._shown[highlighted].value)
+        value = self.highlighted
+        if value is not None and not (self._free_text and typed and not self._begins(typed)):
+            self.dismiss(value)
         elif self._free_text and typed:
             self.dismiss(typed)
 
     def _begins(self, typed: str) -> bool:
-        return any(item.title.casefold().startswith(typed.casefold()) for item in self._shown)
+        return any(one and one.title.casefold().startswith(typed.casefold()) for one in self._shown)
 
-
-def _line(item: Item, width: int, keys: int) -> Content:
-    title = one_line(item.title, 60)
-    parts = [Content.styled(title.ljust(width), "bold")]
-    if keys:
-        parts.append(Content(f"  {item.key.ljust(keys)}"))
-    if item.detail:
-        parts.append(Content(f"  {one_line(item.detail, 120)}"))
-    return Content("").join(parts)
+    def _line(self, item: Item, *, with_group: bool = False) -> Content:
+        """The row of an item: its title, key and detail in columns."""
+        width, keys = self._columns
+        title = Content.styled(one_line(item.title, 60).ljust(width), "bold")
+        key = f"  {item.key.ljust(keys)}" if keys else ""
+        detail = one_line(f"{item.group}: {item.detail}" if with_group and item.group else item.detail, 120)
+        room = self.query_one(OptionList).scrollable_content_region.width
+        if self._wraps and room:
+            indent = " " * (width + keys + 4)
+            lines = wrap(
+                detail,
+                room,
+                initial_indent=" " * (title.cell_length + len(key) + 2),
+                subsequent_indent=indent,
+            )
+            return Content.assemble(title, key, "  ", "\n".join(lines).lstrip())
+        return Content.assemble(title, key, f"  {detail}" if detail else "")

@@ -36,7 +36,7 @@ class TextPopup(Popup[str]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(self._title)
-            box.border_subtitle = Content("Ctrl+J or F5 accepts · Esc")
+            box.border_subtitle = Content("Ctrl+J or F5 accept · Esc cancel")
             yield ExactTextArea(soft_wrap=True, compact=True)
 
     def on_mount(self) -> None:

@@ -68,7 +68,7 @@ class PresetPicker(Picker):
 
     @asks
     async def action_import(self, flow: FlowContext) -> None:
-        """Take a preset from a file."""
+        """Import a preset from a file."""
         if (typed := await flow.ask(LinePopup("Import a preset from the file", ""))) is not None:
             self._show_changed(import_preset(self._folders, typed_path(typed)).name)
 

@@ -41,7 +41,7 @@ class CurlPopup(Popup[CurlDraft]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content("Paste a curl command")
-            box.border_subtitle = Content("Ctrl+J imports prompt and parameters · Esc")
+            box.border_subtitle = Content("Ctrl+J import prompt and parameters · Esc cancel")
             yield ExactTextArea(self._text, soft_wrap=True, compact=True)
             yield Label(id="wrong")
 

@@ -13,7 +13,7 @@ async def wire(flow: FlowContext) -> None:
     """Show the last exchange at the event of the token under the cursor, which follows on coming back."""
     exchange, output = flow.services.exchange, flow.main.output
     if exchange is None:
-        flow.app.notify("Nothing has been sent since the start.", title="Wire", markup=False)
+        flow.app.notify("Nothing has been sent since the start.", title="Raw traffic", markup=False)
         return
     run, highlighted = exchange.run, output.token
     spot = None
@@ -21,7 +21,7 @@ async def wire(flow: FlowContext) -> None:
         spot = Spot(highlighted[1].index, highlighted[2])
     elif highlighted is not None:
         words = "Only the traffic of the last request is kept; this token is from another request."
-        flow.app.notify(words, title="Wire", markup=False)
+        flow.app.notify(words, title="Raw traffic", markup=False)
     spot = await flow.ask(WireScreen(exchange, spot))
     if spot is not None and run in output.runs:
         # The token may still be on its way from the store to the view.

@@ -85,7 +85,7 @@ class WireScreen(ResultScreen[Spot]):
 
     def on_mount(self) -> None:
         """Begin to read what was recorded."""
-        self.rows.border_title = Content("Wire")
+        self.rows.border_title = Content("Raw traffic")
         self.rows.focus()
         self._timer = self.set_interval(1 / _LOOKS_A_SECOND, self._look)
         self.call_after_refresh(self._look)
@@ -121,7 +121,7 @@ class WireScreen(ResultScreen[Spot]):
             parts.append(f"attempt {wire.attempts}")
         if self._exchange.run.split is not None:
             parts.append("the first of several requests")
-        content = Content.assemble(("Wire", "bold"), f"  {one_line(' · '.join(parts), 200)}")
+        content = Content.assemble(("Raw traffic", "bold"), f"  {one_line(' · '.join(parts), 200)}")
         self.query_one("#about", Static).update(content)
 
     def _row(self, place: int) -> EventRow:
