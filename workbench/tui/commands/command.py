@@ -73,6 +73,7 @@ CHARACTERS = {
     for name in [unicodedata.name(character).lower().replace("-", "_").replace(" ", "_")]
 }
 """Textual's names of the keys that type something other than a letter or digit."""
+DIGITS = tuple("123456789")
 _PUNCTUATION = frozenset(CHARACTERS.values()) | {"space"}
 
 
@@ -96,7 +97,7 @@ class Command:
     footer: int | None = None
     """Its rank in the footer, which drops the highest first; None leaves it out."""
     shown: str = ""
-    """Its keys as a person reads them, where they are not simply the list."""
+    """Its keys as a person reads them, where that is not simply their list."""
     flow: str = ""
     """The flow that does it, as `module:function`; empty where its pane does it by itself."""
     action: str = ""
@@ -137,12 +138,20 @@ class Command:
     @property
     def key_label(self) -> str:
         """All its keys, as a person reads them."""
-        return self.shown or ", ".join(map(key_name, self.keys))
+        keys = (
+            "1–9" if self.keys == DIGITS else (" " if self.actions else ", ").join(map(key_name, self.keys))
+        )
+        return self.shown or keys
 
     @property
     def first_key(self) -> str:
         """The key to show where there is room for one."""
         return key_name(self.keys[0]) if self.keys else ""
+
+    @property
+    def footer_key(self) -> str:
+        """What a footer has room for: the first key, or all where each does something else."""
+        return self.key_label if self.shown or self.actions else self.first_key.replace("Ctrl+", "^")
 
 
 _NAMES = {name: character for character, name in CHARACTERS.items()} | {

@@ -11,7 +11,7 @@ from textual.keys import Keys
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
-from workbench.tui.commands.command import CHARACTERS, SHARED, Command, Where, is_typed, key_name
+from workbench.tui.commands.command import CHARACTERS, SHARED, Command, Where, is_typed
 from workbench.tui.commands.table import BY_ID, COMMANDS
 
 _NAMED = frozenset(key.value for key in Keys)
@@ -87,8 +87,7 @@ def _commands(asked: Mapping[str, tuple[str, ...]]) -> tuple[Command, ...]:
 
 
 def _with(command: Command, keys: tuple[str, ...]) -> Command:
-    shown = " ".join(map(key_name, keys)) if command.actions else ""
-    return replace(command, keys=keys, shown=shown)
+    return replace(command, keys=keys, shown="")
 
 
 def _clash(asked: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | None:
@@ -131,7 +130,7 @@ def _keys(command: Command, text: str) -> tuple[str, ...]:
     keys = tuple(dict.fromkeys(_key(one.strip(), command) for one in text.split(",")))
     if command.actions and len(keys) != len(command.keys):
         needed = f"config.toml: keys.{command.id} needs {len(command.keys)} keys, not {len(keys)}"
-        raise StorageError(needed, hint=f"One each, as {command.shown} are: {command.help}")
+        raise StorageError(needed, hint=f"One each, as {command.key_label} are: {command.help}")
     return keys
 
 

@@ -57,7 +57,7 @@ class KeyRow(Widget):
         at = 1
         listed = (one for one in self.listed() if self.running or one.title != "Stop all")
         for place, command in enumerate(listed):
-            key = command.shown or command.first_key.replace("Ctrl+", "^")
+            key = command.footer_key
             end = at + cell_len(key) + 1 + cell_len(self._title(command))
             if end > self.size.width and place >= self.ALWAYS:
                 break
