@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from textual import on
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import OptionList
 
@@ -29,7 +27,7 @@ _EVERY = 0.5
 class TreeScreen(ListingScreen[Run]):
     """Shows the tree; answers with the run to go to, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.TREE)
+    BINDINGS = bindings_at(Where.TREE)
     heading = "Branches"
     where = Where.TREE
 

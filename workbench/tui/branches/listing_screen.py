@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from textual import events, getters, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ScreenResultType
@@ -45,7 +44,7 @@ class ListingScreen(ResultScreen[ScreenResultType]):
     }
     ListingScreen #passage { width: 1fr; height: auto; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.LISTING)
+    BINDINGS = bindings_at(Where.LISTING)
     heading: ClassVar[str]
 
     options = getters.query_one(OptionList)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from textual import events, getters, on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Static, TextArea
@@ -59,7 +58,7 @@ class ChatScreen(ResultScreen[str]):
         (0, "-narrow"),
         (100, "-medium"),
     ]
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.CHAT)
+    BINDINGS = bindings_at(Where.CHAT)
     where = Where.CHAT
 
     turns = getters.query_one(TurnsPane)

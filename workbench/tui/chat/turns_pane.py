@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import ClassVar
 
 from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
@@ -50,7 +48,7 @@ class TurnsPane(Vertical):
     .-narrow TurnsPane.-inspecting Inspector { display: block; }
     .-narrow TurnsPane TokenStrip { display: block; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.TURNS)
+    BINDINGS = bindings_at(Where.TURNS)
 
     @dataclass
     class NotDone(Message):

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from textual.binding import BindingType
-
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.screen import CompareScreen
@@ -16,7 +12,7 @@ from workbench.workspace.rerun_under_way import Rerun
 class RerunScreen(CompareScreen, inherit_bindings=False):
     """A comparison of a run with itself; there is nothing to adopt, as the parameters are the same."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.EVERYWHERE, Where.RERUN)
+    BINDINGS = bindings_at(Where.EVERYWHERE, Where.RERUN)
     heading = "Re-run"
     where = Where.RERUN
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 from textual import events, getters, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
 from textual.geometry import Size
@@ -88,7 +86,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
         (160, "-wide"),
     ]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (40, "-tall")]  # noqa: RUF012
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.COMPARE)
+    BINDINGS = bindings_at(Where.COMPARE)
 
     heading = "Compare"
     """What the first row begins with."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Label, Static
@@ -50,7 +48,7 @@ class EndpointForm(Popup[Endpoint]):
     EndpointForm .wrong.-shown { display: block; }
     EndpointForm #help { height: 1; padding: 0 1; color: $text-muted; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.ENDPOINT_FORM)
+    BINDINGS = bindings_at(Where.ENDPOINT_FORM)
     where = Where.ENDPOINT_FORM
 
     def __init__(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar
 
 from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
@@ -57,7 +55,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     EndpointsScreen.-narrow VerticalScroll { width: 3fr; }
     """
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium")]  # noqa: RUF012
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.LIST, Where.ENDPOINTS)
+    BINDINGS = bindings_at(Where.LIST, Where.ENDPOINTS)
     where = Where.ENDPOINTS
 
     filter = getters.query_one(Input)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import ClassVar
 
 from rich.text import Text
 from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.coordinate import Coordinate
 from textual.timer import Timer
@@ -52,7 +50,7 @@ class GridScreen(ResultScreen[Adopted | None]):
     GridScreen #legend { height: 1; padding: 0 1; }
     GridScreen #remarks { height: auto; max-height: 3; padding: 0 1; color: $text-warning; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.GRID)
+    BINDINGS = bindings_at(Where.GRID)
     where = Where.GRID
 
     table = getters.query_one(CellTable)

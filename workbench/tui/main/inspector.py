@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from rich.cells import cell_len
 from textual import events
-from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
@@ -41,7 +39,7 @@ class Inspector(Static, can_focus=True):
     DEFAULT_CSS = """
     Inspector { padding: 0 1; overflow-y: auto; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.INSPECTOR)
+    BINDINGS = bindings_at(Where.INSPECTOR)
 
     @dataclass
     class AlternativeChosen(Message):

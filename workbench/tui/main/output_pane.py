@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from textual import events, getters, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -46,7 +44,7 @@ class OutputPane(Vertical):
     OutputPane #hint { display: none; height: auto; color: $text-muted; }
     OutputPane.-empty #hint { display: block; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.OUTPUT)
+    BINDINGS = bindings_at(Where.OUTPUT)
 
     view = getters.query_one(TokenView)
     bars = getters.query_one(Sparkline)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from textual import events, getters, on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.geometry import Offset, Size
@@ -53,7 +51,7 @@ class ParameterPanel(Vertical, can_focus=True):
     ParameterPanel > #help { height: auto; color: $text-muted; display: none; }
     ParameterPanel > #help.-shown { display: block; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.PARAMETERS)
+    BINDINGS = bindings_at(Where.PARAMETERS)
 
     @dataclass
     class Changed(Message):

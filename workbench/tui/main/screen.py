@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from math import log
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 from textual import events, getters, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.geometry import Offset
@@ -86,7 +85,7 @@ class MainScreen(Screen[None]):
         (160, "-wide"),
     ]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (40, "-tall")]  # noqa: RUF012
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.EVERYWHERE, Where.ANYWHERE)
+    BINDINGS = bindings_at(Where.EVERYWHERE, Where.ANYWHERE)
 
     @dataclass
     class DraftShown(Message):

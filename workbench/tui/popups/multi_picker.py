@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import OptionList, Static
@@ -52,7 +50,7 @@ class MultiPicker(Popup[Selection]):
     MultiPicker RowList { height: auto; }
     MultiPicker #further { height: 1; color: $text-muted; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.SELECTION)
+    BINDINGS = bindings_at(Where.SELECTION)
     where = Where.SELECTION
 
     def __init__(

@@ -12,7 +12,6 @@ from typing import ClassVar, NamedTuple
 from textual import events, on
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, ScreenResultType
@@ -32,7 +31,7 @@ _MOST_ROWS = 30
 class Popup(ModalScreen[ScreenResultType]):
     """A popup: Esc closes it; stopping, copying and leaving work as they do below it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.EVERYWHERE, Where.POPUP)
+    BINDINGS = bindings_at(Where.EVERYWHERE, Where.POPUP)
     where: ClassVar[Where] = Where.POPUP
     """Whose keys help shows."""
 
@@ -107,7 +106,7 @@ class Picker(Popup[str]):
     Picker.-aside { align: right top; background: transparent; }
     Picker.-aside > Vertical { width: 34; margin: 1 1 0 0; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.LIST, Where.PICKER)
+    BINDINGS = bindings_at(Where.LIST, Where.PICKER)
     where = Where.PICKER
 
     def __init__(

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Label
@@ -24,7 +21,7 @@ class Question(Popup[bool]):
         background: $surface; padding: 1 2; }
     Question Label { width: auto; max-width: 64; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.QUESTION)
+    BINDINGS = bindings_at(Where.QUESTION)
     where = Where.QUESTION
 
     def __init__(self, question: str, yes: str, no: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.await_complete import AwaitComplete
-from textual.binding import BindingType
 from textual.screen import Screen, ScreenResultType
 
 from workbench.tui.commands.command import Where
@@ -18,7 +17,7 @@ class ResultScreen(Screen[ScreenResultType]):
     Textual closes whatever screen is on top.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.EVERYWHERE)
+    BINDINGS = bindings_at(Where.EVERYWHERE)
     where: ClassVar[Where]
     """Whose keys its last row and help show."""
 

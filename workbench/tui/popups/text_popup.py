@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
@@ -25,7 +22,7 @@ class TextPopup(Popup[str]):
     TextPopup ExactTextArea, TextPopup ExactTextArea:focus { border: none; height: 1fr; padding: 0;
         background: $surface; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.WRITING)
+    BINDINGS = bindings_at(Where.WRITING)
     where = Where.WRITING
 
     def __init__(self, title: str, text: str) -> None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from textual.binding import BindingType
-
 from workbench.domain.display import one_line
 from workbench.domain.request import Parameters
 from workbench.storage.folders import Folders
@@ -28,7 +24,7 @@ from workbench.tui.presets.changes import changes_of
 class PresetPicker(Picker):
     """Answers with the name of the preset to apply, or None; presets are changed while it is open."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.PRESETS)
+    BINDINGS = bindings_at(Where.PRESETS)
     where = Where.PRESETS
 
     def __init__(self, folders: Folders, current: Parameters, chosen: str = "") -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import ClassVar
 
 from rich.text import Text
 from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
@@ -44,7 +42,7 @@ class ProbeScreen(ResultScreen[None]):
     ProbeScreen DataTable { height: 1fr; background: $background; }
     ProbeScreen #evidence { height: 3; padding: 0 1; color: $text-muted; border-top: solid $border-blurred; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.PROBE)
+    BINDINGS = bindings_at(Where.PROBE)
     where = Where.PROBE
 
     table = getters.query_one(DataTable)

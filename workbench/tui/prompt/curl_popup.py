@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Label
@@ -30,7 +27,7 @@ class CurlPopup(Popup[CurlDraft]):
     CurlPopup ExactTextArea { height: 12; border: none; padding: 0; background: $panel; }
     CurlPopup #wrong { color: $text-error; width: 100%; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.CURL)
+    BINDINGS = bindings_at(Where.CURL)
     where = Where.CURL
 
     def __init__(self, endpoints: EndpointList, text: str = "") -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
 
 from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.timer import Timer
@@ -57,7 +55,7 @@ class ReplayScreen(ResultScreen[None]):
         (0, "-narrow"),
         (100, "-medium"),
     ]
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.REPLAY)
+    BINDINGS = bindings_at(Where.REPLAY)
     where = Where.REPLAY
 
     view = getters.query_one(TokenView)

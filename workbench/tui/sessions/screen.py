@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
@@ -66,7 +65,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         (0, "-narrow"),
         (100, "-medium"),
     ]
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.LIST, Where.SESSIONS)
+    BINDINGS = bindings_at(Where.LIST, Where.SESSIONS)
     where = Where.SESSIONS
 
     filter = getters.query_one(Input)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from textual import events
-from textual.binding import BindingType
 from textual.message import Message
 
 from workbench.domain.reading import Notable, Thresholds
@@ -24,7 +22,7 @@ from workbench.tui.tokens.transcript_view import PLAIN_STYLES, TranscriptView
 class TokenView(TranscriptView):
     """A transcript with a cursor on one token."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.TOKENS)
+    BINDINGS = bindings_at(Where.TOKENS)
 
     @dataclass
     class CursorMoved(Message):

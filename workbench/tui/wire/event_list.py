@@ -8,7 +8,6 @@ from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
 from textual import events
-from textual.binding import BindingType
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -40,7 +39,7 @@ class EventList(ScrollView, can_focus=True):
     EventList .event-list--token { text-style: bold; }
     EventList .event-list--muted { color: $text-muted; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.EVENTS)
+    BINDINGS = bindings_at(Where.EVENTS)
 
     @dataclass
     class Moved(Message):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.timer import Timer
@@ -57,7 +56,7 @@ class WireScreen(ResultScreen[Spot]):
     WireScreen VerticalScroll { height: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
     WireScreen #raw { width: 1fr; height: auto; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.WIRE)
+    BINDINGS = bindings_at(Where.WIRE)
     where = Where.WIRE
 
     rows = getters.query_one(EventList)
