@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.domain.builders import choice_of, piece
 from workbench.domain.agreement import Agreement, Tolerances, compare_position, divergence
-from workbench.domain.choice import Token
+from workbench.domain.choice import ReceivedToken
 
 weights = st.lists(st.integers(1, 1000), min_size=8, max_size=8)
 names = [bytes([97 + place]) for place in range(8)]
@@ -57,8 +57,8 @@ def test_divergence_of_whole_distributions_is_exact() -> None:
     assert found == pytest.approx(0.5 * log(2) + 0.5 * log(2 / 3), abs=1e-4)
 
 
-def token(text: str, probability: float | None = None, **others: float) -> Token:
-    return choice_of([piece(text, probability, **others)]).token(0)
+def token(text: str, probability: float | None = None, **others: float) -> ReceivedToken:
+    return choice_of([piece(text, probability, **others)]).received(0)
 
 
 def test_a_position_tells_the_top_the_overlap_and_the_recorded_token() -> None:
@@ -75,7 +75,7 @@ def test_a_recorded_token_that_is_not_listed_now_has_no_difference() -> None:
 
 
 def test_positions_without_alternatives_tell_the_recorded_token_alone() -> None:
-    first, second = (choice_of([piece("a", mass)]).token(0)._replace(alternatives=()) for mass in (0.5, 0.25))
+    first, second = (token("a", mass)._replace(alternatives=()) for mass in (0.5, 0.25))
     found = compare_position(first, second)
     assert found.logprob_difference == pytest.approx(log(2))
     assert (found.same_top, found.overlap, found.divergence) == (None, None, None)

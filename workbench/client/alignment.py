@@ -43,9 +43,17 @@ def align(
     text that no token accounts for becomes a piece without a logprob. Tokens that share a character: the last
     of them carries it. Where text stays unaccounted for, tokens that name something else are left out.
     """
+    if not incomplete and encoding is None and _are_text(entries, text):
+        return Aligned(list(entries))
     if len(entries) == 1 and text and is_placeholder(entries[0].text):
         return Aligned([entries[0]._replace(text=text)], b"", encoding)
     return _walk(text, entries, incomplete, encoding)
+
+
+def _are_text(entries: Sequence[ReceivedToken], text: str) -> bool:
+    """Whether the tokens are the text as they stand, as those of nearly all answers are."""
+    names = [entry.text for entry in entries if entry.raw is None]
+    return len(names) == len(entries) and "".join(names) == text and not any(map(is_placeholder, names))
 
 
 def _walk(

@@ -136,7 +136,7 @@ class Assembly:
 
     def _whole_body(self, events: list[Event]) -> None:
         body = bytes(self._body.strip(_BLANK))
-        reading = _read(body)
+        reading = read_fast(body) or _read(body)
         if reading is None and body[:1] != b"<":
             # Lines of JSON, or a stream whose first line is not an event.
             parser = SseParser()

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from math import exp, fsum, isfinite, log
 from typing import NamedTuple
 
-from workbench.domain.choice import Token, token_bytes
+from workbench.domain.choice import ReceivedToken, token_bytes
 
 _LEAST = 1e-6
 """The least remaining mass: what rounded logprobs leave beside the listed ones is not known more finely."""
 
 
-def listed(token: Token) -> dict[bytes, float]:
+def listed(token: ReceivedToken) -> dict[bytes, float]:
     """The finite logprobs known at a token's position, its own included, by the tokens' bytes."""
     found: dict[bytes, float] = {}
     for text, logprob, raw in (
@@ -65,7 +65,7 @@ class Position(NamedTuple):
     """A lower bound of KL(recorded ‖ now), in nats."""
 
 
-def compare_position(recorded: Token, now: Token) -> Position:
+def compare_position(recorded: ReceivedToken, now: ReceivedToken) -> Position:
     """Compare the distributions at two tokens that follow the same text."""
     is_known = recorded.logprob is not None and isfinite(recorded.logprob)
     if is_known and recorded.alternatives and _distribution(recorded) == _distribution(now):
@@ -85,7 +85,7 @@ def compare_position(recorded: Token, now: Token) -> Position:
     )
 
 
-def _distribution(token: Token) -> tuple[object, ...]:
+def _distribution(token: ReceivedToken) -> tuple[object, ...]:
     return token.text, token.raw, token.logprob, token.alternatives
 
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from math import inf, isfinite, isnan
 
 from workbench.domain.agreement import Agreement, Position, Tolerances, compare_position
-from workbench.domain.choice import Choice, Token
+from workbench.domain.choice import Choice, ReceivedToken
 from workbench.domain.display import show_bytes
 from workbench.domain.run import Run
 from workbench.domain.scoring import Passage, common_positions
@@ -43,7 +43,7 @@ class ReportedToken:
     """Texts and logprobs in nats, in the endpoint's order."""
 
     @staticmethod
-    def of(token: Token | None) -> ReportedToken:
+    def of(token: ReceivedToken | None) -> ReportedToken:
         """The distribution at a token; None is the end of the answer."""
         if token is None:
             return ReportedToken("")
@@ -129,7 +129,7 @@ def compare_runs(recorded: Run, now: Run, tolerances: Tolerances) -> AnswerCompa
 def compare_passages(pairs: Sequence[tuple[Passage, Passage]], tolerances: Tolerances) -> AnswerComparison:
     """Compare recorded passages with those of now, at every position that follows the same text."""
     positions: list[Position] = []
-    largest: tuple[float, Passage, int, Token | None, Token | None] | None = None
+    largest: tuple[float, Passage, int, ReceivedToken | None, ReceivedToken | None] | None = None
     for recorded, now in pairs:
         for index, other in common_positions(recorded, now):
             first, second = _token(recorded, index), _token(now, other)
@@ -170,9 +170,9 @@ def _divergence(recorded: Passage, now: Passage) -> tuple[int, int]:
     return common[-1] if common else (recorded.tokens.start, now.tokens.start)
 
 
-def _token(passage: Passage, index: int) -> Token | None:
+def _token(passage: Passage, index: int) -> ReceivedToken | None:
     """A token of a passage; None behind its end."""
-    return passage.choice.token(index) if index < passage.tokens.stop else None
+    return passage.choice.received(index) if index < passage.tokens.stop else None
 
 
 def _shown(text: str, raw: bytes | None) -> str:

@@ -274,16 +274,14 @@ class Choice:
 
     def alternatives_of(self, index: int) -> tuple[Alternative, ...]:
         """The alternatives listed for a token, in the endpoint's order."""
-        first = self._alternative_ends[index - 1] if index else 0
-        return tuple(
-            Alternative(
-                self._vocabulary[self._alternative_words[place]],
-                _number(self._alternative_logprobs[place]),
-                _id(self._alternative_ids, place),
-                self._alternative_raws.get(place),
-            )
-            for place in range(first, self._alternative_ends[index])
-        )
+        first, end = self._alternative_ends[index - 1] if index else 0, self._alternative_ends[index]
+        texts = map(self._vocabulary.__getitem__, self._alternative_words[first:end])
+        logprobs = map(_number, self._alternative_logprobs[first:end])
+        if not self._alternative_ids and not self._alternative_raws:
+            return tuple(map(Alternative, texts, logprobs))
+        ids = (_id(self._alternative_ids, place) for place in range(first, end))
+        raws = map(self._alternative_raws.get, range(first, end))
+        return tuple(map(Alternative, texts, logprobs, ids, raws))
 
     def alternative_logprobs_of(self, index: int) -> Sequence[float]:
         """The logprobs of a token's alternatives alone; NaN where there is none."""
@@ -308,6 +306,13 @@ class Choice:
         # All listed but one, which may be the chosen token, are the most likely ones in any case.
         is_exact = likelier < max(self.listed_top, len(listed) - 1)
         return Rank(likelier + 1, is_exact) if likelier or is_exact else None
+
+    def received(self, index: int) -> ReceivedToken:
+        """A token as it arrived. Raises IndexError beyond the last one."""
+        text, logprob = self.text_of(index), _number(self._logprobs[index])
+        return ReceivedToken(
+            text, logprob, self.alternatives_of(index), self.id_of(index), self._raws.get(index)
+        )
 
     def token(self, index: int) -> Token:
         """Everything known of a token. Raises IndexError beyond the last one."""

@@ -99,4 +99,4 @@ def _aligned(text: str, pieces: Sequence[ReceivedToken]) -> list[ReceivedToken]:
 
 
 def _pieces(choice: Choice) -> list[ReceivedToken]:
-    return [ReceivedToken(one.text, one.logprob, one.alternatives, one.id, one.raw) for one in choice]
+    return list(map(choice.received, range(len(choice))))

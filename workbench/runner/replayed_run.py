@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from heapq import merge
 
-from workbench.domain.choice import Choice, ReceivedToken
+from workbench.domain.choice import Choice
 from workbench.domain.run import Run
 
 
@@ -59,10 +59,7 @@ class Replay:
             return False
         when, index, position = self._script[self._next]
         recorded = self.recorded.choices[index]
-        token = recorded.token(position)
-        self.run.choice(index).append(
-            ReceivedToken(token.text, token.logprob, token.alternatives, token.id, token.raw), when
-        )
+        self.run.choice(index).append(recorded.received(position), when)
         self._next += 1
         if position == len(recorded) - 1:
             _finish(self.run.choice(index), recorded)
