@@ -70,6 +70,10 @@ def test_runs_read_one_by_one_are_those_of_the_whole_file(session: Session) -> N
         path = Path(folder, "session.toml")
         path.write_bytes(text.encode())
         assert list(map(essence, iterate_runs(path))) == list(map(essence, session.runs))
+        for run, whole in zip(iterate_runs(path, with_tokens=False), session.runs, strict=True):
+            assert (run.id, run.request, run.outcome) == (whole.id, whole.request, whole.outcome)
+            texts = {index: choice.text for index, choice in whole.choices.items()}
+            assert {index: choice.text for index, choice in run.choices.items()} == texts
 
 
 def test_a_broken_run_is_named_by_its_line_after_those_before_it(tmp_path: Path) -> None:

@@ -1,15 +1,17 @@
-"""The HTTP library's network with every stream's chunks joined."""
+"""The HTTP library's network with what it writes and reads in small pieces joined."""
 
 from __future__ import annotations
 
 import ssl
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import cast
 
 from httpcore import (
     SOCKET_OPTION,
     AsyncNetworkBackend,
     AsyncNetworkStream,
+    WriteError,
 )
 
 from workbench.client.chunks import ChunkJoiner
@@ -49,23 +51,32 @@ class JoiningBackend(AsyncNetworkBackend):
 
 
 class JoiningStream(AsyncNetworkStream):
-    """A stream whose reads bring fewer, larger chunks."""
+    """A stream that sends a request in one piece, and whose reads bring fewer, larger chunks."""
 
     def __init__(self, inner: AsyncNetworkStream) -> None:
         self._inner = inner
         self._joiner = ChunkJoiner()
+        self._unsent = b""
+        """What is written, until an answer is waited for: the head of a request, then its body."""
+        self._write_timeout: float | None = None
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 (the library's)
-        """What came, with its chunks joined; empty at the end."""
+        """Send what is written; what came then, with its chunks joined, and nothing at the end."""
+        if self._unsent:
+            unsent, self._unsent = self._unsent, b""
+            # A server may refuse a request before it has read it to its end: the reading brings the answer.
+            with suppress(WriteError):
+                await self._inner.write(unsent, self._write_timeout)
         while data := await self._inner.read(max_bytes, timeout):
             if joined := self._joiner.feed(data):
                 return joined
         return b""
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 (the library's)
-        """Send; an answer's head comes next."""
+        """Keep until the next read; an answer's head comes next."""
         self._joiner.begin()
-        await self._inner.write(buffer, timeout)
+        self._unsent += buffer
+        self._write_timeout = timeout
 
     async def aclose(self) -> None:
         """Close the connection."""

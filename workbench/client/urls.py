@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from workbench.domain.display import without_invisible
@@ -50,6 +51,7 @@ class Urls:
         return f"{url}?{self.query}" if self.query else url
 
 
+@lru_cache
 def normalise(base_url: str) -> Urls:
     """The services behind a base URL given with or without `/v1`, a slash, or a whole endpoint's path.
 

@@ -83,7 +83,7 @@ def survey(names: Sequence[Path], on_case: Callable[[Path, str, Run], None] = la
     newest: dict[tuple[Path, str], str] = {}
     paths = tuple(dict.fromkeys(path for name in names for path in _session_files(name)))
     for path in paths:
-        for run in iterate_runs(path):
+        for run in iterate_runs(path, with_tokens=False):
             if run.outcome in _ANSWERED and run.choices:
                 newest[path, _root(run)] = run.id
                 on_case(path, _root(run), run)
