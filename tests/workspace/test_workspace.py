@@ -27,10 +27,13 @@ from workbench.workspace.notifications import (
     RunBegan,
     RunEnded,
     RunsChanged,
+    RunSelected,
     SessionChanged,
+    SessionNamed,
     SettingsChanged,
     TextReplaced,
 )
+from workbench.workspace.runs import SelectedToken
 from workbench.workspace.services import Services
 from workbench.workspace.workspace import Workspace
 
@@ -50,7 +53,7 @@ async def opened(handler: Handler | None = None) -> AsyncGenerator[tuple[Workspa
 
 async def sent(workspace: Workspace) -> Run:
     """A run of the draft that is over."""
-    run = workspace.send(workspace.request(workspace.drafting.parameters))
+    run = workspace.send(workspace.request)
     await until(lambda: workspace.session.run(run.id) is not None)
     return run
 
@@ -142,13 +145,14 @@ async def test_a_branch_is_undone_with_the_prompt_it_joined_and_its_origin_is_to
         run = await sent(workspace)
         before = workspace.drafting.text
         branch = branch_from(end_of(run, run.ordered[0]))
-        again = workspace.send(workspace.request(workspace.drafting.parameters), branch)
+        again = workspace.send(workspace.request, branch)
         workspace.note_branch(again, "the branch", branch.prompt)
         assert workspace.drafting.text == f"{before} in the"
         workspace.undo()
         assert workspace.drafting.text == before
         assert list(workspace.runs) == [run]
-        assert RunsChanged((run, run.choices[0], 2)) in told
+        shown = [one for one in told if isinstance(one, RunsChanged | RunSelected)]
+        assert shown == [RunsChanged(), RunSelected(run, run.choices[0], 2)]
         await until(lambda: not again.is_running)
         workspace.redo()
         assert list(workspace.runs) == [run, again]
@@ -156,9 +160,49 @@ async def test_a_branch_is_undone_with_the_prompt_it_joined_and_its_origin_is_to
         assert [one.id for one in workspace.session.runs] == [run.id, again.id]
 
 
+async def test_what_is_being_typed_in_the_panel_is_sent_and_undone_until_something_replaces_it() -> None:
+    async with opened() as (workspace, _):
+        drafting, before = workspace.drafting, workspace.drafting.parameters
+        drafting.note_typed(before.set("temperature", 0.5))
+        assert workspace.request.parameters.get("temperature") == 0.5
+        assert drafting.parameters == before
+        workspace.tick()
+        assert await workspace.keeper.settle()
+        assert workspace.session.draft.parameters.get("temperature") == 0.5
+        workspace.undo()
+        assert drafting.parameters == before == workspace.request.parameters
+        drafting.note_typed(BadValueError("0.x is not a number"))
+        with pytest.raises(BadValueError, match=r"0\.x"):
+            _ = workspace.request
+        workspace.tick()
+        drafting.apply_preset(Preset("own", Parameters({"top_p": 0.5})))
+        assert workspace.request.parameters.get("top_p") == 0.5
+
+
+async def test_the_answer_is_the_one_with_the_selected_token_else_the_newest() -> None:
+    async with opened() as (workspace, _):
+        assert workspace.runs.answer is None
+        first, second = await sent(workspace), await sent(workspace)
+        assert workspace.runs.answer == (second, second.choices[0])
+        workspace.runs.selected = SelectedToken(first, first.choices[0], 1)
+        assert workspace.runs.answer == (first, first.choices[0])
+        workspace.begin_session()
+        assert workspace.runs.answer is None
+
+
+async def test_a_session_is_saved_under_a_name_with_what_is_typed() -> None:
+    async with opened() as (workspace, told):
+        workspace.drafting.set_text("Once")
+        assert await workspace.save_as("lighthouse")
+        assert SessionNamed() in told
+        assert workspace.keeper.path is not None
+        stored = tomllib.loads(workspace.keeper.path.read_text())
+        assert (stored["title"], stored["draft"]["prompt"]) == ("lighthouse", "Once")
+
+
 async def test_what_streams_cannot_be_removed() -> None:
     async with opened() as (workspace, _):
-        run = workspace.send(workspace.request(workspace.drafting.parameters))
+        run = workspace.send(workspace.request)
         with pytest.raises(BadValueError, match="still streaming"):
             workspace.runs.remove([run], "the run")
         workspace.runs.stop()

@@ -16,12 +16,12 @@ from textual.worker import Worker, WorkerState
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError, StorageError, WorkbenchError
+from workbench.domain.reading import Mode
 from workbench.domain.run import Failure
 
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
     from workbench.tui.commands.keymap import CommandTable
-    from workbench.tui.main.screen import MainScreen
     from workbench.tui.theme.token_styles import TokenStyles
     from workbench.workspace.costs import Cost
     from workbench.workspace.runs import UnderWay
@@ -49,11 +49,6 @@ class FlowContext:
         self._changed = changed
         self._shown: Screen[Any] | None = None
         self._is_released = False
-
-    @property
-    def main(self) -> MainScreen:
-        """The main screen."""
-        return self.app.main
 
     @property
     def workspace(self) -> Workspace:
@@ -101,6 +96,11 @@ class FlowContext:
     def styles(self) -> TokenStyles:
         """The styles of tokens under the theme in use."""
         return self.app.token_styles
+
+    @property
+    def mode(self) -> Mode:
+        """What the colours of tokens show."""
+        return self.app.main.output.view.mode
 
     @asynccontextmanager
     async def running(self, under_way: UnderWay) -> AsyncIterator[None]:
@@ -188,7 +188,9 @@ class Flows:
         return self.run(lambda flow: load_flow(name)(flow, *subject))
 
     def run(self, story: Callable[[FlowContext], Awaitable[None]]) -> Worker[None]:
-        """Run a flow."""
+        """Run a flow; the workspace knows then what is typed and looked at on the main screen."""
+        if self._app.main.is_mounted:
+            self._app.main.report()
         flow = FlowContext(self._app, self.changed)
         worker: Worker[None] = self._app.run_worker(story(flow), group=_GROUP, exit_on_error=False)
         self._running[worker] = flow
@@ -220,7 +222,8 @@ class Flows:
             words = one_line(f"{type(error).__name__}: {error}")
             failure = Failure("The workbench failed", words, "Nothing typed, received or saved is lost.")
         if self._app.screen is self._app.main:
-            self._app.main.output.fail(failure, "nothing was sent", field, was_sent=False)
+            where = "nothing was changed" if isinstance(error, StorageError) else "nothing was sent"
+            self._app.main.output.fail(failure, where, field, was_sent=False)
         else:
             words = "\n".join(filter(None, (failure.title, failure.message, failure.hint)))
             self._app.notify(words, title="Not done", severity="error", markup=False, timeout=10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from workbench.storage.presets import load_presets
 from workbench.workspace.draft import as_kind, difference, preset_of, with_preset
 from workbench.workspace.history import History, Location, ReplaceText, UseSettings
 from workbench.workspace.notifications import (
+    EndpointProbed,
     Notice,
     Notification,
     ParametersTyped,
@@ -46,6 +48,7 @@ class Drafting:
         self.preset: Preset | None = None
         """The preset last applied; None before the first."""
         self.parameters = Parameters()
+        self._typed: Parameters | BadValueError | None = None
         self.kind = PromptKind.TEXT
         """What the prompt is made of."""
 
@@ -77,6 +80,16 @@ class Drafting:
         """The prompt with its variables as they are written. Raises BadValueError where it is none."""
         return prompt_from_editor(self.kind, self.text)
 
+    @property
+    def requested_parameters(self) -> Parameters:
+        """The parameters of a request: with what is being typed in the panel.
+
+        Raises BadValueError where that is not a value.
+        """
+        if isinstance(self._typed, BadValueError):
+            raise self._typed
+        return self.parameters if self._typed is None else self._typed
+
     def preset_of(self, parameters: Parameters) -> str:
         """The name of the draft's preset where parameters are what it makes of them, else empty."""
         return preset_of(self.preset, parameters)
@@ -87,8 +100,18 @@ class Drafting:
         """Take over a change that the prompt's editor shows already."""
         self._history.record_text(self._text.replace(start, end, text))
 
+    def note_typed(self, parameters: Parameters | BadValueError) -> None:
+        """Note what the panel holds while something is typed there; an error where that is not a value."""
+        self._typed = parameters
+
+    def take_typed(self) -> None:
+        """Take over what is being typed in the panel, where it is a value."""
+        with suppress(BadValueError):
+            self.parameters_typed(self.requested_parameters)
+
     def parameters_typed(self, parameters: Parameters) -> None:
         """Take over a change that the panel shows already."""
+        self._typed = None
         if parameters != self.parameters:
             before, self.parameters = self._now, parameters
             self._history.record(difference(before.draft, self.settings), before)
@@ -164,6 +187,10 @@ class Drafting:
         before, self.preset, self.parameters = self._now, preset, preset.parameters
         self._changed(before)
 
+    def note_probe(self) -> None:
+        """Tell that more is known of what the endpoint supports."""
+        self._tell(EndpointProbed())
+
     def adopt(self, column: Column) -> None:
         """Continue with a column's parameters, endpoint and model, and tell what that changed."""
         before = self._now
@@ -192,7 +219,7 @@ class Drafting:
         before, draft = self._now, step.draft
         self.endpoint, self.preset = step.endpoint, step.preset
         self.model, self.kind, self.parameters = draft.model, draft.kind, draft.parameters
-        self._tell(SettingsChanged())
+        self._show_settings()
         return before
 
     @property
@@ -218,4 +245,9 @@ class Drafting:
         """Record other settings, and show them also where only what a name stands for is another."""
         if before.draft != self.settings:
             self._history.record(difference(before.draft, self.settings), before)
+        self._show_settings()
+
+    def _show_settings(self) -> None:
+        # The panel shows them in place of what is being typed.
+        self._typed = None
         self._tell(SettingsChanged())

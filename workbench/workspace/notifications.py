@@ -29,6 +29,11 @@ class ParametersTyped:
 
 
 @dataclass(frozen=True, slots=True)
+class EndpointProbed:
+    """More is known of what the draft's endpoint supports."""
+
+
+@dataclass(frozen=True, slots=True)
 class VariablesChanged:
     """The values of the prompt's variables are others."""
 
@@ -42,6 +47,11 @@ class SessionChanged:
     error: WorkbenchError | None = None
     """Why it is none."""
     line: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SessionNamed:
+    """The open session has another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +81,14 @@ class RunsAdded:
 class RunsChanged:
     """Runs were taken out, put back or named."""
 
-    origin: tuple[Run, Choice, int] | None = None
-    """Where a deleted branch diverged: run, choice and token, to be shown again."""
+
+@dataclass(frozen=True, slots=True)
+class RunSelected:
+    """A token of a run is to be shown: the first of its answer where none is named."""
+
+    run: Run
+    choice: Choice | None = None
+    position: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +104,14 @@ Notification: TypeAlias = (
     TextReplaced
     | SettingsChanged
     | ParametersTyped
+    | EndpointProbed
     | VariablesChanged
     | SessionChanged
+    | SessionNamed
     | RunBegan
     | RunEnded
     | RunsAdded
     | RunsChanged
+    | RunSelected
     | Notice
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, overload
+from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line
@@ -15,7 +15,14 @@ from workbench.domain.session import in_order
 from workbench.workspace.activity import Activity
 from workbench.workspace.history import History, NameRun, RemoveRuns, RestoreRuns
 from workbench.workspace.keeper import Keeper
-from workbench.workspace.notifications import Notification, RunBegan, RunEnded, RunsAdded, RunsChanged
+from workbench.workspace.notifications import (
+    Notification,
+    RunBegan,
+    RunEnded,
+    RunsAdded,
+    RunsChanged,
+    RunSelected,
+)
 from workbench.workspace.services import Services
 
 if TYPE_CHECKING:
@@ -38,6 +45,14 @@ class UnderWay(Protocol):
         """Stop everything and wait until it has ended."""
 
 
+class SelectedToken(NamedTuple):
+    """A token that is looked at, and whose it is."""
+
+    run: Run
+    choice: Choice
+    position: int
+
+
 class Runs(Sequence[Run]):
     """The runs shown, in order: those of the session, and what streams. Each change of them can be undone."""
 
@@ -54,6 +69,8 @@ class Runs(Sequence[Run]):
         """The one run that streams for the main screen."""
         self.under_way: list[UnderWay] = []
         """What streams or is shown beside that: a comparison, a grid, a run sent again, a chat answer."""
+        self.selected: SelectedToken | None = None
+        """The token under the cursor, as whoever shows the runs noted it last."""
         self._undone: set[str] = set()
         """Ids of runs that were undone while they streamed."""
         self._left_out: dict[tuple[str, str], Split] = {}
@@ -70,7 +87,19 @@ class Runs(Sequence[Run]):
 
     def begin_with(self, keeper: Keeper) -> None:
         """Hold the runs of another session."""
-        self._keeper, self._all = keeper, list(keeper.session.runs)
+        self._keeper, self._all, self.selected = keeper, list(keeper.session.runs), None
+
+    @property
+    def answer(self) -> tuple[Run, Choice] | None:
+        """The answer with the selected token, else the newest one."""
+        if self.selected is not None:
+            return self.selected.run, self.selected.choice
+        newest = next((run for run in reversed(self._all) if run.choices), None)
+        return None if newest is None else (newest, newest.ordered[0])
+
+    def select(self, run: Run, choice: Choice | None = None, position: int | None = None) -> None:
+        """Have a token shown, the first of a run's answer where none is named."""
+        self._tell(RunSelected(run, choice, position))
 
     # --- what streams ------------------------------------------------------------------------------------
 
@@ -197,16 +226,18 @@ class Runs(Sequence[Run]):
             else:
                 self._keeper.remove(run)
         self._all = [run for run in self._all if run.id not in gone]
-        self._tell(RunsChanged(self._origin_of(step.runs[0]) if step.is_branch else None))
+        self._tell(RunsChanged())
+        if step.is_branch:
+            self._select_origin(step.runs[0])
         return RestoreRuns(places, step.is_branch)
 
-    def _origin_of(self, branch: Run) -> tuple[Run, Choice, int] | None:
-        """Where a branch diverges from another run; None where that is not shown."""
+    def _select_origin(self, branch: Run) -> None:
+        """Show the token at which a branch diverges from another run."""
         left = branch.parent
         for run in self._all:
             if left is not None and run.id == left.run and left.choice in run.choices:
-                return run, run.choices[left.choice], left.token
-        return None
+                self.select(run, run.choices[left.choice], left.token)
+                return
 
     def _restore(self, step: RestoreRuns) -> RemoveRuns:
         # The last one first, as each is put before the one that followed it.

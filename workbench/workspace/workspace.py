@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.domain.errors import StorageError
+from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.preset import Preset
 from workbench.domain.prompt import Prompt, TextPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
 from workbench.domain.variables import fill_prompt
@@ -31,7 +32,13 @@ from workbench.workspace.history import (
     UseVariables,
 )
 from workbench.workspace.keeper import Keeper, Keepers, is_same_file
-from workbench.workspace.notifications import Notice, Notification, SessionChanged, VariablesChanged
+from workbench.workspace.notifications import (
+    Notice,
+    Notification,
+    SessionChanged,
+    SessionNamed,
+    VariablesChanged,
+)
 from workbench.workspace.runs import Runs
 from workbench.workspace.services import Services
 
@@ -84,8 +91,13 @@ class Workspace:
         """
         return fill_prompt(self.drafting.prompt, self.session.variables)
 
-    def request(self, parameters: Parameters) -> Request:
-        """What the draft would send under some parameters. Raises BadValueError where it is not a prompt."""
+    @property
+    def request(self) -> Request:
+        """What the draft would send, with what is being typed in the panel.
+
+        Raises BadValueError where that is not a value, or the prompt is not one.
+        """
+        parameters = self.drafting.requested_parameters
         return Request(self.prompt, self.drafting.requested_model, parameters)
 
     # --- what is done ------------------------------------------------------------------------------------
@@ -109,11 +121,14 @@ class Workspace:
         """Give the prompt's variables their values."""
         self.history.record("the variables", self._make(UseVariables(values)))
 
-    def conversation(self, parameters: Parameters) -> ChatSession:
-        """The session's conversation, whose next message is sent under these parameters."""
+    def conversation(self) -> ChatSession:
+        """The session's conversation, whose next message is sent under the draft's parameters.
+
+        Raises BadValueError where what is being typed in the panel is not a value.
+        """
         from workbench.workspace.chat_session import ChatSession
 
-        parameters = parameters.set("n", None).set("best_of", None)
+        parameters = self.drafting.requested_parameters.set("n", None).set("best_of", None)
         draft = Request(TextPrompt(""), self.drafting.requested_model, parameters)
         if self._chat is None:
             self._chat = ChatSession(self, self.drafting.endpoint, draft)
@@ -128,12 +143,14 @@ class Workspace:
         return self._chat
 
     def undo(self) -> None:
-        """Undo the newest change, and report which."""
+        """Undo the newest change, and report which; what is being typed in the panel is one."""
+        self.drafting.take_typed()
         label = self.history.undo(self._make)
         self._tell(Notice(f"Undone: {label}" if label else "Nothing to undo."))
 
     def redo(self) -> None:
         """Redo the change last undone, and report which."""
+        self.drafting.take_typed()
         label = self.history.redo(self._make)
         self._tell(Notice(f"Redone: {label}" if label else "Nothing to redo."))
 
@@ -223,10 +240,12 @@ class Workspace:
         self.history.clear()
         self.keeper.begin_with(self.drafting.draft)
 
-    def tick(self, parameters: Parameters | None = None) -> None:
-        """Write what changed; call it once a second. `parameters` has what is being typed in the panel."""
+    def tick(self) -> None:
+        """Write what changed, with what is being typed in the panel; call it once a second."""
         draft = self.drafting.draft
-        self.keeper.edited(draft if parameters is None else replace(draft, parameters=parameters))
+        with suppress(BadValueError):
+            draft = replace(draft, parameters=self.drafting.requested_parameters)
+        self.keeper.edited(draft)
         self.keeper.tick()
         self._tell_of_saving()
 
@@ -239,6 +258,13 @@ class Workspace:
             self._tell(Notice(note, "Session"))
         if self.keeper.path is not None:
             self.session_path = self.keeper.path
+
+    async def save_as(self, title: str) -> bool:
+        """Give the session a name and save it; whether that was possible."""
+        self.tick()
+        is_saved = await self.keeper.rename(title)
+        self._tell(SessionNamed())
+        return is_saved
 
     async def read_changes(self) -> None:
         """Show the runs that other windows and programs added to the session."""

@@ -32,7 +32,7 @@ async def send_branch(flow: FlowContext, origin: Origin) -> None:
 
 async def continue_answer(flow: FlowContext) -> None:
     """Append the answer to the prompt and send it, so that the model continues; undo takes both back."""
-    if (answer := flow.main.output.answer) is None:
+    if (answer := flow.workspace.runs.answer) is None:
         return
     origin = end_of(*answer)
     if (run := await _send_from(flow, origin)) is None:
@@ -43,7 +43,8 @@ async def continue_answer(flow: FlowContext) -> None:
 
 
 async def _send_from(flow: FlowContext, origin: Origin) -> Run | None:
-    endpoint = flow.workspace.drafting.endpoint
+    drafting = flow.workspace.drafting
+    endpoint = drafting.endpoint
     if flow.workspace.sends_ids and not endpoint.sends_ids:
         hint = "Choose another endpoint, or send branches as text."
         raise BadValueError(f"{one_line(endpoint.name, 40)} takes no token ids", hint=hint, field="prompt")
@@ -55,7 +56,7 @@ async def _send_from(flow: FlowContext, origin: Origin) -> Run | None:
         branch = await with_token_ids(origin, tokenize)
     else:
         branch = branch_from(origin)
-    request = Request(branch.prompt, flow.workspace.drafting.requested_model, flow.main.parameters.parameters)
+    request = Request(branch.prompt, drafting.requested_model, drafting.requested_parameters)
     return await send(flow, request, branch)
 
 
@@ -68,15 +69,15 @@ async def branch_ids(flow: FlowContext) -> None:
 
 async def branch_tree(flow: FlowContext) -> None:
     """Show all runs as a tree of branches, and go to the one chosen."""
-    answer = flow.main.output.answer
+    answer = flow.workspace.runs.answer
     run = await flow.ask(TreeScreen(flow.workspace, answer[0] if answer is not None else None))
     if run is not None:
-        flow.main.output.go_to(run)
+        flow.workspace.runs.select(run)
 
 
 async def choices(flow: FlowContext) -> None:
     """Show the choices of a run beside each other, and go to the one chosen."""
-    if (answer := flow.main.output.answer) is None:
+    if (answer := flow.workspace.runs.answer) is None:
         return
     run, current = answer
     number = flow.workspace.runs.index(run) + 1
@@ -84,7 +85,7 @@ async def choices(flow: FlowContext) -> None:
         raise BadValueError(f"Run {number} has one choice", hint="Set n in the panel to get several.")
     choice = await flow.ask(ChoicesScreen(run, number, current))
     if choice is not None:
-        flow.main.output.go_to(run, choice)
+        flow.workspace.runs.select(run, choice)
 
 
 async def delete_run(flow: FlowContext) -> None:
@@ -92,7 +93,6 @@ async def delete_run(flow: FlowContext) -> None:
     runs = flow.workspace.runs
     if not runs:
         return
-    found = flow.main.output.token
-    run = runs[-1] if found is None else found[0]
-    flow.workspace.runs.remove([run], f"the deletion of run {runs.index(run) + 1}")
+    run = runs[-1] if runs.selected is None else runs.selected.run
+    runs.remove([run], f"the deletion of run {runs.index(run) + 1}")
     flow.app.notify("Run deleted; u restores it.", markup=False, timeout=3)

@@ -19,15 +19,14 @@ async def chat(flow: FlowContext) -> None:
     The conversation's exact prompt can be continued with as text.
     """
     refuse_while_streaming(flow)
-    main, workspace = flow.main, flow.workspace
-    conversation = workspace.conversation(main.parameters.parameters)
-    screen = ChatScreen(conversation, flow.styles, main.output.view.mode)
+    drafting = flow.workspace.drafting
+    screen = ChatScreen(flow.workspace.conversation(), flow.styles, flow.mode)
     async with flow.running(screen.answering):
         raw = await flow.ask(screen)
     if raw is not None:
-        draft = replace(workspace.drafting.draft, kind=PromptKind.TEXT, prompt=raw)
-        workspace.drafting.use(draft, "the conversation's exact prompt")
-        main.set_focus(main.prompt)
+        draft = replace(drafting.draft, kind=PromptKind.TEXT, prompt=raw)
+        drafting.use(draft, "the conversation's exact prompt")
+        flow.app.main.go_to("prompt")
 
 
 async def replay_answer(flow: FlowContext) -> None:

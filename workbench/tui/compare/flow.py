@@ -46,7 +46,7 @@ async def compare(flow: FlowContext) -> None:
 def request_to_compare(flow: FlowContext) -> Request:
     """The draft's request. Raises BadValueError while something streams, or where it cannot be sent."""
     refuse_while_streaming(flow)
-    return flow.main.request
+    return flow.workspace.request
 
 
 def refuse_while_streaming(flow: FlowContext) -> None:
@@ -88,7 +88,7 @@ async def compare_request(
 
 async def rerun(flow: FlowContext, run: Run | None = None) -> None:
     """Send a run again as it was, the one under the cursor where none is named, and compare the two."""
-    if run is None and (answer := flow.main.output.answer) is not None:
+    if run is None and (answer := flow.workspace.runs.answer) is not None:
         run = answer[0]
     if run is None:
         return
@@ -120,7 +120,7 @@ async def adopt(flow: FlowContext, adopted: Adopted) -> None:
 async def compare_runs(flow: FlowContext) -> None:
     """Choose saved runs of the open session, or of another one too, and compare them; nothing is sent."""
     saved = numbered(flow.workspace.runs, "run")
-    answer = flow.main.output.answer
+    answer = flow.workspace.runs.answer
     places = [place for place, one in enumerate(saved) if answer is not None and one.run is answer[0]]
     chosen = [saved[place].run.id for place in (places[0] - 1, places[0]) if place >= 0] if places else []
     items = [Item(_ANOTHER, "another session…", "choose runs of it next"), *saved_items(saved)]

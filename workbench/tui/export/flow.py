@@ -22,8 +22,8 @@ async def export(flow: FlowContext) -> None:
     over = [run for run in flow.workspace.runs if not run.is_running]
     if not over:
         raise BadValueError("The session has no finished run", hint="Run something first.")
-    found, own = flow.main.output.token, flow.workspace.keeper.path
-    run = over[-1] if found is None or found[0] not in over else found[0]
+    selected, own = flow.workspace.runs.selected, flow.workspace.keeper.path
+    run = selected.run if selected is not None and selected.run in over else over[-1]
     session = replace(flow.workspace.keeper.session, runs=over)
     items = [Item(word, form.title, form.help) for word, form in SESSION_FORMS.items()]
     items += [Item(word, form.title, form.help) for word, form in RUN_FORMS.items()]

@@ -36,13 +36,13 @@ _MOST_BYTES = 1 << 20
 async def show_help(flow: FlowContext) -> None:
     """Show the keys of the focused pane or of the screen on top, and do the command chosen."""
     screen = flow.app.screen
-    where = screen.where if isinstance(screen, ResultScreen | Popup) else flow.main.where
+    where = screen.where if isinstance(screen, ResultScreen | Popup) else flow.app.main.where
     id = await flow.ask(help_screen(where, flow.commands))
     if id is None:
         return
     command = BY_ID[id]
-    if screen is flow.main and not command.needs_pane:
-        flow.main.do(id)
+    if screen is flow.app.main and not command.needs_pane:
+        flow.app.main.do(id)
     elif command.where is where and not command.is_fixed and len(command.keys) == 1:
         await flow.app.run_action(command.first_action, screen)
 
@@ -55,17 +55,17 @@ async def show_palette(flow: FlowContext) -> None:
     kind, _, name = chosen.partition(":")
     match kind:
         case ItemKind.FIELD:
-            flow.main.open_drawer("parameters")
-            flow.main.go_to(name)
+            flow.app.main.open_drawer("parameters")
+            flow.app.main.go_to(name)
         case ItemKind.SETTING:
             field, _, text = name.partition(" ")
-            flow.main.parameters.set_text(field, text)
+            flow.app.main.parameters.set_text(field, text)
         case ItemKind.PRESET:
             flow.workspace.drafting.apply_preset(load_presets(flow.services.folders).presets[name])
         case ItemKind.SESSION:
             await open_session(flow, Path(name))
         case _:
-            flow.main.do(chosen)
+            flow.app.main.do(chosen)
 
 
 async def show_about(flow: FlowContext) -> None:
@@ -98,9 +98,9 @@ def _text_of(path: Path) -> str:
 
 async def jump(flow: FlowContext) -> None:
     """Show a letter on every pane and field, and go where the one typed says."""
-    target = await flow.ask(Jump([JumpTarget(*place) for place in flow.main.places]))
+    target = await flow.ask(Jump([JumpTarget(*place) for place in flow.app.main.places]))
     if target is not None:
-        flow.main.go_to(target)
+        flow.app.main.go_to(target)
 
 
 async def choose_theme(flow: FlowContext) -> None:
@@ -130,7 +130,7 @@ class ThemePicker(Picker):
 
 async def surprise_threshold(flow: FlowContext) -> None:
     """Set below which probability a token is surprising."""
-    view = flow.main.output.view
+    view = flow.app.main.output.view
     title = "[ and ] go to tokens less likely than"
     if (share := await _ask_probability(flow, title, exp(-view.thresholds.surprising))) is not None:
         view.thresholds = replace(view.thresholds, surprising=-log(share))
@@ -138,7 +138,7 @@ async def surprise_threshold(flow: FlowContext) -> None:
 
 async def coverage_threshold(flow: FlowContext) -> None:
     """Set below which top-k mass a token is one of low coverage."""
-    view = flow.main.output.view
+    view = flow.app.main.output.view
     title = "< and > go to tokens whose alternatives cover less than"
     if (share := await _ask_probability(flow, title, view.thresholds.low_coverage)) is not None:
         view.thresholds = replace(view.thresholds, low_coverage=share)
@@ -160,19 +160,17 @@ def _read_probability(typed: Sequence[str]) -> float:
 
 async def undo(flow: FlowContext) -> None:
     """Undo the last change, whichever pane it was made in."""
-    flow.main.take_parameters()
     flow.workspace.undo()
 
 
 async def redo(flow: FlowContext) -> None:
     """Redo what was undone last."""
-    flow.main.take_parameters()
     flow.workspace.redo()
 
 
 async def copy_error(flow: FlowContext) -> None:
     """Copy the full error message."""
-    if text := flow.main.output.error.text:
+    if text := flow.app.main.output.error.text:
         flow.app.copy_to_clipboard(text)
     else:
         flow.app.notify("No error to copy.", markup=False, timeout=2)

@@ -27,6 +27,7 @@ from workbench.tui.tokens.no_alternative import no_alternative
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section
 from workbench.workspace.run_state import figures_of
+from workbench.workspace.runs import SelectedToken
 
 FIGURES_EVERY = 8
 """How many frames pass from one showing of the figures to the next."""
@@ -257,18 +258,20 @@ class OutputPane(Vertical):
         if all(section.key != key for section in self.view.sections):
             return
         self.focus_view()
+        # A token may still be on its way from the run to the view.
+        self.view.pull()
         self.view.show_section(key)
         if choice is not None and len(choice):
             wanted = choice.echoed if position is None else position
             self.view.move_cursor(key, min(wanted, len(choice) - 1))
 
     @property
-    def token(self) -> tuple[Run, Choice, int] | None:
-        """The token under the cursor: its run, choice and place."""
+    def token(self) -> SelectedToken | None:
+        """The token under the cursor."""
         cursor = self.view.cursor
         return None if cursor is None else self._find(*cursor)
 
-    def _find(self, key: str, position: int) -> tuple[Run, Choice, int] | None:
+    def _find(self, key: str, position: int) -> SelectedToken | None:
         id, _, index = key.partition(":")
         for run in self._runs:
             if (
@@ -276,7 +279,7 @@ class OutputPane(Vertical):
                 and (choice := run.choices.get(int(index))) is not None
                 and position < len(choice)
             ):
-                return run, choice, position
+                return SelectedToken(run, choice, position)
         return None
 
     @on(TokenView.CursorMoved)

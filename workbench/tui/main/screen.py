@@ -24,7 +24,7 @@ from textual.worker import Worker
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.prompt import count_prompts
 from workbench.domain.reading import FIXED, Mode, Thresholds, fitted
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Parameters
 from workbench.domain.run import Failure, Outcome, Run
 from workbench.domain.whatif import Sampling
 from workbench.tui.breakpoints import begin_at_size
@@ -45,6 +45,7 @@ from workbench.tui.probe.notes import offer, probe_notes
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import PromptCounter, token_ids
 from workbench.workspace.notifications import (
+    EndpointProbed,
     Notice,
     Notification,
     ParametersTyped,
@@ -52,7 +53,9 @@ from workbench.workspace.notifications import (
     RunEnded,
     RunsAdded,
     RunsChanged,
+    RunSelected,
     SessionChanged,
+    SessionNamed,
     SettingsChanged,
     TextReplaced,
     VariablesChanged,
@@ -207,6 +210,10 @@ class MainScreen(Screen[None]):
             case ParametersTyped():
                 self._show_what_if()
                 self.prompt.describe()
+            case EndpointProbed():
+                self._show_probe()
+            case SessionNamed():
+                self.show_session()
             case VariablesChanged():
                 self.count_prompt()
             case SessionChanged(text, error, line):
@@ -236,11 +243,11 @@ class MainScreen(Screen[None]):
                         self.output.end(run)
                 else:
                     self.output.add(list(runs))
-            case RunsChanged(origin):
+            case RunsChanged():
                 self.output.show_runs(self._workspace.runs)
                 self._show_state()
-                if origin is not None:
-                    self.output.go_to(*origin)
+            case RunSelected(run, choice, position):
+                self.output.go_to(run, choice, position)
             case Notice(words, title, is_error):
                 severity: Literal["error", "information"] = "error" if is_error else "information"
                 self.notify(words, title=title, severity=severity, markup=False, timeout=10 if title else 3)
@@ -254,12 +261,17 @@ class MainScreen(Screen[None]):
         panel.limits = endpoint.limits
         tokenizer = partial(token_ids, workspace.services, endpoint)
         panel.tokenizer = tokenizer if endpoint.tokenizer else None
-        panel.set_notes(probe_notes(workspace.services.folders, endpoint.name))
+        self._show_probe()
         panel.set_model(workspace.drafting.requested_model)
         self.header.endpoint, self.header.model = endpoint.name, workspace.drafting.requested_model
         self.prompt.set_size(None)
         self.count_prompt()
         self._show_what_if()
+
+    def _show_probe(self) -> None:
+        workspace = self._workspace
+        name = workspace.drafting.endpoint.name
+        self.parameters.set_notes(probe_notes(workspace.services.folders, name))
 
     def _show_what_if(self) -> None:
         self.inspector.set_sampling(
@@ -304,16 +316,19 @@ class MainScreen(Screen[None]):
 
     # --- the draft ---------------------------------------------------------------------------------------
 
-    @property
-    def request(self) -> Request:
-        """What the draft would send, with what is being typed in the panel. Raises BadValueError."""
-        return self._workspace.request(self.parameters.parameters)
+    def report(self) -> None:
+        """Let the workspace know what is being typed in the panel, and the token under the cursor."""
+        self._workspace.runs.selected = self.output.token
+        try:
+            self._workspace.drafting.note_typed(self.parameters.parameters)
+        except BadValueError as problem:
+            self._workspace.drafting.note_typed(problem)
 
     @on(ParameterPanel.Changed)
     def take_parameters(self) -> None:
         """Take over what the panel holds, also what is being typed there where it is a value."""
-        with suppress(BadValueError):
-            self._workspace.drafting.parameters_typed(self.parameters.parameters)
+        self.report()
+        self._workspace.drafting.take_typed()
 
     @on(TextArea.Changed, "#prompt")
     def count_prompt(self) -> None:
@@ -338,10 +353,8 @@ class MainScreen(Screen[None]):
 
     def keep(self) -> None:
         """Hand over to be written what changed."""
-        typed: Parameters | None = None
-        with suppress(BadValueError):
-            typed = self.parameters.parameters
-        self._workspace.tick(typed)
+        self.report()
+        self._workspace.tick()
         self.show_session()
 
     def show_session(self) -> None:

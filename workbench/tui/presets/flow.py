@@ -7,6 +7,7 @@ from dataclasses import replace
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.preset import Preset
+from workbench.domain.request import Parameters
 from workbench.storage.presets import load_presets, save_preset
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.picker import Item, Picker
@@ -19,20 +20,16 @@ async def choose_preset(flow: FlowContext) -> None:
     for problem in load_presets(folders).problems:
         flow.warn(str(problem), "Preset")
     name = preset.name if preset is not None else ""
-    chosen = await flow.ask(PresetPicker(folders, flow.main.parameters.parameters, name))
+    chosen = await flow.ask(PresetPicker(folders, flow.workspace.drafting.requested_parameters, name))
     if chosen is not None and (preset := load_presets(folders).presets.get(chosen)) is not None:
         flow.workspace.drafting.apply_preset(preset)
 
 
 async def save_panel(flow: FlowContext) -> None:
     """Name the panel's parameters and save them as a preset; an existing one is replaced after a question."""
-    begun, parameters = (
-        flow.workspace.drafting.preset or Preset("", flow.main.parameters.parameters),
-        flow.main.parameters,
-    )
-    preset = Preset(
-        begun.name, parameters.parameters, note=begun.note if flow.workspace.drafting.preset else ""
-    )
+    drafting = flow.workspace.drafting
+    begun = drafting.preset or Preset("", Parameters())
+    preset = Preset(begun.name, drafting.requested_parameters, note=begun.note)
     presets = load_presets(flow.services.folders).presets
     items = [
         Item(one.name, one.name, one.difference(preset.parameters) or "the same") for one in presets.values()
@@ -52,4 +49,4 @@ async def save_panel(flow: FlowContext) -> None:
         flow.fail(problem, "Preset")
         return
     flow.app.notify(f"Saved the preset {one_line(saved.name, 40)}.", markup=False, timeout=3)
-    flow.workspace.drafting.saved_as(saved)
+    drafting.saved_as(saved)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from workbench.tui.flows import FlowContext
-from workbench.tui.probe.notes import probe_notes
 from workbench.tui.probe.screen import ProbeScreen
 
 
@@ -12,4 +11,4 @@ async def probe(flow: FlowContext) -> None:
     await flow.ask(
         ProbeScreen(flow.services, flow.workspace.drafting.endpoint, flow.workspace.drafting.requested_model)
     )
-    flow.main.parameters.set_notes(probe_notes(flow.services.folders, flow.workspace.drafting.endpoint.name))
+    flow.workspace.drafting.note_probe()

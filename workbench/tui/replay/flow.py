@@ -11,14 +11,14 @@ from workbench.tui.replay.screen import ReplayScreen
 
 async def replay(flow: FlowContext) -> None:
     """Play the answer's run again, offline, at its recorded pace."""
-    if (answer := flow.main.output.answer) is None:
+    if (answer := flow.workspace.runs.answer) is None:
         return
     run = answer[0]
     refuse_running(run)
     if not run.tokens:
         raise BadValueError("The run has no tokens", hint="Nothing to replay.")
     number = flow.workspace.runs.index(run) + 1
-    await flow.ask(ReplayScreen(run, flow.styles, number=number, mode=flow.main.output.view.mode))
+    await flow.ask(ReplayScreen(run, flow.styles, number=number, mode=flow.mode))
 
 
 async def play_demo(flow: FlowContext, run: Run) -> None:

@@ -19,12 +19,12 @@ from workbench.workspace.costs import cost_of
 
 async def run(flow: FlowContext) -> None:
     """Send the draft."""
-    await send(flow, flow.main.request)
+    await send(flow, flow.workspace.request)
 
 
 async def run_again(flow: FlowContext) -> None:
     """Send the draft with a fresh seed; the pinned one stays in the panel."""
-    request = flow.main.request
+    request = flow.workspace.request
     await send(flow, replace(request, parameters=request.parameters.set("seed", random.getrandbits(31))))
 
 

@@ -24,21 +24,21 @@ async def score(flow: FlowContext) -> None:
     """Choose a text, and colour it by how likely the model finds each of its tokens."""
     if (prompt := await _text_to_score(flow)) is None:
         return
-    given = flow.main.parameters.parameters.get("logprobs")
+    given = flow.workspace.drafting.requested_parameters.get("logprobs")
     top = given if isinstance(given, int) and given else 5
     await send(flow, scoring_request(prompt, flow.workspace.drafting.requested_model, top))
 
 
 async def _text_to_score(flow: FlowContext) -> Prompt | None:
     """What is to be scored. Raises BadValueError or StorageError."""
-    answer = flow.main.output.answer
+    answer = flow.workspace.runs.answer
     items = [Item("prompt", "the prompt", "as it is in the editor")]
     if answer is not None and not answer[0].is_running:
         items.append(Item("answer", "the answer under the cursor", "after its prompt"))
     items.append(Item("file", "a file…", "the whole text"))
     match await flow.ask(Picker("Score", items)):
         case "prompt":
-            return flow.main.request.prompt
+            return flow.workspace.prompt
         case "answer" if answer is not None:
             return branch_from(end_of(*answer)).prompt
         case "file":
@@ -53,7 +53,7 @@ async def _text_to_score(flow: FlowContext) -> Prompt | None:
 
 async def score_elsewhere(flow: FlowContext) -> None:
     """Choose another endpoint or model, and show the answer under the cursor as both find it."""
-    answer = flow.main.output.answer
+    answer = flow.workspace.runs.answer
     if answer is None or answer[0].is_running:
         raise BadValueError("No answer is under the cursor", hint="Select a finished answer.")
     run, choice = answer

@@ -18,11 +18,9 @@ async def save(flow: FlowContext) -> None:
     name = await flow.ask(LinePopup("Save session as", "" if keeper.title == "untitled" else keeper.title))
     if name is None:
         return
-    keeper.edited(flow.workspace.drafting.draft)
-    if await keeper.rename(name):
+    if await flow.workspace.save_as(name):
         where = one_line(str(keeper.path), 160)
         flow.app.notify(f"Saved as {keeper.title} in {where}", markup=False, timeout=8)
-    flow.main.show_session()
 
 
 async def sessions(flow: FlowContext) -> None:
@@ -39,7 +37,7 @@ async def sessions(flow: FlowContext) -> None:
 async def open_session(flow: FlowContext, path: Path) -> None:
     """Open another session; the open one stays saved."""
     if _may_leave(flow):
-        await flow.main.open_session(path)
+        await flow.workspace.open(path)
 
 
 async def new(flow: FlowContext) -> None:
