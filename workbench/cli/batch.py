@@ -6,8 +6,7 @@ import argparse
 import asyncio
 import signal
 import sys
-from collections.abc import MutableMapping, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rich.console import Console
@@ -16,14 +15,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from workbench.cli.confirm import add_yes_option
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.parsing import file_name, positive
+from workbench.cli.workspace import run_in
 from workbench.domain.display import visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome, Run
-from workbench.runner.connections import Connections
-from workbench.runner.many_runs import Job, ManyRuns
-from workbench.runner.status import Phase, Status
-from workbench.workspace.keeper import Keeper
+from workbench.runner.compare_plan import Column
+from workbench.runner.many_runs import Job
+from workbench.runner.status import Phase
+from workbench.workspace.grid_under_way import Grid, Layout
+from workbench.workspace.notifications import Notification, RunsAdded, StatusChanged
+from workbench.workspace.workspace import Workspace
 
 
 def add_batch_options(parser: argparse.ArgumentParser) -> None:
@@ -40,19 +42,22 @@ def add_batch_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
-def execute_batch(
-    jobs: Sequence[Job],
-    environment: MutableMapping[str, str],
-    arguments: argparse.Namespace,
-    keeper: Keeper | None = None,
-) -> bool:
+def execute_batch(workspace: Workspace, jobs: Sequence[Job], arguments: argparse.Namespace) -> bool:
     """Send all requests with a progress bar on standard error; True where Ctrl+C stopped them.
 
-    A run that has its outcome already is not sent. `keeper` keeps every run that was sent, while it streams
-    and when it has ended, also where it was stopped midway.
+    A run that has its outcome already is not sent. The session keeps every run that was sent, while it
+    streams and when it has ended, also where it was stopped midway.
     """
     waiting = [job for job in jobs if job.run.is_running]
-    return bool(waiting) and asyncio.run(_execute(waiting, environment, arguments, keeper))
+    if not waiting:
+        return False
+    columns = [
+        Column("", _within(job.endpoint, arguments), "", job.run.request.parameters) for job in waiting
+    ]
+    layout = Layout("", "", "", tuple(job.run.id for job in waiting), ("",))
+    return run_in(
+        workspace, _execute(workspace, Grid(workspace, layout, columns, [job.run for job in waiting]))
+    )
 
 
 def tell_answered(jobs: Sequence[Job], session: str | None) -> None:
@@ -87,56 +92,25 @@ def batch_status(runs: Sequence[Run], interrupted: bool) -> int:
     return ExitStatus.FAILED if failed else ExitStatus.OK
 
 
-async def _execute(
-    jobs: Sequence[Job],
-    environment: MutableMapping[str, str],
-    arguments: argparse.Namespace,
-    keeper: Keeper | None,
-) -> bool:
-    sent: set[str] = set()
+async def _execute(workspace: Workspace, grid: Grid) -> bool:
     console = Console(file=sys.stderr, markup=False, emoji=False, highlight=False)
     columns = (TextColumn("requests"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    async with aclosing(Connections(environment)) as connections:
-        ready = [Job(_within(job.endpoint, arguments), job.run) for job in jobs]
-        with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as progress:
-            bar = progress.add_task("requests", total=len(ready))
+    with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as progress:
+        bar = progress.add_task("requests", total=len(grid.runs))
 
-            def began(run: Run) -> None:
-                sent.add(run.id)
-                if keeper is not None:
-                    keeper.began(run)
-
-            def ended(run: Run) -> None:
-                progress.advance(bar)
-                # A run whose turn never came is none worth keeping.
-                if keeper is not None and run.id in sent:
-                    keeper.ended(run)
-
-            def waits(run: Run, status: Status) -> None:
-                if status.phase is Phase.RETRYING:
+        def hear(happened: Notification) -> None:
+            match happened:
+                case RunsAdded(runs):
+                    progress.advance(bar, len(runs))
+                case StatusChanged(_, status) if status.phase is Phase.RETRYING:
                     # Above the bar where there is one.
                     console.print(f"workbench: {visible(str(status))}", soft_wrap=True)
 
-            many = ManyRuns(
-                connections,
-                ready,
-                on_begin=began,
-                on_status=waits,
-                on_end=ended,
-            )
-            task = asyncio.create_task(many.execute())
-            watching = asyncio.create_task(keeper.watch()) if keeper is not None else None
-            for number in (signal.SIGINT, signal.SIGTERM):
-                asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-            try:
-                with suppress(asyncio.CancelledError):
-                    await task
-            finally:
-                if watching is not None:
-                    watching.cancel()
-                if keeper is not None:
-                    keeper.put_in_order([job.run for job in ready])
-            return task.cancelled()
+        workspace.subscribe(hear)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, grid.stop)
+        grid.start()
+        return not await grid.wait()
 
 
 def _within(endpoint: Endpoint, arguments: argparse.Namespace) -> Endpoint:

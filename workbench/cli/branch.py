@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import os
-from contextlib import aclosing
 from dataclasses import replace
 
 from workbench.cli.arguments import add_endpoint_options, add_parameter_options, explain, read_parameters
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
-from workbench.cli.follow_run import follow, report, tell_status
+from workbench.cli.follow_run import follow, report
 from workbench.cli.parsing import file_name
-from workbench.cli.sessions import choose_choice, choose_runs, choose_token, open_for_writing
+from workbench.cli.sessions import choose_choice, choose_runs, choose_token
+from workbench.cli.workspace import open_workspace, run_in, services_of
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
-from workbench.runner.branch_retokenisation import beside, note_retokenisation, tokenizer_of, with_token_ids
+from workbench.runner.branch_retokenisation import tokenizer_of, with_token_ids
 from workbench.runner.branching import Origin, branch_from, end_of, origin_of
-from workbench.runner.connections import Connections
-from workbench.storage.endpoint_list import endpoint_for, load_endpoints
-from workbench.storage.folders import Folders
+from workbench.storage.endpoint_list import endpoint_for
 from workbench.workspace.costs import cost_of
-from workbench.workspace.keeper import Keeper
+from workbench.workspace.workspace import Workspace
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -54,14 +50,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Run the branch; returns the exit status."""
-    with open_for_writing(arguments.file) as keeper:
-        assert keeper is not None
+    try:
+        services = services_of(arguments)
+    except BadValueError as problem:
+        parser.error(f"{problem.title}. {problem.message} {problem.hint}".strip())
+    with open_workspace(services, arguments.file) as workspace:
+        runs = workspace.session.runs
         try:
-            (left,) = choose_runs(keeper.session, arguments.run or _newest(keeper))
+            (left,) = choose_runs(workspace.session, arguments.run or (runs[-1].id if runs else None))
             endpoint = endpoint_for(
-                arguments.endpoint or left.endpoint,
-                arguments.api_key_env,
-                load_endpoints(Folders.default(os.environ)),
+                arguments.endpoint or left.endpoint, arguments.api_key_env, services.endpoints
             )
             given, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
             for wrong in problems:
@@ -71,14 +69,10 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             asked = Request(left.request.prompt, arguments.model or left.request.model, parameters)
             if not is_agreed(cost_of(endpoint, asked), sure=arguments.yes):
                 return ExitStatus.BAD_ARGUMENTS
-            one = asyncio.run(_branch(origin, asked, endpoint, keeper, arguments))
+            one = run_in(workspace, _branch(workspace, origin, asked, endpoint, arguments))
         except BadValueError as problem:
             parser.error(f"{problem.title}. {problem.message} {problem.hint}".strip())
         return report(one, as_json=arguments.json)
-
-
-def _newest(keeper: Keeper) -> str | None:
-    return keeper.session.runs[-1].id if keeper.session.runs else None
 
 
 def _joined(recorded: Parameters, given: Parameters) -> Parameters:
@@ -110,17 +104,13 @@ def _alternative(choice: Choice, position: int, arguments: argparse.Namespace) -
 
 
 async def _branch(
-    origin: Origin, asked: Request, endpoint: Endpoint, keeper: Keeper, arguments: argparse.Namespace
+    workspace: Workspace, origin: Origin, asked: Request, endpoint: Endpoint, arguments: argparse.Namespace
 ) -> Run:
     """Send the branch with the parameters of `asked`, and print what comes."""
-    async with aclosing(Connections(dict(os.environ))) as connections:
-        tokenize = tokenizer_of(connections, endpoint)
-        branch = await with_token_ids(origin, tokenize) if arguments.as_ids else branch_from(origin)
-        one = Run(replace(asked, prompt=branch.prompt), endpoint.name, parent=branch.parent)
-        if branch.note:
-            one.note(branch.note)
-        launching = connections.send(endpoint, one, on_status=tell_status)
-        if branch.branch_point is not None and endpoint.tokenizer:
-            launching = beside(launching, note_retokenisation(one, branch.branch_point, tokenize))
-        await follow(one, launching, keeper, quiet=arguments.json)
+    if arguments.as_ids:
+        branch = await with_token_ids(origin, tokenizer_of(workspace.services.connections, endpoint))
+    else:
+        branch = branch_from(origin)
+    one = workspace.runs.send(replace(asked, prompt=branch.prompt), endpoint, branch=branch)
+    await follow(workspace, one, quiet=arguments.json)
     return one

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,9 +17,7 @@ from workbench.domain.conversation import (
 )
 from workbench.domain.display import unescaped
 from workbench.domain.errors import BadValueError
-from workbench.domain.run import Run
 from workbench.domain.turns import Chat, Turn
-from workbench.runner.chat_answer import AnswerRequest, continuing
 from workbench.storage.variable_files import load_variables
 
 _PREFIXES = ("user", "assistant", "system", "separator")
@@ -100,8 +97,8 @@ def is_chat(arguments: argparse.Namespace) -> bool:
     return bool(arguments.chat) or arguments.say is not None
 
 
-def read_chat(arguments: argparse.Namespace, kept: Chat) -> Chat:
-    """The conversation that the options give, on top of the one that the session has kept.
+def read_chat(arguments: argparse.Namespace, kept: Chat) -> tuple[Chat, str]:
+    """The conversation that the options give, on top of the one that the session has kept; and a prefill.
 
     Raises BadValueError naming the option or turn at fault.
     """
@@ -115,23 +112,16 @@ def read_chat(arguments: argparse.Namespace, kept: Chat) -> Chat:
         raise BadValueError("--context must be at least 1", field="context")
     if arguments.when_full:
         chat = replace(chat, when_full=WhenFull(arguments.when_full.replace("-", " ")))
+    prefill = ""
     if arguments.chat:
         conversation = read_conversation(arguments.chat)
+        prefill = conversation.prefill
         system = chat.system if conversation.system is None else conversation.system
         chat = replace(chat, system=system, turns=chat.turns.saying(conversation.messages))
     if arguments.say is not None:
         turn = Turn(Role.USER, arguments.say, parent=chat.turns.last)
         chat = replace(chat, turns=chat.turns.with_turn(turn))
-    return chat
-
-
-def answer_request_of(chat: Chat, arguments: argparse.Namespace, runs: Sequence[Run]) -> AnswerRequest:
-    """What is to be answered: the last turn, or its continuation where it is an answer already."""
-    path = chat.turns.path()
-    if path and path[-1].role == Role.ASSISTANT:
-        return continuing(path, next((run for run in runs if run.id == path[-1].run), None))
-    prefill = read_conversation(arguments.chat).prefill if arguments.chat else ""
-    return AnswerRequest(path, prefill)
+    return chat, prefill
 
 
 def _prefixes(pairs: list[str], prefixes: Prefixes) -> Prefixes:

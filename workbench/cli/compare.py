@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,8 +31,8 @@ from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.parsing import file_name
-from workbench.cli.sessions import open_for_writing
-from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.cli.workspace import open_workspace, services_of
+from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.preset import Preset
@@ -42,7 +41,7 @@ from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 from workbench.runner.compare_plan import Column, ignored, overlay, probes_of
 from workbench.runner.resume import compare_again
-from workbench.storage.endpoint_list import EndpointList, endpoint_for, load_endpoints
+from workbench.storage.endpoint_list import EndpointList, endpoint_for
 from workbench.storage.folders import Folders
 from workbench.storage.presets import load_presets
 from workbench.storage.prompt_sets import read_prompts
@@ -90,12 +89,11 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             return compare_saved(arguments.runs, as_json=arguments.json)
         except BadValueError as problem:
             parser.error(f"{problem.title}. {problem.hint}")
-    folders = Folders.default(os.environ)
-    endpoints = load_endpoints(folders)
     try:
+        services = services_of(arguments)
+        endpoint, endpoints = services.endpoint, services.endpoints
         prompts = _prompts(arguments)
-        endpoint = endpoint_for(arguments.endpoint or LOCAL, arguments.api_key_env, endpoints)
-        presets = _presets(arguments.preset, folders)
+        presets = _presets(arguments.preset, services.folders)
         places = [_place(text, arguments, endpoints) for text in arguments.at]
         if len(presets) * max(len(places), 1) < 2:
             raise BadValueError(
@@ -124,15 +122,14 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if measured != columns:
         tell([LOGPROBS_ADDED])
         columns = measured
-    with open_for_writing(arguments.session) as keeper:
-        done = keeper.session.runs if keeper is not None else ()
-        jobs = compare_again(prompts, columns, done, any_seed=arguments.any_seed)
+    with open_workspace(services, arguments.session) as workspace:
+        jobs = compare_again(prompts, columns, workspace.session.runs, any_seed=arguments.any_seed)
         runs = [job.run for job in jobs]
         tell_answered(jobs, arguments.session)
-        tell(ignored(columns, probes_of(folders, columns)))
+        tell(ignored(columns, probes_of(services.folders, columns)))
         if not is_agreed(cost_of_jobs(jobs), sure=arguments.yes):
             return ExitStatus.BAD_ARGUMENTS
-        interrupted = execute_batch(jobs, dict(os.environ), arguments, keeper)
+        interrupted = execute_batch(workspace, jobs, arguments)
         # Before the session is closed: a disk that is full takes no answer away.
         if arguments.json:
             print_json([_to_json(run) for run in runs])

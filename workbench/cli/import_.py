@@ -44,7 +44,6 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if is_curl(text):
         taken = draft_from_curl(text, load_endpoints(Folders.default(os.environ)))
         with open_for_writing(arguments.session) as keeper:
-            assert keeper is not None
             _take_draft(keeper, arguments.session, taken.draft)
         told = " ".join(("the request is now the session's draft.", *taken.notes))
     else:
@@ -52,7 +51,6 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         if not runs:
             raise StorageError(f"{arguments.file} has no runs", path=arguments.file)
         with open_for_writing(arguments.session) as keeper:
-            assert keeper is not None
             before = len(keeper.session.runs)
             for one in runs:
                 keeper.ended(one)

@@ -12,7 +12,8 @@ from workbench.domain.display import visible
 from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Failure, Run
 
-_INTERVAL = 1 / 30
+INTERVAL = 1 / 30
+"""Seconds between two looks at what came of a run."""
 _DIVIDER = "---"
 
 
@@ -34,7 +35,7 @@ class Printer:
         """Print what comes until the run has ended."""
         while self._run.is_running:
             self.pull()
-            await asyncio.sleep(_INTERVAL)
+            await asyncio.sleep(INTERVAL)
 
     def pull(self) -> None:
         """Print what is new of the choice that is being printed."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 from collections.abc import Sequence
 from math import inf
 
@@ -15,18 +14,18 @@ from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import Printer, print_json
 from workbench.cli.parsing import file_name
 from workbench.cli.sessions import choose_runs, read_session
+from workbench.cli.workspace import open_workspace, services_of
 from workbench.domain.choice import Token
 from workbench.domain.display import visible
-from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.repeat import ChoiceCheck, RunCheck, check_run, describe_repeats
-from workbench.domain.run import Outcome, Parent, Run
+from workbench.domain.run import Outcome, Run
 from workbench.runner.many_runs import Job
 from workbench.runner.replayed_run import Replay
-from workbench.storage.endpoint_list import EndpointList, endpoint_for, load_endpoints
-from workbench.storage.folders import Folders
+from workbench.storage.endpoint_list import endpoint_for
 from workbench.workspace.costs import cost_of_jobs
+from workbench.workspace.rerun_under_way import again
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -79,25 +78,21 @@ async def _replay(runs: Sequence[Run], speed: float) -> int:
 
 
 def _check(runs: Sequence[Run], arguments: argparse.Namespace) -> int:
-    endpoints = load_endpoints(Folders.default(os.environ))
+    services = services_of(arguments)
     jobs = [
         Job(
-            _endpoint(recorded, arguments, endpoints),
-            Run(
-                recorded.request,
-                recorded.endpoint,
-                parent=Parent(recorded.id, kind="rerun"),
-                split=recorded.split,
-            ),
+            endpoint_for(arguments.endpoint or one.endpoint, arguments.api_key_env, services.endpoints),
+            again(one),
         )
-        for recorded in runs
+        for one in runs
         for _ in range(arguments.times)
     ]
     if not is_agreed(cost_of_jobs(jobs), sure=arguments.yes):
         return ExitStatus.BAD_ARGUMENTS
-    interrupted = execute_batch(jobs, dict(os.environ), arguments)
-    again = [job.run for job in jobs]
-    groups = [again[i * arguments.times : (i + 1) * arguments.times] for i in range(len(runs))]
+    with open_workspace(services, None) as workspace:
+        interrupted = execute_batch(workspace, jobs, arguments)
+    sent = [job.run for job in jobs]
+    groups = [sent[i * arguments.times : (i + 1) * arguments.times] for i in range(len(runs))]
     checks = [check_run(recorded, one) for recorded, group in zip(runs, groups, strict=True) for one in group]
     if arguments.json:
         print_json([_to_json(check) for check in checks])
@@ -110,10 +105,6 @@ def _check(runs: Sequence[Run], arguments: argparse.Namespace) -> int:
     if interrupted:
         return ExitStatus.INTERRUPTED
     return ExitStatus.OK if all(check.identical for check in checks) else ExitStatus.FAILED
-
-
-def _endpoint(recorded: Run, arguments: argparse.Namespace, endpoints: EndpointList) -> Endpoint:
-    return endpoint_for(arguments.endpoint or recorded.endpoint, arguments.api_key_env, endpoints)
 
 
 def _print(check: RunCheck) -> None:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import os
 import sys
-from collections.abc import MutableMapping
 from contextlib import aclosing
-from dataclasses import dataclass, replace
 
 from workbench.cli.arguments import (
     add_endpoint_options,
@@ -18,33 +14,23 @@ from workbench.cli.arguments import (
     read_parameters,
     read_prompt,
 )
-from workbench.cli.chat import (
-    add_chat_options,
-    answer_request_of,
-    is_chat,
-    read_chat,
-    read_variables,
-)
+from workbench.cli.chat import add_chat_options, is_chat, read_chat, read_variables
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
-from workbench.cli.follow_run import follow, report, tell_status
+from workbench.cli.follow_run import follow, report
 from workbench.cli.parsing import file_name
-from workbench.cli.sessions import open_for_writing
 from workbench.cli.split_option import add_split_option, limits_of, split_of
-from workbench.domain.endpoint import LOCAL, Endpoint
+from workbench.cli.workspace import open_workspace, run_in, services_of
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt, kind_of, prompt_to_editor
 from workbench.domain.request import Request
 from workbench.domain.run import Run
-from workbench.domain.session import Draft, Session
+from workbench.domain.session import Draft
+from workbench.domain.split import Split
 from workbench.domain.variables import fill_prompt
-from workbench.runner.chat_answer import AnswerRequest, answered, begin_answer
-from workbench.runner.chat_prompter import Prompter
-from workbench.runner.connections import Connections
-from workbench.storage.endpoint_list import endpoint_for, load_endpoints
-from workbench.storage.folders import Folders
+from workbench.workspace.chat_session import ChatSession
 from workbench.workspace.costs import cost_of
-from workbench.workspace.keeper import Keeper
+from workbench.workspace.workspace import Workspace
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -65,9 +51,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Complete the prompt; returns the exit status."""
-    environment = dict(os.environ)
     try:
-        endpoint = find_endpoint(arguments)
+        services = services_of(arguments)
+        endpoint = services.endpoint
         variables = read_variables(arguments.var, arguments.vars)
         prompt = TextPrompt("") if is_chat(arguments) else fill_prompt(read_prompt(arguments), variables)
         _refuse_mixed_prompts(arguments)
@@ -87,31 +73,31 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error(problem.title)
     if not is_agreed(cost_of(endpoint, request, split), sure=arguments.yes):
         return ExitStatus.BAD_ARGUMENTS
-    with open_for_writing(arguments.session) as keeper:
+    with open_workspace(services, arguments.session) as workspace:
         if is_chat(arguments):
-            session = keeper.session if keeper is not None else Session()
+            session = workspace.session
             session.variables = {**session.variables, **variables}
             try:
-                session.chat = read_chat(arguments, session.chat)
+                session.chat, prefill = read_chat(arguments, session.chat)
             except BadValueError as problem:
                 parser.error(f"{problem.title}. {problem.hint}".strip())
-            talk = _Talk(session, answer_request_of(session.chat, arguments, session.runs), request)
-            one = asyncio.run(_converse(talk, endpoint, environment, keeper, quiet=arguments.json))
+            chat = ChatSession(workspace, endpoint, request, is_shown=False)
+            chat.begin(endpoint, request)
+            chat.prefill = prefill
+            one = run_in(workspace, _answer(chat, quiet=arguments.json))
         else:
-            one = Run(request, endpoint.name, split=split)
-            if keeper is not None:
-                _begin_draft(keeper, request, endpoint)
-            asyncio.run(_complete(one, endpoint, environment, keeper, quiet=arguments.json))
+            _begin_draft(workspace, request)
+            one = run_in(workspace, _complete(workspace, request, split, quiet=arguments.json))
         # Before the session is closed: a disk that is full takes no answer away.
         return report(one, as_json=arguments.json)
 
 
-def _begin_draft(keeper: Keeper, request: Request, endpoint: Endpoint) -> None:
-    """Let a new session begin with the request as its draft, to go on with on the screen."""
-    if not keeper.session.runs and keeper.session.draft == Draft():
-        prompt = request.prompt
-        text, kind = prompt_to_editor(prompt), kind_of(prompt)
-        keeper.edited(Draft(endpoint.name, request.model, "", text, kind, request.parameters))
+def _begin_draft(workspace: Workspace, request: Request) -> None:
+    """Let a new session begin with the request as its draft, to continue on the screen."""
+    session, prompt = workspace.session, request.prompt
+    if not session.runs and session.draft == Draft():
+        text, kind, endpoint = prompt_to_editor(prompt), kind_of(prompt), workspace.services.endpoint.name
+        workspace.keeper.edited(Draft(endpoint, request.model, "", text, kind, request.parameters))
 
 
 def _refuse_mixed_prompts(arguments: argparse.Namespace) -> None:
@@ -126,56 +112,21 @@ def _refuse_mixed_prompts(arguments: argparse.Namespace) -> None:
         raise BadValueError("--say needs a conversation to continue", hint="Name --session or --chat.")
 
 
-def find_endpoint(arguments: argparse.Namespace) -> Endpoint:
-    """The endpoint that the options name: a profile, or a bare URL."""
-    loaded = load_endpoints(Folders.default(os.environ))
-    return endpoint_for(arguments.endpoint or LOCAL, arguments.api_key_env, loaded)
-
-
-@dataclass(frozen=True, slots=True)
-class _Talk:
-    """A session's conversation, what is to be answered, and what is sent but for the prompt."""
-
-    session: Session
-    asked: AnswerRequest
-    draft: Request
-
-
-async def _complete(
-    one: Run,
-    endpoint: Endpoint,
-    environment: MutableMapping[str, str],
-    keeper: Keeper | None,
-    *,
-    quiet: bool,
-) -> None:
+async def _complete(workspace: Workspace, request: Request, split: Split | None, *, quiet: bool) -> Run:
     """Send the request and print what comes, until its end or Ctrl+C."""
-    async with aclosing(Connections(environment)) as connections:
-        sending = connections.send(endpoint, one, on_status=tell_status)
-        await follow(one, sending, keeper, quiet=quiet)
+    one = workspace.runs.send(request, workspace.services.endpoint, split=split)
+    await follow(workspace, one, quiet=quiet)
+    return one
 
 
-async def _converse(
-    talk: _Talk,
-    endpoint: Endpoint,
-    environment: MutableMapping[str, str],
-    keeper: Keeper | None,
-    *,
-    quiet: bool,
-) -> Run:
-    """Answer a conversation and keep the answer as its turn; returns its run."""
-    session, place = talk.session, (endpoint, talk.draft)
-    async with aclosing(Connections(environment)) as connections:
-        async with aclosing(Prompter(connections)) as prompter:
-            begun = await begin_answer(prompter, session.chat, talk.asked, session.variables, place)
-        turns = session.chat.turns.ending_with(begun.turn.parent).with_turn(begun.turn)
-        session.chat = replace(session.chat, turns=turns)
-        if keeper is not None:
-            keeper.keep_variables(session.variables)
-            keeper.keep_chat(session.chat)
-        sending = connections.send(endpoint, begun.run, on_status=tell_status)
-        await follow(begun.run, sending, keeper, quiet=quiet)
-        session.chat = answered(session.chat, begun.run)
-        if keeper is not None:
-            keeper.keep_chat(session.chat)
-        return begun.run
+async def _answer(chat: ChatSession, *, quiet: bool) -> Run:
+    """Answer the conversation, print what comes, and keep the answer as its turn; returns its run."""
+    async with aclosing(chat):
+        proposal = await chat.reply()
+    workspace, one = chat.workspace, proposal.answering.run
+    workspace.keeper.keep_variables(chat.variables)
+    chat.accept(proposal)
+    workspace.runs.start(one, chat.endpoint)
+    await follow(workspace, one, quiet=quiet)
+    chat.ended(one)
+    return one

@@ -14,8 +14,8 @@ from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_failure, print_json, token_to_json
 from workbench.cli.parsing import file_name
-from workbench.cli.sessions import open_for_writing
 from workbench.cli.tables import number, print_table
+from workbench.cli.workspace import open_workspace
 from workbench.domain.choice import Token
 from workbench.domain.display import one_line, percent, plural, sentences, token_text, visible
 from workbench.domain.endpoint import LOCAL, Endpoint
@@ -27,9 +27,9 @@ from workbench.domain.run import Failure, Run
 from workbench.domain.scoring import Passage, Span, align_scorings
 from workbench.runner.many_runs import Job
 from workbench.runner.score_text import scored, scoring_request
-from workbench.storage.endpoint_list import endpoint_for, load_endpoints
-from workbench.storage.folders import Folders
+from workbench.storage.endpoint_list import EndpointList, endpoint_for
 from workbench.workspace.costs import cost_of_jobs
+from workbench.workspace.services import Services
 
 _CONTEXT = 24
 """Characters of the text that are shown before a place."""
@@ -107,7 +107,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     try:
         texts = [_Text("text", text) for text in arguments.text]
         texts += [_Text(name, read_input(name)) for name in arguments.files]
-        places = _places(arguments)
+        services = Services.open(dict(os.environ), LOCAL)
+        places = _places(arguments, services.endpoints)
     except (BadValueError, StorageError) as problem:
         parser.error(sentences(problem.title, problem.message, problem.hint))
     if not texts:
@@ -124,8 +125,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     ]
     if not is_agreed(cost_of_jobs(jobs), sure=arguments.yes):
         return ExitStatus.BAD_ARGUMENTS
-    with open_for_writing(arguments.session) as keeper:
-        if execute_batch(jobs, dict(os.environ), arguments, keeper):
+    with open_workspace(services, arguments.session) as workspace:
+        if execute_batch(workspace, jobs, arguments):
             return ExitStatus.INTERRUPTED
         runs = [job.run for job in jobs]
         each = len(places)
@@ -133,9 +134,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         return _report(list(zip(texts, groups, strict=True)), arguments)
 
 
-def _places(arguments: argparse.Namespace) -> list[tuple[Endpoint, str]]:
+def _places(arguments: argparse.Namespace, endpoints: EndpointList) -> list[tuple[Endpoint, str]]:
     """The one or two endpoints and models. Raises BadValueError."""
-    endpoints = load_endpoints(Folders.default(os.environ))
     names = arguments.endpoint or [LOCAL]
     pairs = zip_longest(names, arguments.model, fillvalue="")
     return [

@@ -18,14 +18,11 @@ from workbench.workspace.keeper import Keeper
 
 
 @contextmanager
-def open_for_writing(name: str | None) -> Iterator[Keeper | None]:
-    """The keeper of a session file, created where there is none; None where no file was named.
+def open_for_writing(name: str) -> Iterator[Keeper]:
+    """The keeper of a session file, which is created where there is none.
 
     Raises StorageError for a file that is broken, and at the end for what could not be written.
     """
-    if not name:
-        yield None
-        return
     path = Path(name)
     keeper = Keeper(path.parent)
     opened = asyncio.run(keeper.open(path, create=True))

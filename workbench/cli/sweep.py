@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 
 from workbench.cli.arguments import (
@@ -26,21 +25,18 @@ from workbench.cli.batch import (
 from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
-from workbench.cli.run import find_endpoint
-from workbench.cli.sessions import open_for_writing
-from workbench.cli.tables import number, print_table
-from workbench.domain.endpoint import Endpoint
+from workbench.cli.tables import print_table
+from workbench.cli.workspace import open_workspace, services_of
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.request import Request
-from workbench.domain.run import Run
-from workbench.domain.summary import Measure, spread, summarise
-from workbench.domain.sweep import Cell, Sweep, parse_axis
+from workbench.domain.summary import Measure
+from workbench.domain.sweep import Sweep, parse_axis
 from workbench.domain.values import format_value
 from workbench.runner.compare_plan import Column, grid_remarks, ignored, probes_of
 from workbench.runner.resume import sweep_again
-from workbench.storage.folders import Folders
 from workbench.workspace.costs import cost_of_jobs
+from workbench.workspace.grid_under_way import Grid, Layout
 
 _MOST_AXES = 2
 
@@ -70,13 +66,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Sweep, and print a grid or JSON; returns the exit status."""
     try:
-        endpoint = find_endpoint(arguments)
+        services = services_of(arguments)
         axes = tuple(map(parse_axis, arguments.vary))
         if not 1 <= len(axes) <= _MOST_AXES or len({axis.field for axis in axes}) < len(axes):
             raise BadValueError("a sweep varies one or two different fields", hint="Use --vary FIELD=VALUES.")
         if arguments.repeats < 1:
             raise BadValueError("--repeats must be at least 1")
-        prompt = read_prompt(arguments)
+        prompt, endpoint = read_prompt(arguments), services.endpoint
     except BadValueError as problem:
         parser.error(f"{problem.title}. {problem.hint}".strip())
     parameters, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
@@ -90,14 +86,14 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             tell([LOGPROBS_ADDED])
             parameters = measured
     sweep = Sweep(Request(prompt, arguments.model or endpoint.model, parameters), axes, arguments.repeats)
-    with open_for_writing(arguments.session) as keeper:
-        jobs = sweep_again(sweep, endpoint, keeper.session.runs if keeper is not None else ())
+    with open_workspace(services, arguments.session) as workspace:
+        jobs = sweep_again(sweep, endpoint, workspace.session.runs)
         columns = [Column("", endpoint, "", job.run.request.parameters) for job in jobs]
-        tell(ignored(columns, probes_of(Folders.default(os.environ), columns)))
+        tell(ignored(columns, probes_of(services.folders, columns)))
         tell_answered(jobs, arguments.session)
         if not is_agreed(cost_of_jobs(jobs), sure=arguments.yes):
             return ExitStatus.BAD_ARGUMENTS
-        interrupted = execute_batch(jobs, dict(os.environ), arguments, keeper)
+        interrupted = execute_batch(workspace, jobs, arguments)
         # Before the session is closed: a disk that is full takes no answer away.
         runs = [job.run for job in jobs]
         if arguments.json:
@@ -115,36 +111,27 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
                 ]
             )
         else:
-            _print(sweep, runs, endpoint, Measure(arguments.measure))
-            each = len(runs) // len(axes[0].values)
+            layout = Layout.of_sweep(sweep, prompt_to_editor(prompt))
+            _print(Grid(workspace, layout, columns, runs), Measure(arguments.measure), endpoint.name)
+            each = len(runs) // len(layout.rows)
             tell(grid_remarks([runs[start : start + each] for start in range(0, len(runs), each)]))
         return batch_status(runs, interrupted)
 
 
-def _print(sweep: Sweep, runs: list[Run], endpoint: Endpoint, measure: Measure) -> None:
-    shown: dict[Cell, list[float]] = {}
-    for cell, one in zip(sweep.cells(), runs, strict=True):
-        values = shown.setdefault(Cell(cell.values), [])
-        for choice in one.ordered:
-            value = summarise(one, choice, endpoint.prices).value(measure)
-            if value is not None:
-                values.append(value)
-    rows, columns = sweep.axes[0], sweep.axes[1] if len(sweep.axes) > 1 else None
-    across = columns.values if columns else (None,)
+def _print(grid: Grid, measure: Measure, endpoint: str) -> None:
+    layout = grid.layout
+    has_columns = layout.across != Layout.ONE_COLUMN
     table = [
-        [format_value(down), *(_cell(shown[Cell((down,) if one is None else (down, one))]) for one in across)]
-        for down in rows.values
+        [
+            name,
+            *(
+                grid.words(row, column, measure) if grid.values(row, column, measure) else "—"
+                for column in range(len(layout.across))
+            ),
+        ]
+        for row, name in enumerate(layout.rows)
     ]
-    heads = [f"{columns.field} {format_value(one)}" for one in across] if columns else [measure.value]
-    title = f"{measure.value} of {prompt_to_editor(sweep.request.prompt)}"
-    print_table(title, [rows.field, *heads], table)
-    if measure.needs_logprobs and not any(shown.values()):
-        tell([f"no answer has a {measure.value}: {endpoint.name} returned no logprobs"])
-
-
-def _cell(values: list[float]) -> str:
-    found = spread(values)
-    if found is None:
-        return "—"
-    mean, deviation = found
-    return number(mean, ".3g") + (f" ±{deviation:.2g}" if len(values) > 1 else "")
+    heads = layout.across if has_columns else (measure.value,)
+    print_table(f"{measure.value} of {layout.about}", [layout.corner, *heads], table)
+    if measure.needs_logprobs and not grid.means(measure):
+        tell([f"no answer has a {measure.value}: {endpoint} returned no logprobs"])

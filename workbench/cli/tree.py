@@ -34,7 +34,6 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Show the tree, after a change to it where one is asked for; returns the exit status."""
     if arguments.name or arguments.prune:
         with open_for_writing(arguments.file) as keeper:
-            assert keeper is not None
             if arguments.name:
                 (one,) = choose_runs(keeper.session, arguments.name[0])
                 keeper.name_run(one, arguments.name[1])

@@ -33,10 +33,16 @@ class Exchange:
 class Activity:
     """Sends one run at a time; a new one stops the one before, whose text stays."""
 
-    def __init__(self, services: Services, on_end: Callable[[Run], None]) -> None:
-        """`on_end` receives each run that has ended, however it did."""
+    def __init__(
+        self,
+        services: Services,
+        on_end: Callable[[Run], None],
+        on_status: Callable[[Run, Status], None] = lambda run, status: None,
+    ) -> None:
+        """`on_end` receives each run that has ended, however it did; `on_status` its status until then."""
         self._services = services
         self._on_end = on_end
+        self._on_status = on_status
         self._task: asyncio.Task[None] | None = None
         self._told = self._sent = 0.0
         self.status = _SENDING
@@ -97,6 +103,11 @@ class Activity:
         """Stop what streams; what came is kept. False where nothing streams."""
         return self.is_running and self._task is not None and self._task.cancel()
 
+    async def wait(self, seconds: float) -> None:
+        """Wait until what streams has ended, for so many seconds at most."""
+        if self._task is not None:
+            await asyncio.wait({self._task}, timeout=seconds)
+
     async def aclose(self) -> None:
         """Stop what streams and wait until its connection is closed."""
         task = self._task
@@ -122,5 +133,6 @@ class Activity:
                 if status.phase is Phase.SENDING:
                     # What is counted from here is the endpoint's time, not the engine's start or a queue.
                     self._sent = self._told
+            self._on_status(run, status)
 
         return note

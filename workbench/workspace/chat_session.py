@@ -46,8 +46,13 @@ class Proposal:
 class ChatSession:
     """The turns of a session, each answer with the run that gave it; every change of them can be undone."""
 
-    def __init__(self, workspace: Workspace, endpoint: Endpoint, draft: Request) -> None:
-        """`draft` gives model and parameters; its prompt is not used."""
+    def __init__(
+        self, workspace: Workspace, endpoint: Endpoint, draft: Request, *, is_shown: bool = True
+    ) -> None:
+        """`draft` gives model and parameters; its prompt is not used.
+
+        `is_shown` asks an endpoint for its context also where only what a person sees depends on it.
+        """
         self.workspace = workspace
         self.endpoint = endpoint
         self.draft = draft
@@ -57,7 +62,7 @@ class ChatSession:
         """Told whenever other turns are shown than before."""
         self.preset = ""
         """Name of the preset that the parameters are of, noted with each run."""
-        self._prompter = Prompter(workspace.services.connections, is_shown=True)
+        self._prompter = Prompter(workspace.services.connections, is_shown=is_shown)
         self._runs: dict[str, Run] = {}
         self._path: tuple[Turn, ...] | None = None
 
@@ -138,6 +143,12 @@ class ChatSession:
         turn = Turn(Role.USER, said, parent=path[-1].id if path else "")
         answering = await self._begin(AnswerRequest((*path, turn), self.prefill), self.draft)
         return Proposal(answering, "the turn" if beside is None else "the edited turn", (turn,))
+
+    async def reply(self) -> Proposal:
+        """An answer to the last turn, or its continuation where it is an answer. Raises what `say` raises."""
+        if self.path and self.path[-1].role == Role.ASSISTANT:
+            return await self.go_on(self.path[-1])
+        return await self._answer(AnswerRequest(self.path, self.prefill), self.draft, "the answer")
 
     async def answer_again(self, turn: Turn) -> Proposal:
         """Another answer in an answer's place, or to a message, as a branch. Raises what `say` raises."""

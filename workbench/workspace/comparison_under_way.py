@@ -94,6 +94,13 @@ class Comparison:
         """Stop everything that streams or waits; what came is kept. False where nothing does."""
         return self.is_running and self._task is not None and self._task.cancel()
 
+    async def wait(self) -> bool:
+        """Wait until everything has ended; False where it was stopped. Raises what ended it otherwise."""
+        if self._task is None:
+            return True
+        await asyncio.wait({self._task})
+        return not self._task.cancelled() and self._task.result() is None
+
     async def aclose(self) -> None:
         """Stop everything and wait until it has ended."""
         if self._task is not None:
@@ -114,6 +121,7 @@ class Comparison:
             self._workspace.services.connections,
             [Job(column.endpoint, run) for column, run in columns if run.is_running],
             on_begin=self._began,
+            on_status=self._workspace.runs.note_status,
             on_end=self._ended,
         )
         await self._many.execute()

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from workbench.domain.display import one_line
 from workbench.domain.run import Outcome, Run
 from workbench.domain.summary import Measure, Summary, spread, summarise
+from workbench.domain.sweep import Sweep
+from workbench.domain.values import format_value
 from workbench.runner.compare_plan import Column, grid_remarks
 from workbench.workspace.comparison_under_way import Comparison
 from workbench.workspace.costs import Cost, cost_of
@@ -32,6 +34,17 @@ class Layout:
     rows: tuple[str, ...]
     across: tuple[str, ...]
     repeats: int = 1
+
+    ONE_COLUMN: ClassVar = ("every value",)
+    """The columns of a sweep over one field."""
+
+    @staticmethod
+    def of_sweep(sweep: Sweep, about: str) -> Layout:
+        """The cells of a sweep: the first field down, the second across."""
+        down, *others = sweep.axes
+        across = tuple(f"{one.field} {format_value(value)}" for one in others for value in one.values)
+        rows = tuple(map(format_value, down.values))
+        return Layout("Sweep", about, down.field, rows, across or Layout.ONE_COLUMN, sweep.repeats)
 
     def places(self, row: int, column: int) -> range:
         """The places of a cell's runs."""

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from workbench.domain.choice import Choice
 from workbench.domain.errors import WorkbenchError
 from workbench.domain.run import Run
+from workbench.runner.status import Status
 from workbench.workspace.history import ReplaceText
 
 
@@ -62,6 +63,14 @@ class RunBegan:
 
 
 @dataclass(frozen=True, slots=True)
+class StatusChanged:
+    """A run has another status before its first token."""
+
+    run: Run
+    status: Status
+
+
+@dataclass(frozen=True, slots=True)
 class RunEnded:
     """A run of those shown is over."""
 
@@ -109,6 +118,7 @@ Notification: TypeAlias = (
     | SessionChanged
     | SessionNamed
     | RunBegan
+    | StatusChanged
     | RunEnded
     | RunsAdded
     | RunsChanged

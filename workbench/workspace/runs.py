@@ -22,13 +22,15 @@ from workbench.workspace.notifications import (
     RunsAdded,
     RunsChanged,
     RunSelected,
+    StatusChanged,
 )
 from workbench.workspace.services import Services
 
 if TYPE_CHECKING:
     from workbench.domain.split import Split
-    from workbench.runner.branching import Branch
+    from workbench.runner.branching import Branch, Origin
     from workbench.runner.split_run import Quirks
+    from workbench.runner.status import Status
 
 
 class UnderWay(Protocol):
@@ -65,7 +67,7 @@ class Runs(Sequence[Run]):
         self._history = history
         self._tell = tell
         self._all: list[Run] = []
-        self.activity = Activity(services, self._ended)
+        self.activity = Activity(services, self._ended, self.note_status)
         """The one run that streams for the main screen."""
         self.under_way: list[UnderWay] = []
         """What streams or is shown beside that: a comparison, a grid, a run sent again, a chat answer."""
@@ -132,11 +134,19 @@ class Runs(Sequence[Run]):
         run = Run(request, endpoint.name, parent=parent, preset=preset, split=split)
         if branch is not None and branch.note:
             run.note(branch.note)
+        self.start(run, endpoint, branch.branch_point if branch is not None else None)
+        return run
+
+    def start(self, run: Run, endpoint: Endpoint, origin: Origin | None = None) -> None:
+        """Send a run as the one that streams; note whether it is retokenised where it continues `origin`."""
         self._all.append(run)
-        self.activity.start(run, endpoint, branch.branch_point if branch is not None else None)
+        self.activity.start(run, endpoint, origin)
         self._keeper.began(run)
         self._tell(RunBegan(run))
-        return run
+
+    def note_status(self, run: Run, status: Status) -> None:
+        """Tell of the status of a run that streams."""
+        self._tell(StatusChanged(run, status))
 
     def _ended(self, run: Run) -> None:
         self._keeper.ended(run)

@@ -54,11 +54,12 @@ CLOSING_SECONDS = 10.0
 class Workspace:
     """What a person has open. Whoever shows it subscribes, and receives each notification as it happens."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, keeper: Keeper | None = None) -> None:
+        """`keeper` has the session to begin with; None begins a new one."""
         self.services = services
         self.history = History()
         self.keepers = Keepers(services.folders.data / "sessions", enabled=services.config.autosave)
-        self.keeper = self.keepers.new()
+        self.keeper = keeper or self.keepers.new()
         self.drafting = Drafting(services, self.history, self._tell)
         self.runs = Runs(services, self.keeper, self.history, self._tell)
         self.session_path: Path | None = None

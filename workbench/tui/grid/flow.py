@@ -62,9 +62,10 @@ async def sweep(flow: FlowContext) -> None:
     flow.workspace.typed_axes = axes.typed
     prompts = single_prompts(request.prompt)
     single = replace(request, prompt=prompts[0])
-    jobs = sweep_again(Sweep(single, axes.axes, axes.repeats), endpoint, flow.workspace.runs)
+    planned = Sweep(single, axes.axes, axes.repeats)
+    jobs = sweep_again(planned, endpoint, flow.workspace.runs)
     notes = [f"only the first of {len(prompts)} prompts is sent"] if len(prompts) > 1 else []
-    layout = _sweep_layout(axes, prompt_to_editor(single.prompt))
+    layout = Layout.of_sweep(planned, prompt_to_editor(single.prompt))
     await _open(flow, layout, _sweep_columns(request, axes, jobs), jobs, notes)
 
 
@@ -90,14 +91,6 @@ def _read_axes(request: Request, endpoint: Endpoint, typed: Sequence[str]) -> Ax
 def _refuse_too_many(count: int) -> None:
     if count > MOST_REQUESTS:
         raise BadValueError(f"That makes {count:,} requests", f"The most is {MOST_REQUESTS:,}.")
-
-
-def _sweep_layout(axes: Axes, about: str) -> Layout:
-    rows = axes.axes[0]
-    across: tuple[str, ...] = ("every value",)
-    if len(axes.axes) > 1:
-        across = tuple(f"{axes.axes[1].field} {format_value(one)}" for one in axes.axes[1].values)
-    return Layout("Sweep", about, rows.field, tuple(map(format_value, rows.values)), across, axes.repeats)
 
 
 def _sweep_columns(request: Request, axes: Axes, jobs: Sequence[Job]) -> list[Column]:

@@ -1,0 +1,51 @@
+"""The workspace of a command: its endpoint, the session that it keeps runs in, and what streams there."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from collections.abc import Coroutine, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Any, TypeVar
+
+from workbench.cli.sessions import open_for_writing
+from workbench.domain.endpoint import LOCAL
+from workbench.workspace.keeper import Keeper
+from workbench.workspace.services import Services
+from workbench.workspace.workspace import Workspace
+
+T = TypeVar("T")
+
+
+def services_of(arguments: argparse.Namespace) -> Services:
+    """What the options of `add_endpoint_options` name. Raises BadValueError for an unknown endpoint."""
+    environment, name = dict(os.environ), arguments.endpoint or LOCAL
+    return Services.open(environment, name, arguments.api_key_env, arguments.model)
+
+
+@contextmanager
+def open_workspace(services: Services, session: str | None) -> Iterator[Workspace]:
+    """A workspace on a session file; without one, on a session that is kept nowhere.
+
+    Raises what `open_for_writing` raises.
+    """
+    if session:
+        with open_for_writing(session) as keeper:
+            yield Workspace(services, keeper)
+    else:
+        yield Workspace(services, Keeper(services.folders.data / "sessions", enabled=False))
+
+
+def run_in(workspace: Workspace, doing: Coroutine[Any, Any, T]) -> T:
+    """Do something in a workspace, then close its connections; what streams is kept meanwhile."""
+
+    async def do() -> T:
+        async with aclosing(workspace.services.connections):
+            keeping = asyncio.create_task(workspace.keeper.watch())
+            try:
+                return await doing
+            finally:
+                keeping.cancel()
+
+    return asyncio.run(do())
