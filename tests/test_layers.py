@@ -22,7 +22,7 @@ def test_the_domain_needs_nothing_but_the_standard_library(layer: str) -> None:
     foreign = {
         "textual",
         "rich",
-        "httpcore",
+        "httpx",
         "jinja2",
         "tomli_w",
         "msgspec",
@@ -39,11 +39,11 @@ def test_the_client_knows_no_textual(module: str) -> None:
 
 
 def test_the_session_store_knows_no_textual_and_no_http() -> None:
-    assert not {"textual", "httpcore", "jinja2"} & loaded_by("import workbench.storage.session_file")
+    assert not {"textual", "httpx", "jinja2"} & loaded_by("import workbench.storage.session_file")
 
 
 def test_the_screen_is_imported_without_http_or_the_engine() -> None:
-    assert not {"httpcore", "jinja2", "xllamacpp", "h11"} & loaded_by("import workbench.tui.app")
+    assert not {"httpx", "jinja2", "xllamacpp", "h11"} & loaded_by("import workbench.tui.app")
 
 
 def test_the_first_paint_waits_for_no_store_and_no_screen_above() -> None:
@@ -61,4 +61,4 @@ def test_the_first_paint_waits_for_no_store_and_no_screen_above() -> None:
 
 
 def test_asking_for_help_imports_no_screen() -> None:
-    assert not {"textual", "httpcore"} & loaded_by("import workbench.cli")
+    assert not {"textual", "httpx"} & loaded_by("import workbench.cli")

@@ -97,7 +97,7 @@ def ours(port: int) -> float:
         endpoint = Endpoint("bench", f"http://127.0.0.1:{port}/v1")
         run = Run(Request(TextPrompt("Hi"), "m", Parameters({"logprobs": 5, "max_tokens": EVENTS})))
         # The library's import is the start-up's cost, measured there.
-        import httpcore  # noqa: F401
+        import httpx  # noqa: F401
 
         began = time.perf_counter()
         # As the screen sends: with the record that its wire view shows.

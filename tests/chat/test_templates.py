@@ -132,4 +132,4 @@ def test_marks_lie_in_the_prompt_in_order(template: BuiltinTemplate, texts: list
 def test_nobody_pays_for_jinja_before_a_template_of_jinja_is_rendered() -> None:
     loaded = loaded_by("import workbench.chat.jinja_template, workbench.chat.sources")
     assert "workbench.chat.jinja_template" in loaded
-    assert not {"jinja2", "textual", "httpcore"} & loaded
+    assert not {"jinja2", "textual", "httpx"} & loaded

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -274,8 +275,11 @@ async def test_a_key_is_in_no_traceback_and_no_representation() -> None:
     assert "sk_hidden" not in repr(client)
 
 
-def test_the_http_library_is_not_imported_before_a_request() -> None:
-    script = "import sys, workbench.runner.execution; sys.exit('httpcore' in sys.modules)"
+def test_the_http_library_is_imported_in_one_module_and_not_before_a_request() -> None:
+    package = Path(__file__).resolve().parents[2] / "workbench"
+    users = [path.name for path in package.rglob("*.py") if "import httpx" in path.read_text("utf-8")]
+    assert users == ["transport.py"]
+    script = "import sys, workbench.runner.execution; sys.exit('httpx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-import zlib
-from base64 import b64encode
-from collections.abc import AsyncGenerator, AsyncIterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import lru_cache
 from importlib.util import find_spec
-from typing import NamedTuple
-from urllib.parse import quote, unquote, urlsplit
 
 import httpcore
-from httpcore import URL, Request, Response
+import httpx
 from httpcore import Proxy as CoreProxy
 
 from workbench.client.pool import Pool
 from workbench.client.proxies import Proxy, proxy_of
 from workbench.client.reply import BrokenError, NotConnectedError, Reply
 from workbench.client.tls import tls_context
-from workbench.client.urls import PORTS, shown
+from workbench.client.urls import shown
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
@@ -30,22 +25,16 @@ if find_spec("sniffio") is None:
     # The HTTP library tries to import it for each connection, and searches all paths in vain.
     sys.modules["sniffio"] = None  # type: ignore[assignment]
 
-_READABLE = ("gzip", "x-gzip", "deflate")
-_ANY_HEADER = zlib.MAX_WBITS | 32
-"""What zlib takes for gzip as well as for deflate."""
-_PLAIN = "%/:@!$&'()*+,;=~?"
-"""What stands in a path or a query as it is."""
+_READABLE = ("gzip", "deflate")
+_OLD_GZIP = (b"content-encoding", b"x-gzip")
 _BROKEN = (
     httpcore.NetworkError,
     httpcore.TimeoutException,
     httpcore.ProtocolError,
+    httpx.StreamError,
+    httpx.DecodingError,
     OSError,
 )
-_OWN_HEADERS = {
-    "User-Agent": "completion-workbench",
-    # Compressed streams arrive in lumps, as proxies gather them first.
-    "Accept-Encoding": "identity",
-}
 
 
 class Transport:
@@ -55,9 +44,16 @@ class Transport:
         """Raises EndpointError where a proxy or a TLS file cannot be used."""
         self._endpoint = endpoint
         times = endpoint.timeouts
-        self._timeouts = {"connect": times.connect, "read": times.read, "write": times.write}
         proxy = proxy_of(endpoint, os.environ)
-        self._pool = Pool(tls_context(endpoint, os.environ), None if proxy is None else _proxy(proxy))
+        pool = Pool(tls_context(endpoint, os.environ), None if proxy is None else _proxy(proxy))
+        self._http = httpx.AsyncClient(
+            transport=_PoolTransport(pool),
+            trust_env=False,
+            follow_redirects=False,
+            timeout=httpx.Timeout(connect=times.connect, read=times.read, write=times.write, pool=None),
+            # Compressed streams arrive in lumps, as proxies gather them first.
+            headers={"User-Agent": "completion-workbench", "Accept-Encoding": "identity"},
+        )
 
     @asynccontextmanager
     async def exchange(
@@ -68,146 +64,124 @@ class Transport:
         Raises NotConnectedError or BrokenError.
         """
         try:
-            request = self._request(method, url, headers, body)
-        except ValueError:
-            raise BrokenError(_unsendable(url)) from None
-        connection = await self._pool.take(request.url.origin)
-        try:
-            response = await self._send(connection, request, url)
-            try:
-                head = _head(response)
-                reason = response.extensions["reason_phrase"].decode("ascii", "ignore")
-                yield Reply(response.status, reason, head, self._pieces(response, head, url))
-            finally:
-                await response.aclose()
-        finally:
-            await self._pool.give_back(connection)
-
-    def _request(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Request:
-        """Raises ValueError for what no request can carry."""
-        address = _address(url)
-        sent = {name.lower(): (name, value) for name, value in {**_OWN_HEADERS, **headers}.items()}
-        if address.authorization:
-            sent["authorization"] = ("Authorization", address.authorization)
-        raw = [(name.encode("ascii"), value.encode("ascii")) for name, value in sent.values()]
-        raw.insert(0, (b"Host", address.host))
-        if body:
-            raw.append((b"Content-Length", b"%d" % len(body)))
-        return Request(method, address.url, headers=raw, content=body, extensions={"timeout": self._timeouts})
-
-    async def _send(
-        self, connection: httpcore.AsyncConnectionInterface, request: Request, url: str
-    ) -> Response:
-        try:
-            return await connection.handle_async_request(request)
+            request = self._http.build_request(method, url, headers=dict(headers), content=body or None)
+            response = await self._http.send(request, stream=True)
         except (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.ProxyError) as error:
             raise NotConnectedError(_not_connected(error, url, self._endpoint)) from None
-        except (httpcore.UnsupportedProtocol, httpcore.LocalProtocolError):
-            raise BrokenError(_unsendable(url)) from None
+        except (
+            httpx.InvalidURL,
+            httpx.UnsupportedProtocol,
+            httpcore.UnsupportedProtocol,
+            httpcore.LocalProtocolError,
+            UnicodeEncodeError,
+        ):
+            raise BrokenError(
+                EndpointError(
+                    "The request cannot be sent",
+                    shown(url),
+                    "Check the base URL and the headers in the endpoint's profile.",
+                )
+            ) from None
         except _BROKEN as error:
             raise BrokenError(_broken(error, url, self._endpoint)) from None
+        try:
+            head = {name.lower(): value for name, value in response.headers.items()}
+            yield Reply(response.status_code, response.reason_phrase, head, self._pieces(response, head))
+        finally:
+            await response.aclose()
 
-    async def _pieces(self, response: Response, head: Mapping[str, str], url: str) -> AsyncGenerator[bytes]:
+    async def _pieces(self, response: httpx.Response, head: Mapping[str, str]) -> AsyncGenerator[bytes]:
         encoding = head.get("content-encoding", "identity").strip().lower()
         encoded = encoding not in ("", "identity")
         if encoded and encoding not in _READABLE:
             raise BrokenError(_compressed(encoding))
-        assert isinstance(response.stream, AsyncIterable)
-        source = _unpacked(response.stream) if encoded else response.stream
+        # The stream beneath `aiter_raw()`, which would repack every piece once more.
+        source = response.aiter_bytes() if encoded else response.stream
+        assert isinstance(source, AsyncIterable)
         try:
             async for piece in source:
                 yield piece
-        except zlib.error as error:
-            raise BrokenError(_compressed(str(error))) from None
         except _BROKEN as error:
-            raise BrokenError(_broken(error, url, self._endpoint)) from None
+            raise BrokenError(_broken(error, str(response.request.url), self._endpoint)) from None
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+
+class _PoolTransport(httpx.AsyncBaseTransport):
+    """Sends httpx's requests on the connections of a pool."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request. Raises httpcore's errors."""
+        assert isinstance(request.stream, AsyncIterable)
+        sent = httpcore.Request(
+            request.method,
+            _core_url(request.url),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=request.extensions,
+        )
+        connection = await self._pool.take(sent.url.origin)
+        try:
+            response = await connection.handle_async_request(sent)
+        except BaseException:
+            await self._pool.give_back(connection)
+            raise
+        return httpx.Response(
+            response.status,
+            headers=[
+                # An old name of gzip that httpx does not unpack.
+                (name, b"gzip" if (name.lower(), value.lower()) == _OLD_GZIP else value)
+                for name, value in response.headers
+            ],
+            stream=_Body(response, connection, self._pool),
+            extensions=response.extensions,
+        )
 
     async def aclose(self) -> None:
         """Close all connections."""
         await self._pool.aclose()
 
 
-class _Address(NamedTuple):
-    """An address as a request carries it."""
+class _Body(httpx.AsyncByteStream):
+    """An answer's body; closing it gives the connection back, or closes it where the body was not read."""
 
-    url: URL
-    host: bytes
-    """With the port, where it is not the scheme's own."""
-    authorization: str
-    """For the user name and password in the address; empty where it has none."""
+    def __init__(
+        self, response: httpcore.Response, connection: httpcore.AsyncConnectionInterface, pool: Pool
+    ) -> None:
+        self._response, self._connection, self._pool = response, connection, pool
 
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        assert isinstance(self._response.stream, AsyncIterable)
+        return aiter(self._response.stream)
 
-@lru_cache
-def _address(url: str) -> _Address:
-    """Raises ValueError for an address that cannot be written in ASCII."""
-    parts = urlsplit(url)
-    name = parts.hostname or ""
-    host = name.encode("ascii" if name.isascii() else "idna")
-    target = quote(parts.path or "/", safe=_PLAIN) + (
-        f"?{quote(parts.query, safe=_PLAIN)}" if parts.query else ""
-    )
-    shown_host = b"[%s]" % host if b":" in host else host
-    if parts.port not in (None, PORTS.get(parts.scheme)):
-        shown_host += b":%d" % (parts.port or 0)
-    authorization = ""
-    if parts.username or parts.password:
-        pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-        authorization = f"Basic {b64encode(pair.encode()).decode()}"
-    return _Address(
-        URL(scheme=parts.scheme, host=host, port=parts.port, target=target), shown_host, authorization
-    )
-
-
-def _head(response: Response) -> dict[str, str]:
-    """The headers by lower-case name; several of one name joined."""
-    head: dict[str, str] = {}
-    for raw_name, raw_value in response.headers:
-        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
-        head[name] = f"{head[name]}, {value}" if name in head else value
-    return head
-
-
-async def _unpacked(pieces: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
-    """A compressed body as it was. Raises zlib.error."""
-    unpacker = zlib.decompressobj(_ANY_HEADER)
-    is_first = True
-    async for piece in pieces:
+    async def aclose(self) -> None:
+        """Close the body."""
         try:
-            plain = unpacker.decompress(piece)
-        except zlib.error:
-            if not is_first:
-                raise
-            # Some servers send `deflate` without the header that it has.
-            unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
-            plain = unpacker.decompress(piece)
-        is_first = False
-        yield plain
+            await self._response.aclose()
+        finally:
+            await self._pool.give_back(self._connection)
+
+
+def _core_url(url: httpx.URL) -> httpcore.URL:
+    return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
 
 
 def _proxy(proxy: Proxy) -> CoreProxy:
     """A proxy for httpcore. Raises EndpointError where SOCKS support is missing."""
-    parts = urlsplit(proxy.url)
-    if parts.scheme.startswith("socks") and find_spec("socksio") is None:
+    one = httpx.Proxy(proxy.url)
+    if one.url.scheme.startswith("socks") and find_spec("socksio") is None:
         named = f" that {proxy.variable} names" if proxy.variable else ""
         raise EndpointError(
             f"The proxy{named} needs SOCKS support, which is not installed",
             one_line(shown(proxy.url)),
-            "Install it with: pip install socksio; or name an HTTP proxy.",
+            "Install it with: pip install 'httpx[socks]'; or name an HTTP proxy.",
         )
-    auth = (
-        None
-        if parts.username is None
-        else (unquote(parts.username).encode(), unquote(parts.password or "").encode())
-    )
-    return CoreProxy(_address(proxy.url).url, auth=auth)
-
-
-def _unsendable(url: str) -> EndpointError:
-    return EndpointError(
-        "The request cannot be sent",
-        shown(url),
-        "Check the base URL and the headers in the endpoint's profile.",
-    )
+    return CoreProxy(_core_url(one.url), auth=one.raw_auth, headers=one.headers.raw)
 
 
 def _not_connected(error: Exception, url: str, endpoint: Endpoint) -> EndpointError:
@@ -241,6 +215,8 @@ def _broken(error: Exception, url: str, endpoint: Endpoint) -> EndpointError:
             shown(url),
             "Raise the read timeout in the endpoint's profile, or ask for less.",
         )
+    if isinstance(error, httpx.DecodingError):
+        return _compressed(words)
     return EndpointError(
         "Connection lost",
         words or shown(url),
