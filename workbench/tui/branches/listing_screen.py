@@ -14,7 +14,6 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from workbench.tui.branches.row_text import figure_heads
-from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.popups.key_row import KeyRow
@@ -31,8 +30,6 @@ class ListingScreen(ResultScreen[ScreenResultType]):
     """Rows to choose from, laid out for the width; a class below fills them."""
 
     DEFAULT_CSS = """
-    ListingScreen { layout: vertical; background: $background; }
-    ListingScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     ListingScreen #heads { height: 1; color: $text-muted; padding: 0 3 0 1; text-align: right; }
     ListingScreen RowList, ListingScreen RowList:focus {
         border: round $border-blurred; height: 3fr;
@@ -56,7 +53,6 @@ class ListingScreen(ResultScreen[ScreenResultType]):
         self._rows: list[Content] = []
 
     def compose(self) -> ComposeResult:
-        begin_at_size(self, self.app.size)
         yield Static(id="about")
         yield Static(id="heads")
         yield RowList(markup=False)

@@ -17,7 +17,6 @@ from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.reading import Mode
 from workbench.domain.run import Run
 from workbench.runner.chat_request import ChatRequest
-from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.chat.chat_header import ChatHeader
 from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.preview import FULL, gauge_of
@@ -50,7 +49,6 @@ class ChatScreen(ResultScreen[str]):
     """A conversation; answers with the exact prompt to continue with as text, or None."""
 
     DEFAULT_CSS = """
-    ChatScreen { layout: vertical; background: $background; }
     ChatScreen #problem { height: auto; max-height: 4; display: none; padding: 0 1; color: $text-error; }
     ChatScreen.-failed #problem { display: block; }
     """
@@ -80,7 +78,6 @@ class ChatScreen(ResultScreen[str]):
         self._pausing: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        begin_at_size(self, self.app.size)
         yield ChatHeader(self.chat)
         yield TurnsPane(self.chat, self._token_styles, self._mode)
         yield Static(id="problem", markup=False)

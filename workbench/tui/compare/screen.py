@@ -19,7 +19,6 @@ from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.reading import fitted, widest
 from workbench.runner.branching import Branch, branch_at
 from workbench.runner.compare_plan import Column
-from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.column import CompareColumn
@@ -61,8 +60,6 @@ class CompareScreen(ResultScreen[Adopted | None]):
     """
 
     DEFAULT_CSS = """
-    CompareScreen { layout: vertical; background: $background; }
-    CompareScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     CompareScreen #tabs { height: 1; padding: 0 1; display: none; }
     CompareScreen #columns { height: 1fr; layout: horizontal; overflow-x: auto; overflow-y: hidden; }
     CompareScreen #remarks { height: auto; max-height: 3; padding: 0 1; color: $text-warning; }
@@ -109,7 +106,6 @@ class CompareScreen(ResultScreen[Adopted | None]):
         self._told: dict[Static, Content] = {}
 
     def compose(self) -> ComposeResult:
-        begin_at_size(self, self.app.size)
         yield Static(id="about")
         yield Static(id="tabs")
         pairs = zip(self._comparison.columns, self._comparison.runs, strict=True)

@@ -19,7 +19,6 @@ from workbench.runner.endpoint_check import ANNOUNCEMENT, Checked, check
 from workbench.storage.endpoint_editing import save_endpoint
 from workbench.storage.endpoint_fields import texts_of
 from workbench.storage.endpoint_list import delete_endpoint, endpoint_for, profile_text, save_profile_text
-from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.endpoints.endpoint_form import EndpointForm
@@ -39,8 +38,6 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     """Lists the endpoints; answers with the one to send to, or None."""
 
     DEFAULT_CSS = """
-    EndpointsScreen { layout: vertical; background: $background; }
-    EndpointsScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     EndpointsScreen Input, EndpointsScreen Input:focus { border: none; height: 1; padding: 0 1; }
     EndpointsScreen #both { layout: horizontal; height: 1fr; }
     EndpointsScreen RowList, EndpointsScreen RowList:focus {
@@ -74,7 +71,6 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         """Names of the endpoints that match, as the list shows them."""
 
     def compose(self) -> ComposeResult:
-        begin_at_size(self, self.app.size)
         yield Static(Content.styled("Endpoints", "bold"), id="about")
         yield Input(placeholder="type to find, or a base URL: https://host/v1", select_on_focus=False)
         with Container(id="both"):

@@ -16,7 +16,6 @@ from textual.widgets import Static
 from workbench.domain.display import one_line, visible
 from workbench.domain.reading import Mode
 from workbench.domain.summary import Measure
-from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.screen import Adopted, CompareScreen
@@ -42,8 +41,6 @@ class GridScreen(ResultScreen[Adopted | None]):
     """Answers with what a person adopts or branches from in a cell, or None where they only leave."""
 
     DEFAULT_CSS = """
-    GridScreen { layout: vertical; background: $background; }
-    GridScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     GridScreen CellTable { max-height: 40%; background: $background; }
     GridScreen #plot { height: auto; max-height: 7; padding: 0 1; color: $foreground; }
     GridScreen TranscriptView { height: 1fr; max-width: 104; padding: 0 1; }
@@ -64,7 +61,6 @@ class GridScreen(ResultScreen[Adopted | None]):
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        begin_at_size(self, self.app.size)
         yield Static(id="about")
         layout = self._grid.layout
         corner, *names = (one_line(name, LABEL_CELLS) for name in (layout.corner, *layout.rows))

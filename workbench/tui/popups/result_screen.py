@@ -7,6 +7,7 @@ from typing import ClassVar
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen, ScreenResultType
 
+from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 
@@ -17,9 +18,17 @@ class ResultScreen(Screen[ScreenResultType]):
     Textual closes whatever screen is on top.
     """
 
+    DEFAULT_CSS = """
+    ResultScreen { layout: vertical; background: $background; }
+    ResultScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
+    """
     BINDINGS = bindings_at(Where.EVERYWHERE)
     where: ClassVar[Where]
     """Whose keys its last row and help show."""
+
+    def on_compose(self) -> None:
+        """Be laid out for the terminal's size from the first."""
+        begin_at_size(self, self.app.size)
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close with an answer."""

@@ -17,7 +17,6 @@ from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.runner.endpoint_probe import MOST_REQUESTS, Probing
 from workbench.runner.probe_requests import MOST_TOKENS
 from workbench.storage.probes import load_probe, save_probe
-from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.popups.key_row import KeyRow
@@ -36,8 +35,6 @@ class ProbeScreen(ResultScreen[None]):
     """Lists what it would send, sends it once confirmed, and shows each finding as it is made."""
 
     DEFAULT_CSS = """
-    ProbeScreen { layout: vertical; background: $background; }
-    ProbeScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     ProbeScreen #now { height: auto; max-height: 4; padding: 0 1; }
     ProbeScreen DataTable { height: 1fr; background: $background; }
     ProbeScreen #evidence { height: 3; padding: 0 1; color: $text-muted; border-top: solid $border-blurred; }
@@ -64,7 +61,6 @@ class ProbeScreen(ResultScreen[None]):
         return self._sending is not None and not self._sending.done()
 
     def compose(self) -> ComposeResult:
-        begin_at_size(self, self.app.size)
         yield Static(id="about")
         yield Static(id="now")
         yield DataTable(cursor_type="row", cursor_foreground_priority="renderable")

@@ -16,7 +16,6 @@ from workbench.domain.display import one_line
 from workbench.domain.reading import Mode
 from workbench.domain.run import Run
 from workbench.runner.replayed_run import Replay
-from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.main.inspector import Inspector
@@ -37,8 +36,6 @@ class ReplayScreen(ResultScreen[None]):
     """Plays one run with the colours and the inspector of the main screen; sends nothing."""
 
     DEFAULT_CSS = """
-    ReplayScreen { layout: vertical; background: $background; }
-    ReplayScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     ReplayScreen #stage { height: 1fr; }
     ReplayScreen .pane {
         border: round $border-blurred; border-title-color: $text-muted; border-subtitle-color: $text-muted;
@@ -82,7 +79,6 @@ class ReplayScreen(ResultScreen[None]):
         self.replay = Replay(recorded, speed)
 
     def compose(self) -> ComposeResult:
-        begin_at_size(self, self.app.size)
         yield Static(id="about")
         with Horizontal(id="stage"):
             yield TokenView(token_styles=self._styles, classes="pane")

@@ -21,7 +21,6 @@ from workbench.domain.display import one_line, visible
 from workbench.domain.errors import StorageError
 from workbench.storage.library import Library, Listed
 from workbench.storage.trash import KEPT
-from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
@@ -47,8 +46,6 @@ class SessionsScreen(ResultScreen[ChosenSession]):
     """Lists the sessions; answers with the one chosen, or None."""
 
     DEFAULT_CSS = """
-    SessionsScreen { layout: vertical; background: $background; }
-    SessionsScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     SessionsScreen Input, SessionsScreen Input:focus { border: none; height: 1; padding: 0 1; }
     SessionsScreen #both { layout: horizontal; height: 1fr; }
     SessionsScreen RowList, SessionsScreen RowList:focus {
@@ -86,7 +83,6 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         """The sessions that match, as the list shows them."""
 
     def compose(self) -> ComposeResult:
-        begin_at_size(self, self.app.size)
         yield Static(Content("Sessions"), id="about")
         yield Input(placeholder="type to find by title, tag, prompt or answer", select_on_focus=False)
         with Container(id="both"):

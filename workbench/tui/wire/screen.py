@@ -15,7 +15,6 @@ from workbench.client.wire import MOST_KEPT
 from workbench.client.wire_events import WireEvent, WireEvents
 from workbench.domain.display import one_line, token_text, visible
 from workbench.domain.errors import BadValueError
-from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.popups.key_row import KeyRow
@@ -45,8 +44,6 @@ class WireScreen(ResultScreen[Spot]):
     """Shows an exchange; returns the token of the highlighted event, or None."""
 
     DEFAULT_CSS = """
-    WireScreen { layout: vertical; background: $background; }
-    WireScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     WireScreen .pane {
         border: round $border-blurred; border-title-color: $text-muted; border-subtitle-color: $text-muted;
         border-title-style: bold; background: $background;
@@ -75,7 +72,6 @@ class WireScreen(ResultScreen[Spot]):
         self._attempt = self._wire.attempts
 
     def compose(self) -> ComposeResult:
-        begin_at_size(self, self.app.size)
         yield Static(id="about")
         yield EventList(self._row, classes="pane")
         with VerticalScroll(classes="pane"):
