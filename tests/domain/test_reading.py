@@ -1,6 +1,6 @@
 """Levels of surprise in each mode, and the way to the next notable token."""
 
-from math import exp, log
+from math import exp, inf, log, nan
 
 import pytest
 from hypothesis import given
@@ -12,6 +12,7 @@ from workbench.domain.reading import (
     FIXED,
     Mode,
     Thresholds,
+    difference_level,
     fitted,
     legend,
     level,
@@ -50,6 +51,29 @@ def test_entropy_is_that_of_the_alternatives_with_the_rest_as_one() -> None:
     choice = choice_of(with_probability(0.999), even)
     assert level(choice, 0, Mode.ENTROPY) == 0
     assert level(choice, 1, Mode.ENTROPY) == 2
+
+
+@pytest.mark.parametrize(
+    ("nats", "expected"),
+    [(-9, 0), (-2, 1), (-0.6, 1), (-0.5, 2), (0, 2), (0.5, 2), (0.6, 3), (2, 3), (2.1, 4), (inf, 4)],
+)
+def test_differences_have_levels_by_their_size_and_sign(nats: float, expected: int) -> None:
+    assert difference_level(nats) == expected
+    assert difference_level(-nats) == 4 - expected
+
+
+def test_an_unknown_difference_has_no_level() -> None:
+    assert difference_level(None) is None
+    assert difference_level(nan) is None
+
+
+def test_the_mode_of_differences_comes_only_where_there_is_a_second_scoring() -> None:
+    once, twice = [Mode.FITTED], [Mode.FITTED]
+    for _ in Mode:
+        once.append(once[-1].next())
+        twice.append(twice[-1].next(is_scored_twice=True))
+    assert Mode.DIFFERENCE not in once
+    assert twice[:-1] == list(Mode)
 
 
 def test_rank_counts_the_alternatives_that_were_more_probable() -> None:

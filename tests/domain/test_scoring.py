@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.domain.builders import choice_of
+from tests.domain.builders import choice_of, piece
 from workbench.domain.choice import Choice, ReceivedToken
 from workbench.domain.figures import bits_per_byte
-from workbench.domain.scoring import Passage, align_scorings, common_positions
+from workbench.domain.scoring import Passage, SecondScoring, align_scorings, common_positions
 
 texts = st.text(alphabet="ab é猫🎉", max_size=24)
 
@@ -59,6 +59,66 @@ def test_spans_with_an_unknown_surprisal_have_no_difference() -> None:
     known = Passage.answer_of(choice_of([ReceivedToken("a", -1.0), ReceivedToken("b", -2.0)]))
     unknown = Passage.answer_of(choice_of([ReceivedToken("a"), ReceivedToken("b", -1.0)]))
     assert [span.difference for span in align_scorings(unknown, known)] == [None, 1.0]
+
+
+@given(texts, st.sets(st.integers(0, 60)), st.sets(st.integers(0, 60)))
+def test_every_token_has_the_difference_of_the_span_it_is_in(text: str, one: set[int], two: set[int]) -> None:
+    first, second = Passage.answer_of(scored(text, one)), Passage.answer_of(scored(text, two, 2.0))
+    beside, back = SecondScoring.of(first, second), SecondScoring.of(second, first)
+    for index in first.tokens:
+        found = beside.at(index)
+        assert found is not None
+        span, _ = found
+        assert index in span.first
+        assert beside.difference(index) == 2.0 * len(span.second) - len(span.first)
+    assert [span.difference for span in back.spans] == [-(span.difference or 0) for span in beside.spans]
+    assert beside.at(-1) is None
+    assert beside.at(len(first.choice)) is None
+
+
+def test_tokens_that_are_in_no_span_have_no_difference() -> None:
+    first = choice_of([ReceivedToken("ab", -1.0), ReceivedToken("c", -1.0), ReceivedToken("d", -1.0)])
+    second = choice_of([ReceivedToken("x", -1.0), ReceivedToken("bc", -1.0), ReceivedToken("d", -3.0)])
+    second.echoed = 3
+    beside = SecondScoring.of(Passage(first, range(1, 3), 0), Passage.prompt_of(second))
+    assert [beside.difference(index) for index in range(3)] == [None, None, 2.0]
+
+
+def test_elsewhere_is_the_first_token_of_a_span_that_was_not_the_other_models_top_choice() -> None:
+    first = Passage.answer_of(choice_of([piece("a", 0.5), piece(" up", 0.5), piece("on", 0.5), "!"]))
+    second = Passage.answer_of(
+        choice_of([piece("a", 0.9, b=0.1), piece(" u", 0.6, i=0.4), piece("pon", 0.2, se=0.7, s=0.1), "!"])
+    )
+    beside = SecondScoring.of(first, second)
+    assert [span.first for span in beside.spans] == [range(0, 1), range(1, 3), range(3, 4)]
+    assert [other and other.text for other in beside.elsewhere] == [None, "se", None]
+
+
+@given(st.lists(st.booleans(), max_size=12), st.integers(-1, 12))
+def test_going_elsewhere_stops_at_every_such_token_in_order(others: list[bool], begin: int) -> None:
+    first = choice_of(["x"] * len(others))
+    second = choice_of([piece("x", 0.2, y=0.8) if other else piece("x", 0.8, y=0.2) for other in others])
+    beside = SecondScoring.of(Passage.answer_of(first), Passage.answer_of(second))
+    places = [place for place, other in enumerate(others) if other]
+    for step, expected in (
+        (1, [place for place in places if place > begin]),
+        (-1, [place for place in reversed(places) if place < begin]),
+    ):
+        went, cursor = [], beside.next_elsewhere(first, begin, step)
+        while cursor is not None:
+            went.append(cursor)
+            cursor = beside.next_elsewhere(first, cursor, step)
+        assert went == expected
+    assert beside.next_elsewhere(second, begin) is None
+
+
+def test_spans_as_tokens_have_the_same_differences() -> None:
+    first = choice_of([ReceivedToken("a", -1.0), ReceivedToken("bc", -1.0)])
+    second = choice_of([ReceivedToken("ab", -4.0), ReceivedToken("c", -1.0)])
+    beside = SecondScoring.of(Passage.answer_of(first), Passage.answer_of(second), "other")
+    spans = beside.of_spans(choice_of(["abc"]))
+    assert [spans.difference(index) for index in range(2)] == [3.0, None]
+    assert spans.scorer == "other"
 
 
 def test_an_answer_is_aligned_with_the_end_of_a_longer_text() -> None:

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 
 from tests.client.loopback import serving
 from tests.toy_model import ToyModel
 from tests.tui.scripted import until, use_parameters, workbench
+from workbench.domain.reading import Mode, difference_level
 from workbench.domain.request import Parameters
+from workbench.storage.config import load_state
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.column import CompareColumn
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Picker
+from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.legend import Legend
+from workbench.tui.tokens.token_view import TokenView
 from workbench.workspace.run_state import figures_of
+
+FINER = r"\s|[^\s]{1,3}"
+"""Another tokenizer: blanks by themselves, words in parts."""
 
 
 async def ended(app: WorkbenchApp, pilot: object, count: int) -> None:
@@ -69,11 +80,14 @@ async def test_an_endpoint_without_echo_is_told_what_is_needed(toy: ToyModel) ->
         assert any("Scoring needs an endpoint that answers echo: true" in one for one in told)
 
 
-async def test_an_answer_is_shown_as_two_models_find_it() -> None:
-    other = ToyModel(shift=3, cut=r"\s|[^\s]{1,3}")
-    async with workbench(ToyModel().handler) as (app, pilot, _), serving(other.handler) as elsewhere:
+@asynccontextmanager
+async def scored_twice(
+    own: ToyModel, other: ToyModel, size: tuple[int, int] = (120, 40)
+) -> AsyncIterator[tuple[WorkbenchApp, Pilot[int]]]:
+    """An answer of one model, scored by another one: the two of them beside each other on the screen."""
+    async with workbench(own.handler, size) as (app, pilot, _), serving(other.handler) as elsewhere:
         app.workspace.drafting.set_text("Once")
-        use_parameters(app, Parameters({"max_tokens": 4, "logprobs": 3, "temperature": 0.0}))
+        use_parameters(app, Parameters({"max_tokens": 8, "logprobs": 3, "temperature": 0.0}))
         await pilot.press("f5")
         await ended(app, pilot, 1)
         app.flows.start("scoring.flow:score_elsewhere")
@@ -82,7 +96,105 @@ async def test_an_answer_is_shown_as_two_models_find_it() -> None:
         await until(pilot, lambda: isinstance(app.screen, Picker))
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        await until(pilot, lambda: app.screen.query(CompareColumn).first().view.second is not None)
+        yield app, pilot
+
+
+def shown_on(view: TokenView, styles: TokenStyles) -> list[tuple[str, int]]:
+    """The texts of a view's rows with the levels of difference they are drawn in."""
+    segments = [segment for y in range(view.size.height) for segment in view.render_line(y)]
+    return [
+        (segment.text, level)
+        for segment in segments
+        for level, style in enumerate(styles.differences)
+        if segment.style is not None and segment.style.bgcolor == style.bgcolor is not None
+    ]
+
+
+async def test_an_answer_is_shown_as_two_models_find_it() -> None:
+    async with scored_twice(ToyModel(), ToyModel(shift=3, cut=FINER)) as (app, _):
         first, second = (column.run for column in app.screen.query(CompareColumn))
         assert first.choices[0].texts() == second.choices[0].texts()
         assert first.choices[0].text == next(iter(app.workspace.runs)).choices[0].text
         assert list(first.choices[0].logprobs) != list(second.choices[0].logprobs)
+
+
+async def test_both_columns_are_coloured_by_the_difference_and_the_legend_tells_whose_surprise_it_is() -> (
+    None
+):
+    async with scored_twice(ToyModel(), ToyModel(shift=3, cut=FINER)) as (app, _):
+        columns = list(app.screen.query(CompareColumn))
+        second = columns[0].view.second
+        assert second is not None
+        levels = [difference_level(span.difference) for span in second.spans]
+        assert set(levels) - {2, None}
+        texts = [columns[0].run.choices[0].text_of(place) for place in range(len(levels))]
+        expected = [
+            (text, level) for text, level in zip(texts, levels, strict=True) if level not in (2, None)
+        ]
+        for column in columns:
+            drawn = shown_on(column.view, app.token_styles)
+            assert "".join(text for text, _ in drawn) == "".join(text for text, _ in expected)
+            assert {level for _, level in drawn} == {level for _, level in expected}
+        legend = app.screen.query_one(Legend).render_line(0).text
+        assert legend.split("  ")[0] == " more surprised, by nats"
+        assert [word in legend for word in ("own >2", "own >0.5", "within 0.5", "other >0.5", "other >2")]
+
+
+async def test_keys_go_to_where_the_other_model_would_have_gone_elsewhere() -> None:
+    async with scored_twice(ToyModel(), ToyModel(shift=3, cut=FINER)) as (app, pilot):
+        column = app.screen.query(CompareColumn).first()
+        second = column.view.second
+        assert second is not None
+        places = [place for place, other in enumerate(second.elsewhere) if other is not None]
+        assert len(places) > 1
+        column.view.move_cursor(column.run.id, places[0])
+        await pilot.press("right_curly_bracket")
+        assert column.view.cursor == (column.run.id, places[1])
+        await pilot.press("left_curly_bracket")
+        assert column.view.cursor == (column.run.id, places[0])
+
+
+async def test_the_main_screen_keeps_the_colours_and_the_inspector_has_both_surprisals() -> None:
+    async with scored_twice(ToyModel(), ToyModel(shift=3, cut=FINER)) as (app, pilot):
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        view, run = app.main.output.view, next(iter(app.workspace.runs))
+        second = view.second
+        assert second is not None
+        assert [view.mode, app.main.legend.mode] == [Mode.DIFFERENCE] * 2
+        place = next(place for place, other in enumerate(second.elsewhere) if other is not None)
+        span, elsewhere = second.spans[place], second.elsewhere[place]
+        assert elsewhere is not None
+        view.focus()
+        view.move_cursor(f"{run.id}:0", span.first.start)
+        await pilot.pause()
+        told = str(app.main.inspector.render())
+        own, other = span.surprisals
+        assert f"own {own:.2f}" in told
+        assert f"{second.scorer} {other:.2f} nats" in told
+        assert f"difference {span.difference:+.2f}" in told
+        assert f"{second.scorer}'s top choice" in told
+        assert elsewhere.text.strip() in told
+        seen = []
+        for _ in Mode:
+            await pilot.press("c")
+            seen.append(view.mode)
+        assert seen[0] is Mode.OFF
+        assert seen[-1] is Mode.DIFFERENCE
+
+
+async def test_the_difference_is_no_colour_of_the_next_start() -> None:
+    async with scored_twice(ToyModel(), ToyModel(shift=3)) as (app, _):
+        assert load_state(app.services.folders).colour_by is None
+
+
+async def test_without_a_second_scoring_the_keys_say_what_makes_one() -> None:
+    async with workbench(ToyModel().handler) as (app, pilot, _):
+        use_parameters(app, Parameters({"max_tokens": 4, "logprobs": 3}))
+        await pilot.press("f5")
+        await ended(app, pilot, 1)
+        await pilot.press("f4", "right_curly_bracket")
+        await until(
+            pilot, lambda: any("another model first" in str(one.message) for one in app._notifications)
+        )

@@ -73,6 +73,7 @@ def test_every_text_can_be_read_on_what_it_lies_on(theme: WorkbenchTheme, depth:
     styles = token_styles(theme, depth)
     for style in (
         *styles.levels,
+        *styles.differences,
         styles.unknown,
         styles.prompt,
         styles.figures,
@@ -98,6 +99,27 @@ def test_levels_stay_apart_in_256_colours(theme: WorkbenchTheme, vision: str) ->
     levels = grounds(token_styles(theme, ColourDepth.EIGHT_BIT), theme)
     for one, other in combinations(levels, 2):
         assert difference(seen(one, vision), seen(other, vision)) >= 8
+
+
+@every_theme
+@every_vision
+@pytest.mark.parametrize(("depth", "least"), [(ColourDepth.TRUE, 10), (ColourDepth.EIGHT_BIT, 8)])
+def test_all_pairs_of_differences_look_different_to_every_eye(
+    theme: WorkbenchTheme, vision: str, depth: ColourDepth, least: float
+) -> None:
+    found = [ground(style, theme) for style in token_styles(theme, depth).differences]
+    for one, other in combinations(found, 2):
+        assert difference(seen(one, vision), seen(other, vision)) >= least
+
+
+@every_theme
+@pytest.mark.parametrize("depth", list(ColourDepth))
+def test_italics_and_underlines_tell_which_model_was_more_surprised(
+    theme: WorkbenchTheme, depth: ColourDepth
+) -> None:
+    styles = token_styles(theme, depth).differences
+    assert [bool(style.italic) for style in styles] == [True, True, False, False, False]
+    assert [bool(style.underline) for style in styles] == [False, False, False, True, True]
 
 
 @every_theme
@@ -179,6 +201,8 @@ def test_with_few_colours_levels_cursor_found_and_selected_are_all_different(dep
         for style in (*styles.levels, styles.cursor, styles.found, styles.selected, styles.control)
     ]
     assert len(set(looks)) == len(looks)
+    differences = [look(style) for style in styles.differences]
+    assert len({*differences, *looks[5:]}) == 5 + len(looks[5:])
     # What lies on a token covers its attributes whole.
     assert all(
         None not in (style.bold, style.underline, style.reverse) for style in (styles.cursor, styles.found)

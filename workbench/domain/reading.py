@@ -68,18 +68,21 @@ class Mode(StrEnum):
     SURPRISAL = "surprisal"
     ENTROPY = "entropy"
     RANK = "rank"
+    DIFFERENCE = "difference"
+    """How much more another model is surprised; only where there is a second scoring."""
     OFF = "off"
 
-    @property
-    def next(self) -> Mode:
+    def next(self, *, is_scored_twice: bool = False) -> Mode:
         """The one after it, around the end."""
-        modes = list(Mode)
+        modes = [mode for mode in Mode if is_scored_twice or mode is not Mode.DIFFERENCE]
         return modes[(modes.index(self) + 1) % len(modes)]
 
 
 _SURPRISALS = (0.5, 1.0, 2.0, 4.0)
 _ENTROPIES = (0.25, 0.75, 1.5, 2.5)
 _RANKS = (1, 2, 3, 5)
+_DIFFERENCES = (0.5, 2.0)
+"""One probability about 1.6 and 7.4 times the other."""
 _ROUNDING = 1e-9
 
 _LEGENDS: dict[Mode, tuple[str, str, str, str, str]] = {
@@ -87,12 +90,17 @@ _LEGENDS: dict[Mode, tuple[str, str, str, str, str]] = {
     # An entropy over k alternatives is a lower bound.
     Mode.ENTROPY: ("≥0 nat", "≥0.25", "≥0.75", "≥1.5", "≥2.5"),
     Mode.RANK: ("1st", "2nd", "3rd", "4–5", ">5 or unlisted"),
+    Mode.DIFFERENCE: ("own >2", "own >0.5", "within 0.5", "other >0.5", "other >2"),
     Mode.OFF: ("", "", "", "", ""),
 }
 
 
 def legend(mode: Mode, scale: Scale = FIXED) -> tuple[str, str, str, str, str]:
-    """What each of the five levels stands for, from expected to surprising; empty words for no colour."""
+    """What each of the five levels stands for; empty words for no colour.
+
+    They go from expected to surprising, for a difference from what surprises the own model more to what
+    surprises the other one more.
+    """
     if mode in _LEGENDS:
         return _LEGENDS[mode]
     first, second, third, last = (_percent(edge) for edge in scale_of(mode, scale).edges)
@@ -132,8 +140,19 @@ def level(choice: Choice, index: int, mode: Mode, scale: Scale = FIXED) -> int |
             return (
                 len(_RANKS) if rank is not None and not rank.is_exact else _level(rank and rank.value, _RANKS)
             )
-        case Mode.OFF:
+        case Mode.DIFFERENCE | Mode.OFF:
             return None
+
+
+def difference_level(nats: float | None) -> int | None:
+    """The level of a difference in surprisal, 2 for about none; None where it is unknown.
+
+    Below 2 the own model is more surprised, above 2 the other one.
+    """
+    if nats is None or isnan(nats):
+        return None
+    size = sum(abs(nats) > edge + _ROUNDING for edge in _DIFFERENCES)
+    return 2 + size if nats > 0 else 2 - size
 
 
 def _level(value: float | None, edges: tuple[float, float, float, float]) -> int | None:

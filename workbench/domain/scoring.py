@@ -5,13 +5,14 @@ Surprisals are in nats.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import fsum, isnan
 from typing import NamedTuple
 
-from workbench.domain.choice import Choice
+from workbench.domain.choice import Alternative, Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,69 @@ def align_scorings(first: Passage, second: Passage) -> Iterator[Span]:
     for start, end in pairwise(place for place in ours if place in theirs):
         mine, other = range(ours[start], ours[end]), range(theirs[start], theirs[end])
         yield Span(start, end, mine, other, (first.surprisal(mine), second.surprisal(other)))
+
+
+def top_choice_elsewhere(choice: Choice, tokens: range) -> Alternative | None:
+    """The top choice at the first of some tokens that was not the model's top choice.
+
+    None where each of them was, or where no alternatives tell.
+    """
+    for index in tokens:
+        rank = choice.rank_of(index)
+        if rank is not None and rank.value > 1:
+            listed = (one for one in choice.alternatives_of(index) if one.logprob is not None)
+            return max(listed, key=lambda one: one.logprob or 0.0)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class SecondScoring:
+    """How another model finds the text of a choice, in spans that both models' tokens add up to."""
+
+    choice: Choice
+    """The choice as it was scored first; the `first` tokens of the spans are its own."""
+    spans: tuple[Span, ...]
+    elsewhere: tuple[Alternative | None, ...]
+    """For each span, the other model's top choice where that was another token."""
+    scorer: str = ""
+    """The other model's name."""
+
+    @staticmethod
+    def of(first: Passage, second: Passage, scorer: str = "") -> SecondScoring:
+        """Compare two scorings of one text."""
+        spans = tuple(align_scorings(first, second))
+        elsewhere = tuple(top_choice_elsewhere(second.choice, span.second) for span in spans)
+        return SecondScoring(first.choice, spans, elsewhere, scorer)
+
+    def of_spans(self, choice: Choice) -> SecondScoring:
+        """The same for a choice whose tokens are the spans."""
+        spans = (span._replace(first=range(place, place + 1)) for place, span in enumerate(self.spans))
+        return replace(self, choice=choice, spans=tuple(spans))
+
+    def at(self, token: int) -> tuple[Span, Alternative | None] | None:
+        """The span that a token of the choice is in, and its other top choice; None outside of all."""
+        place = bisect_right(self.spans, token, key=lambda span: span.first.start) - 1
+        if place < 0 or token not in self.spans[place].first:
+            return None
+        return self.spans[place], self.elsewhere[place]
+
+    def difference(self, token: int) -> float | None:
+        """How much more the token's span surprises the other model; None where a surprisal is unknown."""
+        found = self.at(token)
+        return None if found is None else found[0].difference
+
+    def next_elsewhere(self, choice: Choice, token: int, step: int = 1) -> int | None:
+        """The first token of the next span (step 1) or the previous one (-1) with another top choice.
+
+        The span of `token` itself does not count. None where there is none, or of another choice.
+        """
+        if choice is not self.choice:
+            return None
+        pairs = zip(self.spans, self.elsewhere, strict=True)
+        begins = [span.first for span, other in pairs if other is not None]
+        if step > 0:
+            return next((tokens.start for tokens in begins if tokens.start > token), None)
+        return next((tokens.start for tokens in reversed(begins) if tokens.stop <= token), None)
 
 
 def common_positions(first: Passage, second: Passage) -> Iterator[tuple[int, int]]:

@@ -212,7 +212,8 @@ class WorkbenchApp(App[int]):
 
     @on(OutputPane.ModeChanged)
     def _remember_mode(self, event: OutputPane.ModeChanged) -> None:
-        self._remember(replace(self._state, colour_by=event.mode.value))
+        if event.mode is not Mode.DIFFERENCE:
+            self._remember(replace(self._state, colour_by=event.mode.value))
 
     @on(MainScreen.SessionOpened)
     def _remember_session(self, event: MainScreen.SessionOpened) -> None:

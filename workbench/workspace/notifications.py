@@ -8,6 +8,7 @@ from typing import TypeAlias
 from workbench.domain.choice import Choice
 from workbench.domain.errors import WorkbenchError
 from workbench.domain.run import Run
+from workbench.domain.scoring import SecondScoring
 from workbench.runner.status import Status
 from workbench.workspace.history import ReplaceText
 
@@ -101,6 +102,13 @@ class RunSelected:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerScored:
+    """Another model scored an answer."""
+
+    second: SecondScoring
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """Something that a person should know."""
 
@@ -123,5 +131,6 @@ Notification: TypeAlias = (
     | RunsAdded
     | RunsChanged
     | RunSelected
+    | AnswerScored
     | Notice
 )

@@ -11,11 +11,13 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.request import Request
 from workbench.domain.run import Run
+from workbench.domain.scoring import SecondScoring
 from workbench.domain.session import in_order
 from workbench.workspace.activity import Activity
 from workbench.workspace.history import History, NameRun, RemoveRuns, RestoreRuns
 from workbench.workspace.keeper import Keeper
 from workbench.workspace.notifications import (
+    AnswerScored,
     Notification,
     RunBegan,
     RunEnded,
@@ -102,6 +104,10 @@ class Runs(Sequence[Run]):
     def select(self, run: Run, choice: Choice | None = None, position: int | None = None) -> None:
         """Have a token shown, the first of a run's answer where none is named."""
         self._tell(RunSelected(run, choice, position))
+
+    def show_scoring(self, second: SecondScoring) -> None:
+        """Have an answer shown as another model finds it."""
+        self._tell(AnswerScored(second))
 
     # --- what streams ------------------------------------------------------------------------------------
 

@@ -211,7 +211,7 @@ class TurnsPane(Vertical):
 
     def action_cycle_colour(self) -> None:
         """Let the colours tell the next thing."""
-        self.view.mode = self.view.mode.next
+        self.view.mode = self.view.mode.next()
 
     def action_toggle_whitespace(self) -> None:
         """Show blanks, tabs and line ends, or not."""

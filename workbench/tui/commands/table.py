@@ -185,7 +185,7 @@ COMMANDS: tuple[Command, ...] = (
         "score_elsewhere",
         (),
         "Score with another model",
-        "Compare how likely the answer's tokens are to its own model and to another.",
+        "Colour the answer by the difference in surprisal between its model and another.",
         flow="scoring.flow:score_elsewhere",
     ),
     Command(
@@ -353,6 +353,14 @@ COMMANDS: tuple[Command, ...] = (
             actions=("notable('low_coverage', -1)", "notable('low_coverage', 1)"),
         ),
         Command(
+            "elsewhere",
+            ("left_curly_bracket", "right_curly_bracket"),
+            "Elsewhere",
+            "Previous, next token where the other model's top choice is another token.",
+            footer=8,
+            actions=("elsewhere(-1)", "elsewhere(1)"),
+        ),
+        Command(
             "found",
             ("n", "N"),
             "Match",
@@ -416,7 +424,11 @@ COMMANDS: tuple[Command, ...] = (
             needs_pane=True,
         ),
         Command(
-            "cycle_colour", ("c",), "Colour", "Colour by probability, entropy, rank, or not at all.", footer=7
+            "cycle_colour",
+            ("c",),
+            "Colour",
+            "Colour by probability, entropy, rank, difference or nothing.",
+            footer=7,
         ),
         Command("toggle_whitespace", ("w",), "Whitespace", "Show spaces, tabs and line ends."),
         Command(

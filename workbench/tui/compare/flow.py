@@ -12,6 +12,7 @@ from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.prompt import count_prompts, single_prompts
 from workbench.domain.request import Request
 from workbench.domain.run import Run
+from workbench.domain.scoring import SecondScoring
 from workbench.runner.compare_plan import ignored, plan, probes_of
 from workbench.runner.saved_runs import SavedRun, saved_column, saved_remarks
 from workbench.storage.library import Library
@@ -160,14 +161,22 @@ def _other_sessions(flow: FlowContext) -> Picker:
     return Picker("Compare with a run of", [], note="reading…", more=more)
 
 
-async def compare_saved(flow: FlowContext, saved: Sequence[SavedRun], notes: Sequence[str] = ()) -> None:
-    """Show runs that are over beside each other, with what else is to be known of them."""
+async def compare_saved(
+    flow: FlowContext,
+    saved: Sequence[SavedRun],
+    notes: Sequence[str] = (),
+    second: SecondScoring | None = None,
+) -> None:
+    """Show runs that are over beside each other, with what else is to be known of them.
+
+    Where they are two models' scorings of one text, `second` says how they differ at each token.
+    """
     if not 2 <= len(saved) <= MOST_COLUMNS:
         flow.warn(f"A comparison has 2 to {MOST_COLUMNS} runs, not {len(saved)}.", "Compare")
         return
     columns = [saved_column(one, flow.services.endpoints) for one in saved]
     runs = [one.run for one in saved]
     comparison = Comparison(flow.workspace, columns, runs, [*notes, *saved_remarks(runs)])
-    adopted = await flow.ask(CompareScreen(comparison, flow.styles, "saved runs: nothing is sent"))
+    adopted = await flow.ask(CompareScreen(comparison, flow.styles, "saved runs: nothing is sent", second))
     if adopted is not None:
         await adopt(flow, adopted)

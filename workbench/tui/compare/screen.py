@@ -16,7 +16,8 @@ from textual.widgets import Static
 from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import prompt_to_editor
-from workbench.domain.reading import fitted, widest
+from workbench.domain.reading import Mode, fitted, widest
+from workbench.domain.scoring import SecondScoring
 from workbench.runner.branching import Branch, branch_at
 from workbench.runner.compare_plan import Column
 from workbench.tui.commands.command import Where
@@ -26,6 +27,7 @@ from workbench.tui.motion import frame_seconds
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.legend import Legend
 from workbench.tui.tokens.no_alternative import no_alternative
 from workbench.tui.tokens.scrolling import Followers
 from workbench.tui.tokens.token_view import TokenView
@@ -91,12 +93,22 @@ class CompareScreen(ResultScreen[Adopted | None]):
 
     columns_box = getters.query_one("#columns", Container)
 
-    def __init__(self, comparison: Comparison, styles: TokenStyles, seed_note: str = "") -> None:
-        """`seed_note` says which seed the columns share, and where it is from."""
+    def __init__(
+        self,
+        comparison: Comparison,
+        styles: TokenStyles,
+        seed_note: str = "",
+        second: SecondScoring | None = None,
+    ) -> None:
+        """`seed_note` says which seed the columns share, and where it is from.
+
+        `second` is how two models find one text, whose spans are the tokens of both columns.
+        """
         super().__init__()
         self._comparison = comparison
         self._styles = styles
         self._seed_note = seed_note
+        self._second = second
         self._columns: list[CompareColumn] = []
         self._current = 0
         self._timer: Timer | None = None
@@ -115,12 +127,19 @@ class CompareScreen(ResultScreen[Adopted | None]):
         with Container(id="columns"):
             yield from self._columns
         yield Static(id="remarks")
+        if self._second is not None:
+            legend = Legend(self._styles)
+            legend.mode = Mode.DIFFERENCE
+            yield legend
         yield KeyRow(self.where)
 
     def on_mount(self) -> None:
         """Send what is not there yet, and look for tokens while something streams."""
         for column in self._columns:
             self._following[column.view] = True
+            if self._second is not None and column.choice is not None:
+                column.view.second = self._second.of_spans(column.choice)
+                column.view.mode = Mode.DIFFERENCE
             self.watch(column.view, "scroll_y", self._follower(column), init=False)
         self._comparison.start()
         self._timer = self.set_interval(frame_seconds(self.app), self._frame)
@@ -183,7 +202,9 @@ class CompareScreen(ResultScreen[Adopted | None]):
         for place in places:
             column = self._columns[place]
             column.show_state(titles[place], self._comparison.state(place))
-            column.show_agreement(shared if len(self._columns) > 1 else 0, divergence)
+            # Two scorings are of one text, whose colours are what is looked at.
+            is_dimmed = len(self._columns) > 1 and self._second is None
+            column.show_agreement(shared if is_dimmed else 0, divergence)
             if position is None:
                 column.distribution.show(self._comparison.agreed, None)
             else:

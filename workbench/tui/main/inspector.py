@@ -13,8 +13,9 @@ from textual.widgets import Static
 
 from workbench.domain.alternatives import AlternativeRow, rows_of
 from workbench.domain.choice import Token
-from workbench.domain.display import show_bytes, token_text
+from workbench.domain.display import one_line, show_bytes, token_text
 from workbench.domain.figures import coverage, probability
+from workbench.domain.scoring import SecondScoring
 from workbench.domain.whatif import LLAMA_ORDER, Reshaped, Sampling, reshape
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
@@ -60,20 +61,28 @@ class Inspector(Static, can_focus=True):
         self._order: Sequence[str] = LLAMA_ORDER
         self._is_order_known = False
         self._echoed = 0
+        self._second: SecondScoring | None = None
         self._most_rows = 0
         """Rows of the tallest token so far: the pane does not shrink and grow with every step."""
         self._told_rows = 0
         self.border_title = Content("Token")
 
-    def show(self, token: Token | None, count: int | None = None, echoed: int = 0) -> None:
+    def show(
+        self,
+        token: Token | None,
+        count: int | None = None,
+        echoed: int = 0,
+        second: SecondScoring | None = None,
+    ) -> None:
         """Show a token, of a choice of `count` tokens, the first `echoed` of which are the prompt's.
 
-        `count` is None while it still grows. The row stays where the token is the one shown already.
+        `count` is None while it still grows; `second` is another model's scoring of the choice. The row stays
+        where the token is the one shown already.
         """
         if token != self._token:
             self._rows = rows_of(token) if token is not None else ()
             self._row = next((place for place, row in enumerate(self._rows) if row.is_chosen), 0)
-        self._token, self._count, self._echoed = token, count, echoed
+        self._token, self._count, self._echoed, self._second = token, count, echoed, second
         self._draw()
 
     def set_raw(self, raw: bool | None) -> None:
@@ -196,8 +205,30 @@ class Inspector(Static, can_focus=True):
                     *([f"rank {token.rank}"] if token.rank is not None else []),
                 ]
             )
+        lines += self._differences(token)
         if token.raw is not None and token.text and token.raw.decode("utf-8", "replace") != token.text:
             lines.append(Content.styled("! text is not the token's bytes", "$text-warning"))
+        return lines
+
+    def _differences(self, token: Token) -> list[Content]:
+        """How surprised both models are by the token, or by the span of tokens that it is in."""
+        second = self._second
+        found = second.at(token.position) if second is not None else None
+        if second is None or found is None:
+            return []
+        span, elsewhere = found
+        scorer = one_line(second.scorer, 20)
+        own, other = ("—" if one is None else f"{one:.2f}" for one in span.surprisals)
+        facts = [f"own {own}", f"{scorer} {other} nats"]
+        if len(span.first) > 1:
+            facts.insert(0, f"these {len(span.first)} tokens:")
+        if span.difference is not None:
+            facts.append(f"difference {span.difference:+.2f}")
+        lines = self._in_lines(facts)
+        if elsewhere is not None:
+            text = fit(token_text(elsewhere.text, elsewhere.raw), 14).rstrip()
+            share = percent(probability(elsewhere.logprob) or 0.0).strip()
+            lines += self._in_lines([f"{scorer}'s top choice", f"{text} {share}"])
         return lines
 
     def _in_lines(self, facts: Sequence[str], style: str = "") -> list[Content]:

@@ -16,6 +16,7 @@ from workbench.domain.choice import Alternative, Choice, Token
 from workbench.domain.display import visible
 from workbench.domain.reading import Mode
 from workbench.domain.run import Failure, Outcome, Run
+from workbench.domain.scoring import SecondScoring
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
 from workbench.tui.commands.table import bindings_at
@@ -365,8 +366,17 @@ class OutputPane(Vertical):
 
     def action_cycle_colour(self) -> None:
         """Let the colours tell the next thing."""
-        self.view.mode = self.view.mode.next
-        self.post_message(self.ModeChanged(self.view.mode))
+        self._colour_by(self.view.mode.next(is_scored_twice=self.view.second is not None))
+
+    def show_second(self, second: SecondScoring) -> None:
+        """Colour an answer by how much more another model is surprised."""
+        self.view.second = second
+        self._colour_by(Mode.DIFFERENCE)
+        self._tell_token()
+
+    def _colour_by(self, mode: Mode) -> None:
+        self.view.mode = mode
+        self.post_message(self.ModeChanged(mode))
 
     def action_toggle_whitespace(self) -> None:
         """Show blanks, tabs and line ends, or not."""

@@ -35,7 +35,6 @@ from workbench.tui.main.error_block import ErrorBlock
 from workbench.tui.main.footer import Footer
 from workbench.tui.main.header import Header
 from workbench.tui.main.inspector import Inspector
-from workbench.tui.main.legend import Legend
 from workbench.tui.main.output_pane import OutputPane
 from workbench.tui.main.parameter_panel import ParameterPanel
 from workbench.tui.main.prompt_editor import PromptEditor
@@ -44,7 +43,9 @@ from workbench.tui.motion import frame_seconds
 from workbench.tui.probe.notes import offer, probe_notes
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import PromptCounter, token_ids
+from workbench.tui.tokens.legend import Legend
 from workbench.workspace.notifications import (
+    AnswerScored,
     EndpointProbed,
     Notice,
     Notification,
@@ -248,6 +249,8 @@ class MainScreen(Screen[None]):
                 self._show_state()
             case RunSelected(run, choice, position):
                 self.output.go_to(run, choice, position)
+            case AnswerScored(second):
+                self.output.show_second(second)
             case Notice(words, title, is_error):
                 severity: Literal["error", "information"] = "error" if is_error else "information"
                 self.notify(words, title=title, severity=severity, markup=False, timeout=10 if title else 3)
@@ -496,7 +499,9 @@ class MainScreen(Screen[None]):
         self.legend.scale = fitted(event.run.request.parameters)
         self.inspector.set_raw(event.run.raw_logprobs)
         count = None if event.run.is_running else len(event.choice)
-        self.inspector.show(event.token, count, event.choice.echoed)
+        second = self.output.view.second
+        has_second = second is not None and second.choice is event.choice
+        self.inspector.show(event.token, count, event.choice.echoed, second if has_second else None)
         self.strip.show(event.token)
 
     @on(OutputPane.TokenLost)

@@ -7,6 +7,7 @@ import asyncio
 from workbench.domain.errors import BadValueError
 from workbench.domain.figures import bits_per_byte
 from workbench.domain.prompt import Prompt, TextPrompt
+from workbench.domain.scoring import SecondScoring
 from workbench.runner.branching import branch_from, end_of
 from workbench.runner.saved_runs import SavedRun
 from workbench.runner.score_text import aligned_runs, score_answer, scoring_request
@@ -63,12 +64,14 @@ async def score_elsewhere(flow: FlowContext) -> None:
     if not await flow.agreed(cost_of(endpoint, scoring_request(run.request.prompt, model))):
         return
     own, other = await score_answer(flow.services.connections, endpoint, run, choice, model=model)
-    first, second = aligned_runs(run, own, other)
-    second.endpoint, second.model = endpoint.name, model or endpoint.model
+    second = SecondScoring.of(own, other, endpoint.name)
+    flow.workspace.runs.show_scoring(second)
+    first_run, second_run = aligned_runs(run, own, other)
+    second_run.endpoint, second_run.model = endpoint.name, model or endpoint.model
     figures = " · ".join(
         f"{title} {bits:.3f} bits/byte"
-        for title, one in (("own", first), ("other", second))
+        for title, one in (("own", first_run), ("other", second_run))
         if (bits := bits_per_byte(one.ordered[0], range(len(one.ordered[0])))) is not None
     )
-    saved = [SavedRun("its default model", first), SavedRun(f"scored by {endpoint.name}", second)]
-    await compare_saved(flow, saved, [figures])
+    saved = [SavedRun("its default model", first_run), SavedRun(f"scored by {endpoint.name}", second_run)]
+    await compare_saved(flow, saved, [figures], second)

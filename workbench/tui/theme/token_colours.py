@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import partial
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from rich.color import Color as RichColor
 from rich.style import Style
@@ -102,6 +102,7 @@ def token_styles(theme: WorkbenchTheme, depth: ColourDepth) -> TokenStyles:
     return TokenStyles(
         levels=(first, others[0], others[1], others[2], others[3]),
         shades=_shades(first, levels, foreground, background) if depth is ColourDepth.TRUE else (),
+        differences=_differences(theme, depth, first, [cursor_ground, found_ground, selected_ground]),
         unknown=Style(color=_rich(muted)),
         prompt=Style(color=_rich(muted)),
         figures=Style(color=_rich(muted)),
@@ -122,6 +123,31 @@ def level_colours(theme: WorkbenchTheme) -> tuple[Color, ...]:
     steps = [place / (LEVELS - 1) for place in range(LEVELS)]
     mixed = [_clamped(lab_to_rgb(_mix(low, high, step))) for step in steps]
     return (theme.background, *mixed[1:-1], theme.hue)
+
+
+def _differences(
+    theme: WorkbenchTheme, depth: ColourDepth, plain: Style, taken: Sequence[Color]
+) -> tuple[Style, Style, Style, Style, Style]:
+    """The colours of surprise for the other model, a hue across from theirs for the own one."""
+    ground, _, some, _, much = level_colours(theme)
+    candidates = []
+    for hue in _turned(theme.hue):
+        less = _clamped(lab_to_rgb(_mix(rgb_to_lab(ground), rgb_to_lab(hue), 0.5)))
+        pairs = combinations((ground, some, much, less, hue, *taken), 2)
+        candidates.append((min(_distance(*pair) for pair in pairs), less, hue))
+    _, less, hue = max(candidates)
+    if depth is ColourDepth.EIGHT_BIT:
+        _, less, hue = _eight_bit((ground, less, hue))
+        _, some, much = _eight_bit((ground, some, much))
+    italic, underlined = Style(italic=True), Style(underline=True)
+    texts = theme.foreground, ground
+    return (
+        _on(hue, *texts) + italic,
+        _on(less, *texts) + italic,
+        plain,
+        _on(some, *texts) + underlined,
+        _on(much, *texts) + underlined,
+    )
 
 
 def _shades(first: Style, levels: Sequence[Color], *texts: Color) -> tuple[Style, ...]:
@@ -165,13 +191,18 @@ def _difference(one: Color, other: Color) -> float:
 
 
 def _furthest(candidates: Sequence[Color], others: Sequence[Color]) -> Color:
-    """The candidate that looks least like any other colour, also where red and green look alike."""
+    """The candidate that looks least like any other colour."""
+    return max(candidates, key=lambda one: min(_distance(one, other) for other in others))
 
-    def robust(colour: Color) -> tuple[float, float, float]:
-        lightness, red_green, yellow_blue = rgb_to_lab(colour)
-        return lightness, red_green * _RED_GREEN, yellow_blue
 
-    return max(candidates, key=lambda one: min(math.dist(robust(one), robust(other)) for other in others))
+def _distance(one: Color, other: Color) -> float:
+    """How different two colours look also where red and green look alike."""
+    return math.dist(_without_red_green(one), _without_red_green(other))
+
+
+def _without_red_green(colour: Color) -> tuple[float, float, float]:
+    lightness, red_green, yellow_blue = rgb_to_lab(colour)
+    return lightness, red_green * _RED_GREEN, yellow_blue
 
 
 def _turned(hue: Color) -> list[Color]:
@@ -240,6 +271,13 @@ _SIXTEEN = TokenStyles(
         _fixed(color="black", on="yellow"),
         _fixed(color="bright_white", on="red", bold=True),
     ),
+    differences=(
+        _fixed(color="black", on="cyan", italic=True, bold=True),
+        _fixed(italic=True),
+        _fixed(),
+        _fixed(underline=True),
+        _fixed(color="black", on="yellow", underline=True, bold=True),
+    ),
     shades=(),
     unknown=_fixed(dim=True),
     prompt=_fixed(dim=True),
@@ -262,6 +300,13 @@ _WITHOUT_COLOUR = TokenStyles(
         _fixed(bold=True, underline=True, italic=True),
     ),
     shades=(),
+    differences=(
+        _fixed(italic=True, bold=True),
+        _fixed(italic=True),
+        _fixed(),
+        _fixed(underline=True),
+        _fixed(underline=True, bold=True),
+    ),
     unknown=_fixed(dim=True),
     prompt=_fixed(dim=True),
     figures=_fixed(dim=True),

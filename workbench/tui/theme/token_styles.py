@@ -15,6 +15,8 @@ class TokenStyles:
     """By probability: at least .90, .60, .30, .10, and below."""
     shades: tuple[Style, ...]
     """From certain to surprising without steps; empty where there are too few colours."""
+    differences: tuple[Style, Style, Style, Style, Style]
+    """From what surprises the own model more (italic) to what surprises the other one more (underlined)."""
     unknown: Style
     """A token without a logprob."""
     prompt: Style

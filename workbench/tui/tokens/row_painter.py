@@ -13,7 +13,8 @@ from rich.style import Style
 from textual.strip import Strip
 
 from workbench.domain.display import escape_character
-from workbench.domain.reading import Mode, Scale, level, shade
+from workbench.domain.reading import Mode, Scale, difference_level, level, shade
+from workbench.domain.scoring import SecondScoring
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.text_search import Search
 from workbench.tui.tokens.token_rows import CONTROL, NEWLINE, SPACE, TAB, clusters, is_narrow, tab_cells
@@ -42,6 +43,8 @@ class PaintOptions:
     """Whether spaces, tabs and newlines show as glyphs."""
     boundaries: bool = False
     """Whether every other token is underlined, so that tokens can be told apart without colours."""
+    second: SecondScoring | None = None
+    """Another model's scoring of one of the answers."""
     search: Search | None = None
     """What is searched for, and marked where it is found."""
 
@@ -121,7 +124,13 @@ def _token_runs(body: Body, row: Row, options: PaintOptions, scale: Scale) -> li
     if index is None:
         return runs
     is_continuous = options.mode is Mode.CONTINUOUS and bool(styles.shades)
-    levels = [base + style for style in (styles.shades if is_continuous else styles.levels)]
+    second = options.second if options.second is not None and options.second.choice is choice else None
+    found_styles: Sequence[Style] = styles.levels
+    if options.mode is Mode.DIFFERENCE:
+        found_styles = styles.differences
+    elif is_continuous:
+        found_styles = styles.shades
+    levels = [base + style for style in found_styles]
     unknown = base if options.mode is Mode.OFF else base + styles.unknown
     start = max(row.start, edge)
     while index < body.seen and start < row.end:
@@ -130,6 +139,8 @@ def _token_runs(body: Body, row: Row, options: PaintOptions, scale: Scale) -> li
             if is_continuous:
                 found = shade(choice, index, scale)
                 place = None if found is None else round(found * (len(levels) - 1))
+            elif options.mode is Mode.DIFFERENCE:
+                place = difference_level(second.difference(index)) if second is not None else None
             else:
                 place = level(choice, index, options.mode, scale)
             style = unknown if place is None else levels[place]

@@ -15,7 +15,7 @@ from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens import token_cursor
 from workbench.tui.tokens.selection import select_tokens
 from workbench.tui.tokens.text_search import Search
-from workbench.tui.tokens.token_cursor import Cursor
+from workbench.tui.tokens.token_cursor import Cursor, Finder
 from workbench.tui.tokens.transcript_view import PLAIN_STYLES, TranscriptView
 
 
@@ -119,11 +119,20 @@ class TokenView(TranscriptView):
 
     def action_notable(self, kind: Notable, step: int) -> None:
         """Go to the next or previous token that is notable."""
+        self._go_notable(partial(self.thresholds.next, kind), step)
+
+    def _go_notable(self, finder: Finder, step: int) -> None:
         if self._cursor is None:
             self._enter()
         else:
-            finder = partial(self.thresholds.next, kind)
             self._move(token_cursor.seek(self._transcript, self._cursor, step, finder))
+
+    def action_elsewhere(self, step: int) -> None:
+        """Go to the next or previous token where the other model's top choice is another one."""
+        if self.second is None:
+            self.notify("Score the answer with another model first.", markup=False, timeout=3)
+        else:
+            self._go_notable(self.second.next_elsewhere, step)
 
     async def on_click(self, event: events.Click) -> None:
         """Put the cursor on the token that was clicked."""

@@ -18,6 +18,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 
 from workbench.domain.reading import Mode
+from workbench.domain.scoring import SecondScoring
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.row_painter import PaintOptions, paint
 from workbench.tui.tokens.selection import selected_span, selected_text
@@ -42,6 +43,13 @@ PLAIN_STYLES = TokenStyles(
         Style(italic=True),
         Style(underline=True),
         Style(bold=True),
+        Style(bold=True, underline=True),
+    ),
+    differences=(
+        Style(bold=True, italic=True),
+        Style(italic=True),
+        Style(),
+        Style(underline=True),
         Style(bold=True, underline=True),
     ),
     unknown=Style(),
@@ -75,6 +83,8 @@ class TranscriptView(ScrollView, can_focus=True):
     """Whether blanks, tabs and line ends show as glyphs."""
     boundaries = reactive(False)
     """Whether every other token is underlined."""
+    second: reactive[SecondScoring | None] = reactive(None)
+    """Another model's scoring of one of the answers, for the colours of Mode.DIFFERENCE."""
     search: reactive[Search | None] = reactive(None)
     """What is highlighted where it is found."""
 
@@ -317,7 +327,13 @@ class TranscriptView(ScrollView, can_focus=True):
     def _take_options(self) -> None:
         """Paint as the attributes say from now on; rows that were painted otherwise are forgotten."""
         options = PaintOptions(
-            self.rich_style, self.token_styles, self.mode, self.whitespace, self.boundaries, self.search
+            self.rich_style,
+            self.token_styles,
+            self.mode,
+            self.whitespace,
+            self.boundaries,
+            self.second,
+            self.search,
         )
         if options != self._options:
             self._options = options

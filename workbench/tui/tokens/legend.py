@@ -43,7 +43,9 @@ class Legend(Widget):
         muted = base + self._token_styles.figures
         styles = self._token_styles
         samples: Sequence[Style] = styles.levels
-        if self.mode is Mode.CONTINUOUS and styles.shades:
+        if self.mode is Mode.DIFFERENCE:
+            samples = styles.differences
+        elif self.mode is Mode.CONTINUOUS and styles.shades:
             last = len(styles.shades) - 1
             reached = (0.0, *(edge / self.scale.edges[-1] for edge in self.scale.edges))
             samples = [styles.shades[round(part * last)] for part in reached]
@@ -70,6 +72,8 @@ class Legend(Widget):
             case Mode.FITTED | Mode.CONTINUOUS:
                 scale = f"fitted to {self.scale.words}" if self.scale.words else "fixed scale"
                 return f"continuous, {scale}" if self.mode is Mode.CONTINUOUS else scale
+            case Mode.DIFFERENCE:
+                return "more surprised, by nats"
             case Mode.ENTROPY:
                 return "entropy, at least"
         return self.mode.value
