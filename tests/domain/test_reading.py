@@ -150,7 +150,11 @@ def test_what_is_at_a_level_on_the_fixed_scale_is_at_no_higher_one_on_a_fitted(
     fixed, own = (level(choice, 0, mode, scale) for mode in (Mode.PROBABILITY, Mode.FITTED))
     assert fixed is not None and own is not None and own <= fixed
     ink = shade(choice, 0, scale)
-    assert ink is not None and 0 <= ink <= 1 and (ink == 1) == (own == 4 or share == exp(-scale.edges[-1]))
+    assert (
+        ink is not None
+        and 0 <= ink <= 1
+        and (ink == 1) == (own == 4 or share == pytest.approx(exp(-scale.edges[-1])))
+    )
 
 
 def test_surprising_tokens_are_found_in_both_directions_and_past_unknown_ones() -> None:
