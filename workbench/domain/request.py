@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -13,6 +13,7 @@ from workbench.domain.prompt import Prompt, count_prompts, prompt_from_json, pro
 from workbench.domain.values import check_value, format_value, value_from_json
 
 _NO_EXTRA: JsonObject = MappingProxyType({})
+_HASHABLE = (str, int, float, tuple)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,12 @@ class Parameters:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
-        object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
+        if type(self.extra) is not MappingProxyType:
+            object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
 
     def __hash__(self) -> int:
-        return hash((_frozen_items(self.values), _frozen_items(self.extra)))
+        # Tables are left to the comparison: hardly any parameters differ in nothing else.
+        return hash(frozenset([item for item in self.values.items() if isinstance(item[1], _HASHABLE)]))
 
     def get(self, name: str) -> ParameterValue | None:
         """The value set for a field, or None."""
@@ -186,17 +189,6 @@ class Request:
         """The most tokens that may be generated and billed: prompts × (best_of or n) × max_tokens."""
         each = max(self.parameters.number("n", 1), self.parameters.number("best_of", 1))
         return int(count_prompts(self.prompt) * each * self.parameters.number("max_tokens", 16))
-
-
-def _frozen(value: ParameterValue | JsonValue) -> Hashable:
-    """A value that can be hashed, equal for equal values."""
-    if value is None or isinstance(value, (str, int, float)):
-        return value
-    return _frozen_items(value) if isinstance(value, Mapping) else tuple(map(_frozen, value))
-
-
-def _frozen_items(table: Mapping[str, ParameterValue] | JsonObject) -> Hashable:
-    return frozenset([(name, _frozen(value)) for name, value in table.items()])
 
 
 def _plain(value: ParameterValue) -> JsonValue:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -88,7 +88,7 @@ class Run:
     request: Request
     endpoint: str = ""
     """Name of the endpoint it was sent to."""
-    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    id: str = field(default_factory=lambda: os.urandom(16).hex())
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     sent: JsonObject = field(default_factory=dict)
     """The body as it was sent, which an endpoint's aliases may spell otherwise than the request."""
