@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from workbench.cli.parsing import file_name, unicode_text
@@ -138,6 +138,12 @@ def read_parameters(
     if not lenient:
         problems += parameters.problems(limits)
     return parameters, problems
+
+
+def refuse(problems: Iterable[BadValueError], limits: Mapping[str, Range]) -> None:
+    """Raises BadValueError with a line for each problem of an argument, where there are any."""
+    if lines := dict.fromkeys(explain(one, limits) for one in problems):
+        raise BadValueError("\n".join(lines))
 
 
 def explain(problem: BadValueError, limits: Mapping[str, Range]) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from workbench.cli.arguments import add_endpoint_options, add_parameter_options, explain, read_parameters
+from workbench.cli.arguments import add_endpoint_options, add_parameter_options, read_parameters, refuse
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.follow_run import follow, report
-from workbench.cli.parsing import file_name
+from workbench.cli.parsing import file_name, refusing
 from workbench.cli.sessions import choose_choice, choose_runs, choose_token
 from workbench.cli.workspace import open_workspace, run_in, services_of
 from workbench.domain.choice import Alternative, Choice
@@ -50,28 +50,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Run the branch; returns the exit status."""
-    try:
+    with refusing(parser):
         services = services_of(arguments)
-    except BadValueError as problem:
-        parser.error(f"{problem.title}. {problem.message} {problem.hint}".strip())
     with open_workspace(services, arguments.file) as workspace:
         runs = workspace.session.runs
-        try:
+        with refusing(parser):
             (left,) = choose_runs(workspace.session, arguments.run or (runs[-1].id if runs else None))
             endpoint = endpoint_for(
                 arguments.endpoint or left.endpoint, arguments.api_key_env, services.endpoints
             )
             given, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
-            for wrong in problems:
-                parser.error(explain(wrong, endpoint.limits))
+            refuse(problems, endpoint.limits)
             origin = _origin(left, arguments)
             parameters = _joined(left.request.parameters, given)
             asked = Request(left.request.prompt, arguments.model or left.request.model, parameters)
             if not is_agreed(cost_of(endpoint, asked), sure=arguments.yes):
                 return ExitStatus.BAD_ARGUMENTS
             one = run_in(workspace, _branch(workspace, origin, asked, endpoint, arguments))
-        except BadValueError as problem:
-            parser.error(f"{problem.title}. {problem.message} {problem.hint}".strip())
         return report(one, as_json=arguments.json)
 
 

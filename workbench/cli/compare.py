@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +11,9 @@ from workbench.cli.arguments import (
     add_endpoint_options,
     add_parameter_options,
     add_prompt_options,
-    explain,
     read_parameters,
     read_prompt,
+    refuse,
 )
 from workbench.cli.batch import (
     LOGPROBS_ADDED,
@@ -30,7 +29,7 @@ from workbench.cli.compare_table import print_compared
 from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
-from workbench.cli.parsing import file_name
+from workbench.cli.parsing import file_name, refusing
 from workbench.cli.workspace import open_workspace, services_of
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, StorageError
@@ -85,11 +84,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Compare, and print a table or JSON; returns the exit status."""
     if arguments.runs:
-        try:
+        with refusing(parser):
             return compare_saved(arguments.runs, as_json=arguments.json)
-        except BadValueError as problem:
-            parser.error(f"{problem.title}. {problem.hint}")
-    try:
+    with refusing(parser):
         services = services_of(arguments)
         endpoint, endpoints = services.endpoint, services.endpoints
         prompts = _prompts(arguments)
@@ -104,18 +101,13 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         columns = [_column(preset, typed, arguments, endpoint, endpoints) for preset in presets]
         if places:
             columns = [_at(column, *place) for column in columns for place in places]
-    except BadValueError as problem:
-        parser.error(f"{problem.title}. {problem.hint}".strip())
-    problems += [
-        wrong
-        for column in columns
-        if not column.endpoint.lenient
-        for wrong in column.parameters.problems(column.endpoint.limits)
-    ]
-    if problems:
-        for told in dict.fromkeys(explain(wrong, endpoint.limits) for wrong in problems):
-            print(f"{parser.prog}: error: {told}", file=sys.stderr)
-        return ExitStatus.BAD_ARGUMENTS
+        problems += [
+            wrong
+            for column in columns
+            if not column.endpoint.lenient
+            for wrong in column.parameters.problems(column.endpoint.limits)
+        ]
+        refuse(problems, endpoint.limits)
     measured = [
         replace(column, parameters=with_logprobs(column.parameters, column.endpoint)) for column in columns
     ]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from workbench.domain.display import visible
+from workbench.domain.display import sentences, visible
+from workbench.domain.errors import BadValueError
 
 
 class Parser(argparse.ArgumentParser):
@@ -16,6 +19,16 @@ class Parser(argparse.ArgumentParser):
         """As argparse's; options are never abbreviated."""
         super().__init__(prog, description=description, **{"allow_abbrev": False, **more})  # type: ignore[arg-type]
         self.register("type", None, unicode_text)
+
+
+@contextmanager
+def refusing(parser: argparse.ArgumentParser) -> Iterator[None]:
+    """End the program with status 2 where a value is not allowed; each line of the error names one."""
+    try:
+        yield
+    except BadValueError as problem:
+        lines = sentences(problem.title, problem.message, problem.hint).split("\n")
+        parser.error(f"\n{parser.prog}: error: ".join(lines))
 
 
 def file_name(text: str) -> str:

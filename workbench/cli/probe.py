@@ -11,9 +11,9 @@ from contextlib import aclosing, suppress
 
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json
+from workbench.cli.parsing import refusing
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.errors import BadValueError
 from workbench.domain.probe_findings import Probe
 from workbench.runner.connections import Connections
 from workbench.runner.endpoint_probe import MOST_REQUESTS, Probing
@@ -38,10 +38,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """
     environment = dict(os.environ)
     folders = Folders.default(environment)
-    try:
+    with refusing(parser):
         endpoint = endpoint_for(arguments.endpoint, arguments.api_key_env, load_endpoints(folders))
-    except BadValueError as problem:
-        parser.error(f"{problem.title}. {problem.hint}".strip())
     print(
         f"Sending at most {MOST_REQUESTS} requests of at most {MOST_TOKENS} tokens a choice "
         f"to {one_line(endpoint.address, 80) or endpoint.name}.",

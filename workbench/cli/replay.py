@@ -12,12 +12,11 @@ from workbench.cli.batch import execute_batch
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import Printer, print_json
-from workbench.cli.parsing import file_name
+from workbench.cli.parsing import file_name, refusing
 from workbench.cli.sessions import choose_runs, read_session
 from workbench.cli.workspace import open_workspace, services_of
 from workbench.domain.choice import Token
 from workbench.domain.display import visible
-from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.repeat import ChoiceCheck, RunCheck, check_run, describe_repeats
 from workbench.domain.run import Outcome, Run
@@ -56,10 +55,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     runs = choose_runs(read_session(arguments.file), arguments.run)
     if not arguments.check:
         return asyncio.run(_replay(runs, arguments.speed))
-    try:
+    with refusing(parser):
         return _check(runs, arguments)
-    except BadValueError as problem:
-        parser.error(f"{problem.title}. {problem.hint}".strip())
 
 
 async def _replay(runs: Sequence[Run], speed: float) -> int:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from contextlib import aclosing
 
 from workbench.cli.arguments import (
     add_endpoint_options,
     add_parameter_options,
     add_prompt_options,
-    explain,
     read_parameters,
     read_prompt,
+    refuse,
 )
 from workbench.cli.chat import add_chat_options, is_chat, read_chat, read_variables
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.follow_run import follow, report
-from workbench.cli.parsing import file_name
+from workbench.cli.parsing import file_name, refusing
 from workbench.cli.split_option import add_split_option, limits_of, split_of
 from workbench.cli.workspace import open_workspace, run_in, services_of
 from workbench.domain.errors import BadValueError
@@ -51,36 +50,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Complete the prompt; returns the exit status."""
-    try:
+    with refusing(parser):
         services = services_of(arguments)
         endpoint = services.endpoint
         variables = read_variables(arguments.var, arguments.vars)
         prompt = TextPrompt("") if is_chat(arguments) else fill_prompt(read_prompt(arguments), variables)
         _refuse_mixed_prompts(arguments)
-    except BadValueError as problem:
-        parser.error(f"{problem.title}. {problem.hint}".strip())
-    limits = limits_of(endpoint, split=arguments.split)
-    parameters, problems = read_parameters(arguments, limits, endpoint.lenient)
-    if problems:
-        parser.print_usage(sys.stderr)
-        for wrong in problems:
-            print(f"{parser.prog}: error: {explain(wrong, limits)}", file=sys.stderr)
-        return ExitStatus.BAD_ARGUMENTS
-    request = Request(prompt, arguments.model or endpoint.model, parameters)
-    try:
+        limits = limits_of(endpoint, split=arguments.split)
+        parameters, problems = read_parameters(arguments, limits, endpoint.lenient)
+        refuse(problems, limits)
+        request = Request(prompt, arguments.model or endpoint.model, parameters)
         split = split_of(request, endpoint, split=arguments.split)
-    except BadValueError as problem:
-        parser.error(problem.title)
     if not is_agreed(cost_of(endpoint, request, split), sure=arguments.yes):
         return ExitStatus.BAD_ARGUMENTS
     with open_workspace(services, arguments.session) as workspace:
         if is_chat(arguments):
             session = workspace.session
             session.variables = {**session.variables, **variables}
-            try:
+            with refusing(parser):
                 session.chat, prefill = read_chat(arguments, session.chat)
-            except BadValueError as problem:
-                parser.error(f"{problem.title}. {problem.hint}".strip())
             chat = ChatSession(workspace, endpoint, request, is_shown=False)
             chat.begin(endpoint, request)
             chat.prefill = prefill

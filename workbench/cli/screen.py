@@ -10,8 +10,7 @@ from pathlib import Path
 from workbench.cli import garbage
 from workbench.cli.arguments import add_endpoint_options
 from workbench.cli.commands import COMMANDS
-from workbench.cli.parsing import Parser, file_name
-from workbench.domain.errors import BadValueError
+from workbench.cli.parsing import Parser, file_name, refusing
 from workbench.domain.run import Run
 from workbench.tui.app import WorkbenchApp
 from workbench.workspace.services import Services
@@ -21,10 +20,8 @@ def run(arguments: Sequence[str]) -> int:
     """Open the workbench; returns the exit status."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    try:
+    with refusing(parser):
         services = Services.open(dict(os.environ), options.endpoint or "", options.api_key_env, options.model)
-    except BadValueError as problem:
-        parser.error(f"{problem.title}. {problem.hint}".strip())
     app = Started(services, _session(options.session, parser), _demo() if options.demo else None)
     app.run()
     return app.return_code or 0

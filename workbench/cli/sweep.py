@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from workbench.cli.arguments import (
     add_endpoint_options,
     add_parameter_options,
     add_prompt_options,
-    explain,
     read_parameters,
     read_prompt,
+    refuse,
 )
 from workbench.cli.batch import (
     LOGPROBS_ADDED,
@@ -25,6 +24,7 @@ from workbench.cli.batch import (
 from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
+from workbench.cli.parsing import refusing
 from workbench.cli.tables import print_table
 from workbench.cli.workspace import open_workspace, services_of
 from workbench.domain.errors import BadValueError
@@ -65,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Sweep, and print a grid or JSON; returns the exit status."""
-    try:
+    with refusing(parser):
         services = services_of(arguments)
         axes = tuple(map(parse_axis, arguments.vary))
         if not 1 <= len(axes) <= _MOST_AXES or len({axis.field for axis in axes}) < len(axes):
@@ -73,13 +73,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         if arguments.repeats < 1:
             raise BadValueError("--repeats must be at least 1")
         prompt, endpoint = read_prompt(arguments), services.endpoint
-    except BadValueError as problem:
-        parser.error(f"{problem.title}. {problem.hint}".strip())
-    parameters, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
-    if problems:
-        for wrong in problems:
-            print(f"{parser.prog}: error: {explain(wrong, endpoint.limits)}", file=sys.stderr)
-        return ExitStatus.BAD_ARGUMENTS
+        parameters, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
+        refuse(problems, endpoint.limits)
     if Measure(arguments.measure).needs_logprobs and all(axis.field != "logprobs" for axis in axes):
         measured = with_logprobs(parameters, endpoint)
         if measured != parameters:
