@@ -1,0 +1,126 @@
+"""Runs that were sent together: a comparison, a sweep or a prompt set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from workbench.domain.display import one_line, plural
+from workbench.domain.parameters import PARAMETERS, ParameterValue
+from workbench.domain.prompt import Prompt
+from workbench.domain.run import Outcome, Run
+from workbench.domain.values import format_value
+
+_FEW = 4
+"""Values or names that are listed; of more only the ends are named."""
+
+
+class GroupKind(StrEnum):
+    """What the runs of a group have in common."""
+
+    COMPARISON = "comparison"
+    """One prompt under several presets, endpoints or models."""
+    SWEEP = "sweep"
+    """One prompt under several values of some parameters."""
+    PROMPT_SET = "prompt set"
+    """Several prompts, each under the same settings."""
+
+
+class RunGroup:
+    """The runs of one group, in the session's order; what varies among them is known as they are added."""
+
+    __slots__ = ("_failed", "_names", "_prompts", "_values", "id", "runs")
+
+    def __init__(self, id: str, runs: Iterable[Run] = ()) -> None:
+        """`id` is what the runs have as their `group`."""
+        self.id = id
+        self.runs: list[Run] = []
+        self._prompts: dict[Prompt, None] = {}
+        self._names: dict[tuple[str, str, str], None] = {}
+        self._values: dict[str, dict[str, ParameterValue | None]] = {one.name: {} for one in PARAMETERS}
+        self._failed = 0
+        for run in runs:
+            self.add(run)
+
+    def add(self, run: Run) -> None:
+        """Add a run that has ended."""
+        self.runs.append(run)
+        self._prompts[run.request.prompt] = None
+        self._names[run.preset, run.endpoint, run.request.model] = None
+        self._failed += run.outcome is Outcome.ERROR
+        for name, values in self._values.items():
+            value = run.request.parameters.get(name)
+            values.setdefault(format_value(value), value)
+
+    @property
+    def prompts(self) -> list[Prompt]:
+        """The different prompts, in order."""
+        return list(self._prompts)
+
+    @property
+    def varied(self) -> dict[str, list[ParameterValue | None]]:
+        """The parameters that vary with their values, sorted; the seed only where it alone does."""
+        found = {name: list(values.values()) for name, values in self._values.items() if len(values) > 1}
+        if len(found) > 1:
+            found.pop("seed", None)
+        return {name: sorted(values, key=_order) for name, values in found.items()}
+
+    @property
+    def kind(self) -> GroupKind:
+        """Whether it is a comparison, a sweep or a prompt set."""
+        if len(self._prompts) > 1:
+            return GroupKind.PROMPT_SET
+        is_one = len(self._names) == 1 and not next(iter(self._names))[0]
+        return GroupKind.SWEEP if is_one and self.varied else GroupKind.COMPARISON
+
+    @property
+    def about(self) -> str:
+        """What was varied or compared: `sweep of temperature 0, 0.5, 1 × top_p 0.5, 1`."""
+        match self.kind:
+            case GroupKind.SWEEP:
+                axes = (f"{name} {_values(values)}" for name, values in self.varied.items())
+                return f"sweep of {' × '.join(axes)}"
+            case GroupKind.PROMPT_SET:
+                return f"{plural(len(self._prompts), 'prompt')} × {self._settings}"
+            case GroupKind.COMPARISON:
+                return f"comparison of {self._settings}"
+
+    @property
+    def _settings(self) -> str:
+        presets = list(dict.fromkeys(preset for preset, _, _ in self._names))
+        names = [one_line(preset, 24) or "current settings" for preset in presets]
+        endpoints = list(dict.fromkeys(endpoint for _, endpoint, _ in self._names))
+        where = f" @ {_listed([one_line(one, 24) for one in endpoints])}" if len(endpoints) > 1 else ""
+        return _listed(names) + where
+
+    @property
+    def summary(self) -> str:
+        """How many runs there are, when the first one was sent, and how many failed."""
+        parts = [plural(len(self.runs), "run"), f"{self.runs[0].started.astimezone():%Y-%m-%d %H:%M}"]
+        parts += [f"{self._failed:,} failed"] if self._failed else []
+        return " · ".join(parts)
+
+
+def groups_of(runs: Iterable[Run]) -> dict[str, RunGroup]:
+    """The groups of a session's runs by id; a run that is alone in its group is in none."""
+    members: dict[str, list[Run]] = {}
+    for run in runs:
+        if run.group:
+            members.setdefault(run.group, []).append(run)
+    return {id: RunGroup(id, found) for id, found in members.items() if len(found) > 1}
+
+
+def _order(value: ParameterValue | None) -> tuple[bool, float, str]:
+    """Unset first, then by number, then by text."""
+    is_number = isinstance(value, int | float)
+    return value is not None, value if isinstance(value, int | float) else 0, "" if is_number else str(value)
+
+
+def _values(values: list[ParameterValue | None]) -> str:
+    words = ["unset" if value is None else one_line(format_value(value), 20) for value in values]
+    return ", ".join(words) if len(words) <= _FEW else f"{words[0]} to {words[-1]} ({len(words)} values)"
+
+
+def _listed(names: list[str]) -> str:
+    left = len(names) - _FEW
+    return ", ".join(names[:_FEW]) + (f" and {left} more" if left > 0 else "")
