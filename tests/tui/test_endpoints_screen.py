@@ -143,12 +143,16 @@ async def test_what_is_wrong_stands_below_its_field_and_what_was_typed_stays() -
 
 
 async def test_a_key_pasted_for_its_variable_s_name_is_taken_out_at_once_and_never_written() -> None:
-    async with workbench(models_and_answers) as (app, pilot, _):
+    async with workbench(models_and_answers) as (app, pilot, loopback):
         await opened(app, pilot)
         app.screen.query_one(Input).value = "openai"
         await pilot.press("enter")
         await until(pilot, lambda: app.workspace.drafting.endpoint.name == "openai")
+        # The list begins at the endpoint used before, so that Enter goes back to it.
         screen = await opened(app, pilot)
+        assert screen.highlighted == loopback.base_url
+        await pilot.press(*"openai")
+        await until(pilot, lambda: screen.highlighted == "openai")
         await pilot.press("ctrl+e")
         filling = await form(app, pilot)
         field(filling, "key.environment").value = KEY

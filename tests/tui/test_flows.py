@@ -55,6 +55,7 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "branch_ids": (),
     "branch_tree": ("escape",),
     "choices": ("escape",),
+    "run_list": ("escape",),
     "chat": ("escape",),
     "variables": ("escape",),
     "export": ("enter", "escape"),

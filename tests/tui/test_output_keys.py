@@ -11,7 +11,7 @@ from math import exp, log
 import pytest
 from textual import events
 from textual.pilot import Pilot
-from textual.widgets import Input, Label
+from textual.widgets import Input, Label, OptionList
 
 from tests.client.loopback import Received, answering, head
 from tests.tui.scripted import answer, logprob_event, until, use_parameters, workbench
@@ -23,6 +23,7 @@ from workbench.tui.app import WorkbenchApp
 from workbench.tui.main.probability import read_probability
 from workbench.tui.popups.form import Form
 from workbench.tui.popups.key_row import KeyRow
+from workbench.tui.popups.picker import Picker
 from workbench.workspace.services import Services
 
 
@@ -297,3 +298,50 @@ def test_a_probability_is_read_as_people_write_it(text: str, share: float) -> No
 @pytest.mark.parametrize("text", ["", "x", "0", "1", "100%", "-1%", "nan", "inf nats", "-2 nats", "1e999"])
 def test_what_is_no_probability_is_none(text: str) -> None:
     assert read_probability(text) is None
+
+
+async def test_capital_l_lists_all_runs_and_goes_to_the_one_found_by_its_text() -> None:
+    sent = 0
+
+    async def handle(_: Received, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        sent += 1
+        writer.write(head() + answer(" pear" if sent == 2 else " plum", " tree"))
+        await writer.drain()
+
+    async with workbench(handle) as (app, pilot, loopback):
+        for number in (1, 2, 3):
+            await pilot.press("ctrl+j")
+            await until(pilot, lambda number=number: len(app.main.output.runs) == number)  # type: ignore[misc]
+            await until(pilot, lambda: not app.workspace.runs.is_streaming)
+        await pilot.press("f4", "L")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        rows = [str(one.prompt).split(" · ") for one in app.screen.query_one(OptionList).options]
+        assert [row[0].split() for row in rows] == [["3", "—"], ["2", "—"], ["1", "—"]]
+        assert rows[1][2:4] == ["scripted", "pear tree"]
+        await pilot.press(*"peartree", *["left"] * 4, "space")
+        await until(pilot, lambda: len(app.screen.query_one(OptionList).options) == 1)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.main)
+        assert app.main.output.view.cursor == (f"{app.workspace.runs[1].id}:0", 0)
+        for words in (f"{loopback.base_url} scripted", "lighthouse", "end of text"):
+            await pilot.press("L")
+            await until(pilot, lambda: isinstance(app.screen, Picker))
+            app.screen.query_one(Input).value = words
+            await pilot.pause()
+            assert len(app.screen.query_one(OptionList).options) == 3
+            await pilot.press("escape")
+        await pilot.press("L", *"nowhere")
+        await until(pilot, lambda: app.screen.has_class("-empty"))
+
+
+async def test_where_the_inspector_is_a_drawer_it_does_not_lie_over_the_branch_it_began() -> None:
+    async with workbench(answering(answer(" a", " b")), (80, 24)) as (app, pilot, _):
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
+        await pilot.press("f4", "right", "i")
+        await until(pilot, lambda: app.main.side.has_class("-open"))
+        await pilot.press("2")
+        await until(pilot, lambda: len(app.main.output.runs) == 2)
+        assert not app.main.side.has_class("-open")
+        assert app.main.focused is app.main.output.view

@@ -12,14 +12,11 @@ from pathlib import Path
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.parsing import file_name
 from workbench.cli.sessions import choose_runs, read_session
-from workbench.client.urls import normalise
 from workbench.domain.display import visible
-from workbench.domain.endpoint import LOCAL
-from workbench.domain.json_values import JsonObject
 from workbench.domain.run import Run
 from workbench.domain.session import Session
 from workbench.domain.turns import Chat
-from workbench.runner.export_formats import REQUEST_FORMS, RUN_FORMS, SESSION_FORMS, export_request
+from workbench.runner.export_formats import REQUEST_FORMS, RUN_FORMS, SESSION_FORMS, export_run
 from workbench.storage.atomic import write_atomically
 from workbench.storage.endpoint_list import endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
@@ -75,9 +72,7 @@ def _request(one: Run, form: str, named: str | None) -> str:
     endpoints = load_endpoints(Folders.default(os.environ))
     endpoint = endpoint_for(named or one.endpoint, None, endpoints)
     bodies = (one.request.body(endpoint.aliases, endpoint.drop),) if named else one.bodies
-    model: JsonObject = {"model": one.model or endpoint.model} if one.model or endpoint.model else {}
-    url = "" if endpoint.name == LOCAL else normalise(endpoint.base_url).completions
-    return "\n".join(export_request(form, {**model, **body}, endpoint, url) for body in bodies)
+    return "\n".join(request.with_comment for request in export_run(form, one, endpoint, bodies))
 
 
 def _print(text: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from workbench.client.urls import normalise
 from workbench.domain.endpoint import LOCAL, SERVE_PORT, Endpoint, EnvironmentKey
 from workbench.domain.json_values import JsonObject
 from workbench.domain.run import Run
@@ -56,7 +57,21 @@ REQUEST_FORMS = {"curl": to_curl, "python": to_python}
 """Forms that send one request again, by the word that the command line takes."""
 
 
-def export_request(form: str, body: JsonObject, endpoint: Endpoint, url: str) -> str:
+@dataclass(frozen=True, slots=True)
+class ExportedRequest:
+    """A request in one of `REQUEST_FORMS`."""
+
+    text: str
+    note: str = ""
+    """What has to be done before it can be sent."""
+
+    @property
+    def with_comment(self) -> str:
+        """The text below its note."""
+        return f"# {self.note}\n{self.text}" if self.note else self.text
+
+
+def export_request(form: str, body: JsonObject, endpoint: Endpoint, url: str) -> ExportedRequest:
     """A request in one of `REQUEST_FORMS`, its key read from the environment.
 
     The server of `local` has a key and a port that change with every start: its requests go to
@@ -65,10 +80,20 @@ def export_request(form: str, body: JsonObject, endpoint: Endpoint, url: str) ->
     write = REQUEST_FORMS[form]
     if endpoint.name == LOCAL:
         address = f"http://127.0.0.1:{SERVE_PORT}/v1/completions"
-        comment = f"Start the local server first: workbench serve --port {SERVE_PORT}"
-        return write(body, address, key_header="", headers=endpoint.headers, comment=comment)
+        note = f"Start the local server first: workbench serve --port {SERVE_PORT}"
+        return ExportedRequest(write(body, address, key_header="", headers=endpoint.headers), note)
     header = endpoint.key_header if endpoint.key is not None else ""
-    return write(body, url, key_variable(endpoint), key_header=header, headers=endpoint.headers)
+    text = write(body, url, key_variable(endpoint), key_header=header, headers=endpoint.headers)
+    return ExportedRequest(text)
+
+
+def export_run(
+    form: str, run: Run, endpoint: Endpoint, bodies: Iterable[JsonObject]
+) -> list[ExportedRequest]:
+    """The requests of a saved run, or others in their place, with the model that answered it."""
+    model: JsonObject = {"model": run.model or endpoint.model} if run.model or endpoint.model else {}
+    url = "" if endpoint.name == LOCAL else normalise(endpoint.base_url).completions
+    return [export_request(form, {**model, **body}, endpoint, url) for body in bodies]
 
 
 def key_variable(endpoint: Endpoint) -> str:

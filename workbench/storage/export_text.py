@@ -163,12 +163,10 @@ def to_curl(
     *,
     key_header: str = "Authorization",
     headers: Mapping[str, str] = _NO_HEADERS,
-    comment: str = "",
 ) -> str:
     """The request as a curl command; the key is read from an environment variable when it runs.
 
     `key_header` is the header that carries the key; empty sends none. `headers` are sent besides.
-    `comment` is one line that goes before.
     """
     beginning = _key_beginning(key_header)
     parts = [f"curl {shlex.quote(url)}", "-H 'Content-Type: application/json'"]
@@ -176,7 +174,7 @@ def to_curl(
     if key_header:
         parts.append(f'-H "{key_header}: {beginning}${_variable(key_variable)}"')
     parts.append(f"--data-raw {shlex.quote(json.dumps(body))}")
-    return _comment(comment) + " \\\n  ".join(parts) + "\n"
+    return " \\\n  ".join(parts) + "\n"
 
 
 def to_python(
@@ -186,19 +184,17 @@ def to_python(
     *,
     key_header: str = "Authorization",
     headers: Mapping[str, str] = _NO_HEADERS,
-    comment: str = "",
 ) -> str:
     """The request as a Python program that needs nothing but Python; the key comes from the environment.
 
     `key_header` is the header that carries the key; empty sends none. `headers` are sent besides.
-    `comment` is one line that goes before.
     """
     lines = [f"{json.dumps(name)}: {json.dumps(value)}," for name, value in headers.items()]
     if key_header:
         key = f"{json.dumps(_key_beginning(key_header))} + os.environ[{json.dumps(_variable(key_variable))}]"
         lines.append(f"{json.dumps(key_header)}: {key},")
     sent = "".join(f"        {line}\n" for line in lines)
-    return f"""{_comment(comment)}import json
+    return f"""import json
 import os
 import urllib.request
 
@@ -214,10 +210,6 @@ with urllib.request.urlopen(request) as response:
     for line in response:
         print(line.decode(), end="")
 """
-
-
-def _comment(words: str) -> str:
-    return f"# {words}\n" if words else ""
 
 
 def _key_beginning(header: str) -> str:

@@ -43,6 +43,8 @@ class Drafting:
         self._tell = tell
         self._text = PromptText()
         self.endpoint = services.endpoint
+        self.previous_endpoint: Endpoint | None = None
+        """The one that a person last left for another; None where they left none."""
         self.model = services.model
         """The model chosen; empty for the endpoint's own."""
         self.preset: Preset | None = None

@@ -13,6 +13,8 @@ from workbench.runner.branching import Origin, branch_from, end_of, origin_of
 from workbench.tui.branches.branch_tree import TreeScreen
 from workbench.tui.branches.choices_screen import ChoicesScreen
 from workbench.tui.flows import FlowContext
+from workbench.tui.popups.picker import Picker
+from workbench.tui.run_items import run_item
 from workbench.tui.running.flow import send
 
 
@@ -73,6 +75,16 @@ async def branch_tree(flow: FlowContext) -> None:
     run = await flow.ask(TreeScreen(flow.workspace, answer[0] if answer is not None else None))
     if run is not None:
         flow.workspace.runs.select(run)
+
+
+async def run_list(flow: FlowContext) -> None:
+    """List all runs, the newest first, and go to the one chosen."""
+    runs, answer = flow.workspace.runs, flow.workspace.runs.answer
+    numbered = [(f"{number} {one_line(run.name, 30)}".rstrip(), run) for number, run in enumerate(runs, 1)]
+    items = [run_item(run, title) for title, run in reversed(numbered)]
+    chosen = await flow.ask(Picker("Runs", items, chosen=answer[0].id if answer is not None else ""))
+    if (run := next((one for one in runs if one.id == chosen), None)) is not None:
+        runs.select(run)
 
 
 async def choices(flow: FlowContext) -> None:

@@ -197,6 +197,14 @@ COMMANDS: tuple[Command, ...] = (
         flow="chat.flow:chat",
     ),
     Command(
+        "replay",
+        ("f10",),
+        "Replay",
+        "Replay the run under the cursor, else the newest one, offline at its recorded pace.",
+        priority=True,
+        flow="replay.flow:replay",
+    ),
+    Command(
         "variables",
         (),
         "Variables",
@@ -472,11 +480,19 @@ COMMANDS: tuple[Command, ...] = (
             flow="wire.flow:wire",
         ),
         Command(
-            "replay",
+            "run_list",
+            ("L",),
+            "Runs",
+            "List all runs; find one by its text, preset, endpoint or model.",
+            flow="branches.flow:run_list",
+        ),
+        Command(
+            "replay_run",
             ("p",),
-            "Replay",
-            "Replay the run offline at its recorded pace.",
-            flow="replay.flow:replay",
+            "Replay run",
+            "Replay the run under the cursor.",
+            action="app.flow('replay')",
+            needs_pane=True,
         ),
         Command(
             "rerun",

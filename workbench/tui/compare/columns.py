@@ -54,7 +54,9 @@ async def choose_columns(
         Item(one.name, one.name, changes_of(one, request.parameters)) for one in loaded.presets.values()
     ]
     columns = {item.value: _column(flow, loaded.presets.get(item.value), request) for item in items}
-    first = _PANEL, *list(loaded.presets)[:1]
+    settings = columns[_PANEL].parameters
+    others = [name for name in loaded.presets if columns[name].parameters != settings]
+    first = _PANEL, *others[:1]
     selection = Selection(_compared_last(flow.workspace.runs, columns) or first)
     while True:
         picker = MultiPicker(

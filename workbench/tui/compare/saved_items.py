@@ -12,7 +12,7 @@ from workbench.domain.run import Run
 from workbench.runner.saved_runs import SavedRun
 from workbench.storage.library import Library
 from workbench.tui.popups.picker import Item, Late
-from workbench.workspace.run_state import figures_of
+from workbench.tui.run_items import run_item
 
 _NEWEST = 200
 """Runs of a session that are offered."""
@@ -27,14 +27,7 @@ def numbered(runs: Sequence[Run], word: str) -> list[SavedRun]:
 def saved_items(saved: Sequence[SavedRun], newest_first: bool = True) -> list[Item]:
     """The newest runs with their figures, to choose from."""
     shown = list(saved[-_NEWEST:])
-    return [
-        Item(one.run.id, one.title, f"{one.run.preset or '—'} · {figures_of(one.run)} · {_text(one.run)}")
-        for one in (reversed(shown) if newest_first else shown)
-    ]
-
-
-def _text(run: Run) -> str:
-    return one_line(run.ordered[0].text if run.choices else "no answer", 60)
+    return [run_item(one.run, one.title) for one in (reversed(shown) if newest_first else shown)]
 
 
 async def other_sessions(library: Library, own: Path | None) -> Late:

@@ -15,9 +15,14 @@ _OWN = "\0own"
 
 async def choose_endpoint(flow: FlowContext) -> None:
     """Choose where requests are sent, set an endpoint up, or type a base URL."""
-    screen = EndpointsScreen(flow.services, flow.workspace.drafting.endpoint, flow.workspace.drafting.model)
+    drafting = flow.workspace.drafting
+    screen = EndpointsScreen(
+        flow.services, drafting.endpoint, drafting.model, previous=drafting.previous_endpoint
+    )
     if (endpoint := await flow.ask(screen)) is not None:
-        flow.workspace.drafting.use_endpoint(endpoint)
+        if endpoint.name != drafting.endpoint.name:
+            drafting.previous_endpoint = drafting.endpoint
+        drafting.use_endpoint(endpoint)
 
 
 async def choose_model(flow: FlowContext) -> None:

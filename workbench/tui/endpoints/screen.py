@@ -58,13 +58,21 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     filter = getters.query_one(Input)
     options = getters.query_one(OptionList)
 
-    def __init__(self, services: Services, current: Endpoint, model: str) -> None:
-        """`current` is where the draft goes now, and `model` what it asks there."""
+    def __init__(
+        self, services: Services, current: Endpoint, model: str, previous: Endpoint | None = None
+    ) -> None:
+        """`current` is where the draft goes now, and `model` what it asks there.
+
+        The list begins at `previous`, so that going back to it is one key.
+        """
         super().__init__()
         self._services = services
         self._began = self._current = current
         self._model = model
-        self._wanted = current.name
+        self._address = previous if previous is not None and "://" in previous.name else None
+        """The address used before, where that is not a profile."""
+        is_there = self._address is not None or previous in services.endpoints.endpoints.values()
+        self._wanted = previous.name if previous is not None and is_there else current.name
         self._results: dict[str, Content] = {}
         """What tests brought, by endpoint, as long as the screen is open."""
         self.shown: Sequence[str] = ()
@@ -80,7 +88,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         yield KeyRow(Where.ENDPOINTS)
 
     def on_mount(self) -> None:
-        """Show all, with the one in use under the cursor."""
+        """Show all, with the one used before under the cursor, else the one in use."""
         self.options.can_focus = False
         self.filter.focus()
         self._show()
@@ -90,6 +98,8 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     def _endpoint(self, name: str) -> Endpoint | None:
         if name == self._current.name:
             return self._current
+        if self._address is not None and name == self._address.name:
+            return self._address
         return self._services.endpoints.endpoints.get(name)
 
     @property
@@ -102,7 +112,8 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     def _show(self) -> None:
         words = self.filter.value.casefold().split()
         loaded = self._services.endpoints
-        names = dict.fromkeys((*loaded.endpoints, *loaded.broken, self._current.name))
+        addresses = [self._address.name] if self._address is not None else []
+        names = dict.fromkeys((*loaded.endpoints, *loaded.broken, self._current.name, *addresses))
         # An address is an endpoint of its own, without the key of a profile that has the same one.
         found = (name for name in names if all(word in self._text_of(name) for word in words))
         begun = self.filter.value.strip().casefold()

@@ -226,7 +226,7 @@ class MainScreen(Screen[None]):
                     self.output.fail(Failure.of(error), "opened read-only", was_sent=False)
                 self.show_session()
             case RunBegan(run):
-                if self.where is Where.PARAMETERS and self.has_class("-narrow"):
+                if self.where in _IN_DRAWER and self.has_class("-narrow"):
                     # The drawer would lie over the answer.
                     self.output.focus_view()
                 self.output.begin(run)

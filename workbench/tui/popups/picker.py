@@ -61,12 +61,14 @@ class Item:
     """Its key, where it has one."""
     group: str = ""
     """The heading that it stands under."""
+    text: str = ""
+    """Text in which it is found too, but which is not shown."""
 
     def rank(self, typed: str) -> int | None:
         """How well it matches what was typed, 0 the best; None where a word occurs nowhere in it."""
         words, title = typed.casefold().split(), self.title.casefold()
         phrase = " ".join(words)
-        if not all(word in f"{title} {self.detail} {self.key}".casefold() for word in words):
+        if not all(word in f"{title} {self.detail} {self.key} {self.text}".casefold() for word in words):
             return None
         closeness = (
             title == phrase,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from workbench.runner.export_formats import export_run
+from workbench.storage.endpoint_list import endpoint_for
 from workbench.tui.flows import FlowContext
-from workbench.tui.wire.copying import copy_request
+from workbench.tui.wire.copying import copy_exported, copy_request
 from workbench.tui.wire.screen import Spot, WireScreen
 
 
@@ -26,9 +28,22 @@ async def wire(flow: FlowContext) -> None:
 
 async def copy_as_curl(flow: FlowContext) -> None:
     """Copy the last request as a curl command."""
-    copy_request(flow.app, flow.services.exchange, "curl")
+    _copy(flow, "curl")
 
 
 async def copy_as_python(flow: FlowContext) -> None:
     """Copy the last request as a Python program."""
-    copy_request(flow.app, flow.services.exchange, "python")
+    _copy(flow, "python")
+
+
+def _copy(flow: FlowContext, form: str) -> None:
+    """Copy the request that was sent last, else that of the newest saved run.
+
+    Raises BadValueError where there is neither, or the run's endpoint is not known any more.
+    """
+    exchange, runs = flow.services.exchange, flow.workspace.runs
+    if exchange is not None or not runs:
+        copy_request(flow.app, exchange, form)
+    else:
+        endpoint = endpoint_for(runs[-1].endpoint, None, flow.services.endpoints)
+        copy_exported(flow.app, export_run(form, runs[-1], endpoint, runs[-1].bodies[:1])[0])
