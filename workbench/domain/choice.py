@@ -375,8 +375,7 @@ class Choice:
         self._alternative_words.extend(map(word, columns.alternative_texts))
         self._alternative_logprobs.extend(columns.alternative_logprobs)
         self._alternative_raws.update((place + i, raw) for i, raw in columns.alternative_raws.items())
-        counts = (count for count in (self._fewest, *columns.alternative_counts) if count)
-        self._fewest = min(counts, default=None)
+        self._fewest = min(filter(None, (self._fewest, *columns.alternative_counts)), default=None)
         self._text = None
 
     def _learn(self, texts: Iterable[str]) -> None:
