@@ -83,7 +83,7 @@ regions = st.lists(
 )
 
 
-def test_what_changed_is_painted_as_the_whole_screen_has_it() -> None:
+def test_what_changed_and_all_of_it_are_painted_as_the_screen_has_it() -> None:
     paint_directly()
 
     async def main() -> None:
@@ -102,6 +102,9 @@ def test_what_changed_is_painted_as_the_whole_screen_has_it() -> None:
                 assert not compositor._dirty_regions
 
             check()
+            update = compositor.render_full_update()
+            assert isinstance(update, PaintUpdate)
+            assert_painted(update, [compositor.size.region], compositor)
 
     asyncio.run(main())
 

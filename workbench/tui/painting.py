@@ -1,4 +1,4 @@
-"""Paints what changed and nothing else, in place of Textual's own way to update a part of the screen.
+"""Paints what changed and nothing else, in place of Textual's own way to update the screen.
 
 Textual 8.2.8 renders every widget that overlaps the rectangle around all that changed, whole, and cuts each
 of its rows at the edges of all widgets: two columns that stream at both ends of a screen cost as much as all
@@ -17,7 +17,7 @@ from itertools import islice
 from rich.color import ColorSystem
 from rich.console import Console
 from rich.style import Style
-from textual._compositor import Compositor, CompositorUpdate
+from textual._compositor import Compositor, CompositorUpdate, LayoutUpdate
 from textual.geometry import Region
 from textual.strip import Strip
 
@@ -106,24 +106,38 @@ def _linked(text: str, style: Style) -> str:
     return f"\x1b]8;id={style._link_id};{style._link}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
+_render_simplified = Compositor.render_full_update
+
+
 def paint_directly() -> None:
-    """Let every screen of this process paint its partial updates this way."""
+    """Let every screen of this process paint its updates this way."""
     Compositor.render_partial_update = _render_partial_update  # type: ignore[method-assign,assignment]
+    Compositor.render_full_update = _render_full_update  # type: ignore[method-assign,assignment]
+
+
+def _render_full_update(self: Compositor, simplify: bool = False) -> PaintUpdate | LayoutUpdate:
+    # Only a picture of the screen is wanted simplified.
+    if simplify:
+        return _render_simplified(self, simplify)
+    self._dirty_regions.clear()
+    return _paint(self, [self.size.region])
 
 
 def _render_partial_update(self: Compositor) -> PaintUpdate | None:
     changed, self._dirty_regions = self._dirty_regions, set()
     screen = self.size.region
     regions = [seen for region in changed if (seen := region.intersection(screen))]
-    if not regions:
-        return None
+    return _paint(self, regions) if regions else None
+
+
+def _paint(compositor: Compositor, regions: list[Region]) -> PaintUpdate:
     shown = [
         (widget, region, seen)
-        for widget, (region, clip) in self.visible_widgets.items()
+        for widget, (region, clip) in compositor.visible_widgets.items()
         if (seen := region.intersection(clip))
     ]
     painted: list[tuple[Region, list[Strip]]] = []
-    for region in _rectangles(self._regions_to_spans(regions)):
+    for region in _rectangles(compositor._regions_to_spans(regions)):
         left = [region]
         for widget, place, seen in shown:
             if not seen.overlaps(region):
