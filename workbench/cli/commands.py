@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class CliCommand:
+class CliCommand(Struct, frozen=True):
     """One command: `configure(parser)` and `run(arguments, parser) -> exit status` are in its module."""
 
     module: str

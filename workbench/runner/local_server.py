@@ -10,7 +10,8 @@ import signal
 import sys
 from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import EngineError
@@ -25,8 +26,7 @@ _KEPT_BYTES = 8192
 _AGAIN = "Run again to restart it. The text received so far is kept."
 
 
-@dataclass(frozen=True, slots=True)
-class Listening:
+class Listening(Struct, frozen=True):
     """What a child says once it takes requests."""
 
     url: str

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError, EngineError
@@ -36,8 +37,7 @@ async def token_ids(services: Services, endpoint: Endpoint, text: str) -> tuple[
         raise EndpointError(problem.title, problem.message, problem.hint) from None
 
 
-@dataclass(frozen=True, slots=True)
-class PromptSize:
+class PromptSize(Struct, frozen=True):
     """How many tokens a prompt is, as far as the endpoint tells."""
 
     tokens: int

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 _SENDING = Status(Phase.SENDING)
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """A run, where it was sent, and the record of its bytes: the first request's where there were several."""
 
     run: Run

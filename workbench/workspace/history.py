@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from sys import getsizeof
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.preset import Preset
@@ -34,8 +35,7 @@ def end_of(start: Location, text: str) -> Location:
     return start[0] + lines, len(text) - text.rfind("\n") - 1
 
 
-@dataclass(frozen=True, slots=True)
-class ReplaceText:
+class ReplaceText(Struct, frozen=True):
     """A range of the prompt gets another text."""
 
     start: Location
@@ -72,8 +72,7 @@ class ReplaceText:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class UseSettings:
+class UseSettings(Struct, frozen=True):
     """The draft gets other parameters, preset, endpoint, model and kind of prompt."""
 
     draft: Draft
@@ -87,8 +86,7 @@ class UseSettings:
         return _FIXED
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveRuns:
+class RemoveRuns(Struct, frozen=True):
     """Runs leave the session."""
 
     runs: tuple[Run, ...]
@@ -101,8 +99,7 @@ class RemoveRuns:
         return _FIXED
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreRuns:
+class RestoreRuns(Struct, frozen=True):
     """Runs come back into the session."""
 
     runs: tuple[tuple[Run, str], ...]
@@ -115,8 +112,7 @@ class RestoreRuns:
         return sum(_FIXED + _TOKEN * run.tokens for run, _ in self.runs)
 
 
-@dataclass(frozen=True, slots=True)
-class NameRun:
+class NameRun(Struct, frozen=True):
     """A run gets another name."""
 
     run: Run
@@ -128,8 +124,7 @@ class NameRun:
         return _FIXED
 
 
-@dataclass(frozen=True, slots=True)
-class UseVariables:
+class UseVariables(Struct, frozen=True):
     """The prompt's variables get other values."""
 
     values: Mapping[str, str]
@@ -140,8 +135,7 @@ class UseVariables:
         return _FIXED + sum(map(getsizeof, self.values.values()))
 
 
-@dataclass(frozen=True, slots=True)
-class UseChat:
+class UseChat(Struct, frozen=True):
     """The conversation gets another system prompt, template or rule for a full context."""
 
     chat: Chat
@@ -153,8 +147,7 @@ class UseChat:
         return _FIXED + getsizeof(self.chat.system or "")
 
 
-@dataclass(frozen=True, slots=True)
-class ExchangeTurns:
+class ExchangeTurns(Struct, frozen=True):
     """Turns leave the conversation and others come back, whatever was added since."""
 
     out: frozenset[str]
@@ -174,8 +167,7 @@ Step: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Undoable:
+class Undoable(Struct, frozen=True):
     """One thing a person did: its name as the screen shows it ("the branch"), and the steps that undo it."""
 
     label: str

@@ -10,7 +10,7 @@ import asyncio
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from operator import is_not
@@ -19,6 +19,8 @@ from queue import SimpleQueue
 from threading import Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
@@ -40,8 +42,7 @@ _BUSY_SECONDS = 20.0
 """How long another program may be writing before that is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
+class _Job(Struct, frozen=True):
     """Something to be written."""
 
     kind: str
@@ -69,8 +70,7 @@ class _Question(Generic[T]):
         return partial(self._answer.set_result, found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
+class _Written(Struct, frozen=True):
     """What the thread did, for others to read."""
 
     path: Path | None = None

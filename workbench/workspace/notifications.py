@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from workbench.domain.choice import Choice
 from workbench.domain.errors import WorkbenchError
@@ -13,35 +14,29 @@ from workbench.runner.status import Status
 from workbench.workspace.history import ReplaceText
 
 
-@dataclass(frozen=True, slots=True)
-class TextReplaced:
+class TextReplaced(Struct, frozen=True):
     """A range of the prompt has another text, which its editor does not show yet."""
 
     change: ReplaceText
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsChanged:
+class SettingsChanged(Struct, frozen=True):
     """Parameters, preset, endpoint, model or kind of prompt are others than the panes show."""
 
 
-@dataclass(frozen=True, slots=True)
-class ParametersTyped:
+class ParametersTyped(Struct, frozen=True):
     """The panel's parameters are others now."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointProbed:
+class EndpointProbed(Struct, frozen=True):
     """More is known of what the draft's endpoint supports."""
 
 
-@dataclass(frozen=True, slots=True)
-class VariablesChanged:
+class VariablesChanged(Struct, frozen=True):
     """The values of the prompt's variables are others."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionChanged:
+class SessionChanged(Struct, frozen=True):
     """Another session is open: draft, runs and all."""
 
     text: str = ""
@@ -51,35 +46,30 @@ class SessionChanged:
     line: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class SessionNamed:
+class SessionNamed(Struct, frozen=True):
     """The open session has another name."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunBegan:
+class RunBegan(Struct, frozen=True):
     """A run streams."""
 
     run: Run
 
 
-@dataclass(frozen=True, slots=True)
-class StatusChanged:
+class StatusChanged(Struct, frozen=True):
     """A run has another status before its first token."""
 
     run: Run
     status: Status
 
 
-@dataclass(frozen=True, slots=True)
-class RunEnded:
+class RunEnded(Struct, frozen=True):
     """A run of those shown is over."""
 
     run: Run
 
 
-@dataclass(frozen=True, slots=True)
-class RunsAdded:
+class RunsAdded(Struct, frozen=True):
     """Runs that are over were added after those shown."""
 
     runs: tuple[Run, ...]
@@ -87,13 +77,11 @@ class RunsAdded:
     """Whether they were sent here."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunsChanged:
+class RunsChanged(Struct, frozen=True):
     """Runs were taken out, put back or named."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunSelected:
+class RunSelected(Struct, frozen=True):
     """A token of a run is to be shown: the first of its answer where none is named."""
 
     run: Run
@@ -101,15 +89,13 @@ class RunSelected:
     position: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerScored:
+class AnswerScored(Struct, frozen=True):
     """Another model scored an answer."""
 
     second: SecondScoring
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """Something that a person should know."""
 
     words: str

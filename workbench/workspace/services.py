@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import StorageError
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from workbench.workspace.activity import Exchange
 
 
-@dataclass(slots=True)
-class Services:
+class Services(Struct):
     """Folders, configuration, endpoints and what sends requests to them."""
 
     folders: Folders

@@ -42,7 +42,7 @@ class Alone(App[None]):
     def on_parameter_panel_changed(self, event: ParameterPanel.Changed) -> None:
         self.changes.append(event.parameters)
 
-    def on_parameter_panel_model_asked(self) -> None:
+    def on_parameter_panel_model_requested(self) -> None:
         self.models_asked += 1
 
     def on_parameter_panel_model_unset(self) -> None:

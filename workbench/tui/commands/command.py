@@ -5,9 +5,9 @@ from __future__ import annotations
 import string
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import Struct
 from textual.binding import Binding
 from textual.keys import KEY_NAME_REPLACEMENTS
 
@@ -82,8 +82,7 @@ def is_typed(key: str) -> bool:
     return key in _PUNCTUATION or (len(key) == 1 and key.isalnum())
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """Something a person can do: by key, by mouse in the footer, or by name in the palette."""
 
     id: str

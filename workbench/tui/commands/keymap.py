@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
+from msgspec import Struct
+from msgspec.structs import replace
 from textual.app import App
 from textual.keys import Keys
 
@@ -29,12 +30,11 @@ _WITH_FIELDS = frozenset(
 """Where keys that type a character are typed into a field."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandTable:
+class CommandTable(Struct, frozen=True):
     """Every command with its keys."""
 
     commands: tuple[Command, ...] = COMMANDS
-    keymap: Mapping[str, str] = field(default_factory=dict)
+    keymap: Mapping[str, str] = {}
     """The keys that are not the program's own, by command id, as Textual takes them."""
     problems: tuple[StorageError, ...] = ()
     """A mapping that cannot be used; that command keeps its built-in keys."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
+from msgspec.structs import replace
 from textual.binding import BindingType
 
 from workbench.tui.commands.command import DIGITS, SHARED, Command, Where

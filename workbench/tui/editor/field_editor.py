@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from textual import events
 from textual.message import Message
 
@@ -19,11 +17,9 @@ class FieldEditor(ExactTextArea):
     FieldEditor.-editing { display: block; }
     """
 
-    @dataclass
     class Entered(Message):
         """What was typed is to be taken."""
 
-    @dataclass
     class Cancelled(Message):
         """What was typed is to be forgotten."""
 

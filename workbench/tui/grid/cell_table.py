@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import ClassVar, NamedTuple
 
@@ -59,11 +58,9 @@ class CellTable(ScrollView, can_focus=True):
     cursor = var(Coordinate(0, 1), init=False)
     """The row, and the column, of which 0 has the rows' names."""
 
-    @dataclass
     class CursorMoved(Message):
         """The cursor is on another cell."""
 
-    @dataclass
     class Opened(Message):
         """The cell under the cursor was clicked."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from msgspec.structs import replace
 from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -61,7 +62,6 @@ class OutputPane(Vertical):
         position: int
         alternative: Alternative
 
-    @dataclass
     class InspectRequested(Message):
         """The inspector is to get the focus."""
 
@@ -73,7 +73,6 @@ class OutputPane(Vertical):
         choice: Choice
         token: Token
 
-    @dataclass
     class TokenLost(Message):
         """No token is under the cursor any more."""
 

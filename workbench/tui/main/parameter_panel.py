@@ -59,11 +59,9 @@ class ParameterPanel(Vertical, can_focus=True):
 
         parameters: Parameters
 
-    @dataclass
     class ModelRequested(Message):
         """Another model is wanted."""
 
-    @dataclass
     class ModelUnset(Message):
         """The endpoint's own model is wanted."""
 

@@ -91,7 +91,6 @@ class MainScreen(Screen[None]):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (40, "-tall")]  # noqa: RUF012
     BINDINGS = bindings_at(Where.EVERYWHERE, Where.ANYWHERE)
 
-    @dataclass
     class DraftShown(Message):
         """The draft of the start is there, to be typed into."""
 

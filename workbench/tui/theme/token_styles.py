@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from rich.style import Style
 
 
-@dataclass(frozen=True, slots=True)
-class TokenStyles:
+class TokenStyles(Struct, frozen=True):
     """Everything a token view needs to know of colour."""
 
     levels: tuple[Style, Style, Style, Style, Style]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
@@ -31,8 +32,7 @@ class StyledRange(NamedTuple):
     style: Style
 
 
-@dataclass(frozen=True, slots=True)
-class PaintOptions:
+class PaintOptions(Struct, frozen=True):
     """How rows are painted; a change of it is a change of every row."""
 
     base: Style

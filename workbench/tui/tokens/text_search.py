@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from workbench.tui.tokens.token_cursor import Cursor
 from workbench.tui.tokens.transcript import Body, Transcript
@@ -14,8 +15,7 @@ _WINDOW = 1 << 16
 """Characters searched in one go."""
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Struct, frozen=True):
     """What is searched for."""
 
     text: str

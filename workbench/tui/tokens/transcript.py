@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from workbench.domain.choice import Choice
 from workbench.domain.display import show_bytes
@@ -23,8 +24,7 @@ _TAIL_LIMIT = 16
 Emphasis: TypeAlias = Literal["none", "strong", "current"]
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """What the view shows of one choice."""
 
     key: str
