@@ -111,7 +111,7 @@ async def _answer(chat: ChatSession, *, quiet: bool) -> Run:
     """Answer the conversation, print what comes, and keep the answer as its turn; returns its run."""
     async with aclosing(chat):
         proposal = await chat.reply()
-    workspace, one = chat.workspace, proposal.answering.run
+    workspace, one = chat.workspace, proposal.run
     workspace.keeper.keep_variables(chat.variables)
     chat.accept(proposal)
     workspace.runs.start(one, chat.endpoint)

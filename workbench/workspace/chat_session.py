@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,18 +12,10 @@ from workbench.domain.conversation import Role
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.request import Request
-from workbench.domain.run import Run
+from workbench.domain.run import Parent, Run
 from workbench.domain.turns import Chat, Turn, Turns
+from workbench.domain.variables import find_variables, unfilled
 from workbench.runner.branching import branch_at
-from workbench.runner.chat_answer import (
-    Answering,
-    AnswerRequest,
-    answered,
-    begin_answer,
-    continuing,
-    prompt_of,
-    without_value,
-)
 from workbench.runner.chat_prompter import Prompter
 from workbench.runner.chat_request import ChatRequest, answer_text
 from workbench.workspace.history import ExchangeTurns, UseChat
@@ -36,10 +28,13 @@ if TYPE_CHECKING:
 class Proposal:
     """What would be sent for another answer, before anything is changed."""
 
-    answering: Answering
+    run: Run
+    turn: Turn
+    """The answer, which has only the prefill yet."""
+    made: ChatRequest
     label: str
     """What the change of the conversation is called."""
-    said: tuple[Turn, ...] = ()
+    message: Turn | None = None
     """A person's message, which the answer follows."""
 
 
@@ -123,14 +118,24 @@ class ChatSession:
         # An answer needs something to answer: with nothing said, what would be said has an empty place.
         if said or not path or path[-1].role != Role.USER:
             path = (*path, Turn(Role.USER, said))
-        asked, place = AnswerRequest(path, self.prefill), (self.endpoint, self.draft)
-        return await prompt_of(self._prompter, self.chat, asked, self.variables, place, sending=False)
+        return await self._request(path, self.prefill, self.draft, sending=False)
+
+    async def _request(
+        self, path: Sequence[Turn], prefill: str, draft: Request, *, sending: bool
+    ) -> ChatRequest:
+        conversation = self.chat.conversation(path, self.variables, prefill)
+        return await self._prompter.request(
+            self.chat, conversation, self.endpoint, draft.model, draft.parameters, sending=sending
+        )
 
     def unfilled(self, said: str) -> list[str]:
         """The variables without a value, if a message were sent."""
-        return without_value(
-            self.chat, AnswerRequest((*self.path, Turn(Role.USER, said)), self.prefill), self.variables
-        )
+        return self._without_value((*self.path, Turn(Role.USER, said)), self.prefill)
+
+    def _without_value(self, path: Sequence[Turn], prefill: str) -> list[str]:
+        written = [self.chat.system or "", *(turn.text for turn in path if not turn.run), prefill]
+        names = dict.fromkeys(name for text in written for name in find_variables(text))
+        return [name for name in names if name not in self.variables]
 
     # --- answers -----------------------------------------------------------------------------------------
 
@@ -141,14 +146,14 @@ class ChatSession:
         """
         path = self.path if beside is None else self._before(beside)
         turn = Turn(Role.USER, said, parent=path[-1].id if path else "")
-        answering = await self._begin(AnswerRequest((*path, turn), self.prefill), self.draft)
-        return Proposal(answering, "the turn" if beside is None else "the edited turn", (turn,))
+        proposal = await self._propose("the turn" if beside is None else "the edited turn", (*path, turn))
+        return replace(proposal, message=turn)
 
     async def reply(self) -> Proposal:
         """An answer to the last turn, or its continuation where it is an answer. Raises what `say` raises."""
         if self.path and self.path[-1].role == Role.ASSISTANT:
-            return await self.go_on(self.path[-1])
-        return await self._answer(AnswerRequest(self.path, self.prefill), self.draft, "the answer")
+            return await self.continue_answer(self.path[-1])
+        return await self._propose("the answer", self.path)
 
     async def answer_again(self, turn: Turn) -> Proposal:
         """Another answer in an answer's place, or to a message, as a branch. Raises what `say` raises."""
@@ -158,12 +163,14 @@ class ChatSession:
             # The pinned seed would only say the same once more.
             parameters = parameters.set("seed", random.getrandbits(31))
         draft = replace(self.draft, parameters=parameters)
-        return await self._answer(AnswerRequest(path, self.prefill), draft, "the other answer")
+        return await self._propose("the other answer", path, draft=draft)
 
-    async def go_on(self, turn: Turn) -> Proposal:
+    async def continue_answer(self, turn: Turn) -> Proposal:
         """Continue a truncated answer where it ended, as a branch. Raises what `say` raises."""
-        asked = continuing((*self._before(turn), turn), self.run_of(turn))
-        return await self._answer(asked, self.draft, "the continued answer")
+        parent = None
+        if (run := self.run_of(turn)) is not None:
+            parent = Parent(run.id, turn.choice, len(run.choice(turn.choice)), kind="continue")
+        return await self._propose("the continued answer", self._before(turn), turn.text, parent)
 
     async def branch(self, turn: Turn, choice: Choice, position: int, alternative: Alternative) -> Proposal:
         """Regenerate from a token on, with an alternative in its place. Raises what `say` raises."""
@@ -173,12 +180,12 @@ class ChatSession:
         parent = branch_at(run, choice, position, alternative).parent
         kept = turn.text.removesuffix(answer_text(run, turn.choice))
         begin = kept + "".join(choice.texts(choice.echoed, position)) + alternative.text
-        return await self._answer(AnswerRequest(self._before(turn), begin, parent), self.draft, "the branch")
+        return await self._propose("the branch", self._before(turn), begin, parent)
 
     async def to_compare(self, turn: Turn) -> ChatRequest:
         """What would answer at a turn's place, for several presets to answer it. Raises what `say` raises."""
         path = (*self._before(turn), turn) if turn.role == Role.USER else self._before(turn)
-        return (await self._begin(AnswerRequest(path, self.prefill), self.draft)).made
+        return (await self._propose("", path)).made
 
     def take_answer(self, turn: Turn, run: Run) -> None:
         """Keep a run of a comparison as another answer at a turn's place, beside the one shown."""
@@ -188,26 +195,42 @@ class ChatSession:
             answer = Turn(Role.ASSISTANT, answer_text(run), run=run.id, parent=parent)
             self._change("the answer compared", self._with(answer))
 
-    async def _answer(self, asked: AnswerRequest, draft: Request, label: str) -> Proposal:
-        return Proposal(await self._begin(asked, draft), label)
+    async def _propose(
+        self,
+        label: str,
+        path: Sequence[Turn],
+        prefill: str | None = None,
+        parent: Parent | None = None,
+        draft: Request | None = None,
+    ) -> Proposal:
+        """An answer to the last turn of a path, which begins with a prefill and continues its parent run."""
+        prefill = self.prefill if prefill is None else prefill
+        if not path:
+            raise BadValueError("No message to answer", hint="Type a message first.")
+        if self.variables and (names := self._without_value(path, prefill)):
+            raise unfilled(names)
+        made = await self._request(path, prefill, draft or self.draft, sending=True)
+        last = path[-1].id
+        run = Run(made.request, self.endpoint.name, parent=parent, preset=self.preset, turn=last)
+        for note in made.notes:
+            run.note(note)
+        return Proposal(run, Turn(Role.ASSISTANT, prefill, run=run.id, parent=last), made, label)
 
     def accept(self, proposal: Proposal) -> None:
         """Have the proposed turns, whose answer is to be sent now."""
-        answering = proposal.answering
-        self._runs[answering.run.id] = answering.run
-        if proposal.said:
+        self._runs[proposal.run.id] = proposal.run
+        said = []
+        if proposal.message is not None:
             self.prefill = ""
-        self._change(proposal.label, self._with(*proposal.said, answering.turn))
-
-    async def _begin(self, asked: AnswerRequest, draft: Request) -> Answering:
-        place = (self.endpoint, draft)
-        answering = await begin_answer(self._prompter, self.chat, asked, self.variables, place)
-        answering.run.preset = self.preset
-        return answering
+            said.append(proposal.message)
+        self._change(proposal.label, self._with(*said, proposal.turn))
 
     def ended(self, run: Run) -> None:
         """Keep the text of an answer whose run is over."""
-        self._set(answered(self.chat, run))
+        turns = self.chat.turns
+        if (turn := next((one for one in turns.all if one.run == run.id), None)) is not None:
+            whole = replace(turn, text=turn.text + answer_text(run, turn.choice))
+            self._set(replace(self.chat, turns=turns.changed(whole)))
 
     def _settle_answers(self) -> None:
         """Complete the answers whose runs a crash cut off: the runs were recovered, the turns were not."""

@@ -258,18 +258,18 @@ class ChatScreen(ResultScreen[str]):
         proposal = await self.prepared(proposing)
         if proposal is None:
             return
-        run = proposal.answering.run
+        run = proposal.run
         if not await flow.agreed(cost_of(self.chat.endpoint, run.request)):
             return
         self.tell("")
         self.chat.accept(proposal)
-        if proposal.said:
+        if proposal.message is not None:
             self.composer.text = ""
             self._stop_editing()
         self.chat.workspace.keeper.began(run)
         self.answering.start(run, self.chat.endpoint)
         self.turns.current = None
-        self._show_made(proposal.answering.made)
+        self._show_made(proposal.made)
         self.turns.show_turns()
         if self.focused is self.turns.inspector:
             self.set_focus(self.turns.view)
@@ -309,7 +309,7 @@ class ChatScreen(ResultScreen[str]):
         """Let the answer continue where it ended, as a branch."""
         turn = self.turns.turn
         if turn is not None and turn.role == Role.ASSISTANT:
-            self.send(self.chat.go_on(turn))
+            self.send(self.chat.continue_answer(turn))
         elif turn is not None:
             self.send(self.chat.answer_again(turn))
 
