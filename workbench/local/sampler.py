@@ -33,7 +33,9 @@ class Sampler:
         self._chain = library.llama_sampler_chain_init(True)
         self._data = np.zeros(model.facts.vocabulary, _TOKEN_DATA)
         self._sees_past_tokens = sampling.sees_past_tokens
-        for field, name, arguments in _chain(model, sampling, seed):
+        steps = _chain(model, sampling, seed)
+        self._is_greedy = [name for _, name, _ in steps] == ["greedy"]
+        for field, name, arguments in steps:
             create = getattr(library, f"llama_sampler_init_{name}", None)
             if create is None:
                 self.close()
@@ -45,6 +47,8 @@ class Sampler:
 
     def choose(self, logits: NDArray[np.float32]) -> int:
         """Return a token chosen by its logits, one for each token of the vocabulary."""
+        if self._is_greedy:
+            return int(logits.argmax())
         data = self._data
         data["id"] = np.arange(len(data), dtype=np.int32)
         data["logit"] = logits
