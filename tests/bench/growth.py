@@ -1,12 +1,16 @@
-"""What grows with use: a sweep of 2,000 cells resumed and shown, a text looked for in a million tokens."""
+"""What grows with use: a sweep of 2,000 cells resumed and shown, one of 10,000 held, a text looked for."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import resource
+import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import replace
+from pathlib import Path
 
 from textual.app import App
 
@@ -14,7 +18,7 @@ from tests.bench.editor import stall
 from tests.bench.figure import Figure, latency, median
 from tests.bench.terminal import server
 from tests.bench.view import Sink, drawn, filled, perform, view_of
-from workbench.domain.choice import ReceivedToken
+from workbench.domain.choice import Alternative, ReceivedToken
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
@@ -32,14 +36,17 @@ _ROUNDS = 5
 _ROWS, _ACROSS = 100, 20
 _TOKENS = 20
 """Of each cell's answer."""
+_MANY = 10_000
+"""Cells that are held."""
+_MOST_MB = 200
 _AT_ONCE = 16
 _LONG = 1_000_000
 _NAME = f"grid of {_ROWS * _ACROSS:,} cells"
 
 
-def _sweep() -> Sweep:
+def _sweep(columns: int = _ACROSS) -> Sweep:
     rows = Axis("temperature", tuple(place / 100 for place in range(_ROWS)))
-    across = Axis("top_p", tuple((place + 1) / 20 for place in range(_ACROSS)))
+    across = Axis("top_p", tuple((place + 1) / columns for place in range(columns)))
     return Sweep(Request(TextPrompt("Once"), parameters=Parameters({"max_tokens": _TOKENS})), (rows, across))
 
 
@@ -64,6 +71,28 @@ def _resume() -> Figure:
         own.append((time.thread_time() - worked) * 1e3)
         assert all(job.run.outcome is Outcome.COMPLETE for job in jobs)
     return latency(f"resuming a sweep of {_ROWS * _ACROSS:,} cells", median(wall), median(own), 50)
+
+
+def hold() -> None:
+    """Hold a sweep of 10,000 answered cells, each token with 5 alternatives; prints the peak in MB."""
+    jobs = sweep_again(_sweep(_MANY // _ROWS), Endpoint("bench", "http://127.0.0.1:9/v1"), [])
+    for number, job in enumerate(jobs):
+        for place in range(_TOKENS):
+            others = [Alternative(f" word{(number + place + rank) % 999}", -0.3 - rank) for rank in range(5)]
+            job.run.choice(0).append(ReceivedToken(others[0].text, others[0].logprob, others), place / 80)
+        job.run.outcome, job.run.total = Outcome.COMPLETE, 1.0
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def _held() -> Figure:
+    """The memory of a process with 10,000 cells, the program's modules included."""
+    script = "from tests.bench.growth import hold; hold()"
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=root
+    )
+    size = float(done.stdout)
+    return Figure(f"memory with {_MANY:,} answered cells", size, "MB", f"≤ {_MOST_MB} MB", size <= _MOST_MB)
 
 
 class _Shown(App[None]):
@@ -149,6 +178,7 @@ def figures() -> list[Figure]:
     wall, own = _search_stall()
     return [
         _resume(),
+        _held(),
         *_grid(),
         latency(f"longest stall, a text not found in {_LONG:,} tokens", wall, own, 50),
     ]

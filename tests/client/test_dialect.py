@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import json
+from contextlib import suppress
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.client.cases import answer_events, recordings, run_of, texts
 from workbench.client.dialect import read_fast
-from workbench.client.exact import read_exact
+from workbench.client.exact import parse, read_exact
 from workbench.client.sse import SseParser
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.run import Outcome
@@ -287,3 +290,15 @@ def test_text_after_a_finish_reason_is_kept_and_said() -> None:
     run = run_of(answer_events([body]))
     assert texts(run) == ["ab"]
     assert "text received after a finish_reason" in run.notes
+
+
+@pytest.mark.parametrize("payload", [b"[[], {}]", b"[" * 100_000, b"{"])
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_reading_leaves_the_garbage_collection_as_it_was(payload: bytes, is_enabled: bool) -> None:
+    (gc.enable if is_enabled else gc.disable)()
+    try:
+        with suppress(ValueError):
+            parse(payload)
+        assert gc.isenabled() is is_enabled
+    finally:
+        gc.enable()
