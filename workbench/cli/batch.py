@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 from workbench.cli.confirm import add_yes_option
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.parsing import file_name, positive
+from workbench.cli.progress import progress_bar, stop_on_signals
 from workbench.cli.workspace import run_in
 from workbench.domain.display import visible
 from workbench.domain.endpoint import Endpoint
@@ -93,22 +89,17 @@ def batch_status(runs: Sequence[Run], interrupted: bool) -> int:
 
 
 async def _execute(workspace: Workspace, grid: Grid) -> bool:
-    console = Console(file=sys.stderr, markup=False, emoji=False, highlight=False)
-    columns = (TextColumn("requests"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as progress:
-        bar = progress.add_task("requests", total=len(grid.runs))
+    with progress_bar("requests", len(grid.runs)) as bar:
 
         def hear(happened: Notification) -> None:
             match happened:
                 case RunsAdded(runs):
-                    progress.advance(bar, len(runs))
+                    bar.advance(bar.task_ids[0], len(runs))
                 case StatusChanged(_, status) if status.phase is Phase.RETRYING:
-                    # Above the bar where there is one.
-                    console.print(f"workbench: {visible(str(status))}", soft_wrap=True)
+                    bar.console.print(f"workbench: {visible(str(status))}", soft_wrap=True)
 
         workspace.subscribe(hear)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, grid.stop)
+        stop_on_signals(grid.stop)
         grid.start()
         return not await grid.wait()
 

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
-import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from workbench.cli.arguments import add_endpoint_options
 from workbench.cli.check_report import print_report, report_to_json, write_junit
@@ -21,6 +16,8 @@ from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import json_line, print_json
 from workbench.cli.parsing import file_name, positive
+from workbench.cli.progress import progress_bar, stop_on_signals
+from workbench.cli.workspace import services_of
 from workbench.domain.agreement import Tolerances
 from workbench.domain.case_comparison import CaseResult, CaseVerdict
 from workbench.domain.display import sentences
@@ -32,8 +29,6 @@ from workbench.runner.connections import Connections
 from workbench.runner.regression_check import Case, RegressionCheck, Survey, survey
 from workbench.storage.atomic import write_atomically
 from workbench.storage.check_progress import CheckProgress
-from workbench.storage.endpoint_list import endpoint_for, load_endpoints
-from workbench.storage.folders import Folders
 from workbench.storage.session_store import append_runs
 from workbench.workspace.costs import Cost, cost_of
 
@@ -122,8 +117,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         costs[path, root] = _cost(endpoint, recorded, arguments)
 
     try:
-        endpoints = load_endpoints(Folders.default(os.environ))
-        endpoint = endpoint_for(arguments.endpoint or "local", arguments.api_key_env, endpoints)
+        services = services_of(arguments)
+        endpoint = services.endpoint
         if arguments.concurrency is not None:
             endpoint = replace(endpoint, concurrency=arguments.concurrency)
         found = survey([Path(name) for name in arguments.sessions], count)
@@ -132,7 +127,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         if not is_agreed(sum(costs.values(), Cost()), sure=arguments.yes):
             return ExitStatus.BAD_ARGUMENTS
         with _progress(arguments, endpoint) as progress:
-            results, is_stopped, is_given_up = asyncio.run(_check(found, endpoint, arguments, progress))
+            checking = _check(found, services.connections, endpoint, arguments, progress)
+            results, is_stopped, is_given_up = asyncio.run(checking)
     except (BadValueError, StorageError) as problem:
         parser.error(sentences(problem.title, problem.message, problem.hint))
     results.sort(key=lambda one: one.number)
@@ -195,7 +191,11 @@ def _progress(arguments: argparse.Namespace, endpoint: Endpoint) -> Iterator[Che
 
 
 async def _check(
-    found: Survey, endpoint: Endpoint, arguments: argparse.Namespace, progress: CheckProgress | None
+    found: Survey,
+    connections: Connections,
+    endpoint: Endpoint,
+    arguments: argparse.Namespace,
+    progress: CheckProgress | None,
 ) -> tuple[list[CaseResult], bool, bool]:
     """Check all cases; the results, whether a signal stopped it, and whether the endpoint was given up."""
     earlier = (
@@ -205,10 +205,7 @@ async def _check(
         print(f"workbench: {len(earlier)} of {found.count} cases are done already", file=sys.stderr)
     # A case that failed is checked again, so the newest result of each counts.
     results = list({(one.file, one.run): one for one in earlier}.values())
-    console = Console(file=sys.stderr, markup=False, emoji=False, highlight=False)
-    columns = (TextColumn("cases"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as bar:
-        task_id = bar.add_task("cases", total=found.count, completed=len(results))
+    with progress_bar("cases", found.count, len(results)) as bar:
 
         def keep(result: CaseResult, case: Case, answer: Run | None) -> None:
             if arguments.bless and answer is not None and result.verdict is CaseVerdict.DIFFERS:
@@ -216,21 +213,14 @@ async def _check(
             if progress is not None:
                 progress.add(result)
             results.append(result)
-            bar.advance(task_id)
+            bar.advance(bar.task_ids[0])
 
-        async with aclosing(Connections(dict(os.environ))) as connections:
-            check = RegressionCheck(
-                connections,
-                endpoint,
-                _tolerances(arguments),
-                arguments.model,
-                arguments.forced,
-                arguments.times,
-            )
+        async with aclosing(connections):
+            tolerances, forced, times = _tolerances(arguments), arguments.forced, arguments.times
+            check = RegressionCheck(connections, endpoint, tolerances, arguments.model, forced, times)
             done = {(one.file, one.run) for one in earlier}
             task = asyncio.create_task(check.run(found.cases(), done, keep))
-            for number in (signal.SIGINT, signal.SIGTERM):
-                asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+            stop_on_signals(task.cancel)
             with suppress(asyncio.CancelledError):
                 await task
             return results, task.cancelled(), not task.cancelled() and not task.result()

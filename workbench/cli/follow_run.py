@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 import sys
 
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import INTERVAL, Printer, print_failure, print_json, run_to_json
+from workbench.cli.progress import stop_on_signals
 from workbench.domain.display import visible
 from workbench.domain.run import Outcome, Run
 from workbench.runner.status import Phase
@@ -17,11 +16,7 @@ from workbench.workspace.workspace import Workspace
 
 async def follow(workspace: Workspace, one: Run, *, quiet: bool) -> None:
     """Print what comes of the run that streams, until it is over and kept; a signal to end stops it."""
-    loop = asyncio.get_running_loop()
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        # Not every system has every signal.
-        if hasattr(signal, name):
-            loop.add_signal_handler(getattr(signal, name), workspace.runs.stop)
+    stop_on_signals(workspace.runs.stop, "SIGHUP")
     workspace.subscribe(_tell_status)
     activity, printer = workspace.runs.activity, Printer(one)
     try:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
-from collections.abc import MutableMapping
 from contextlib import aclosing, suppress
 
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json
 from workbench.cli.parsing import refusing
+from workbench.cli.workspace import services_of
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.probe_findings import Probe
 from workbench.runner.connections import Connections
 from workbench.runner.endpoint_probe import MOST_REQUESTS, Probing
 from workbench.runner.probe_requests import MOST_TOKENS
-from workbench.storage.endpoint_list import endpoint_for, load_endpoints
-from workbench.storage.folders import Folders
 from workbench.storage.probes import load_probe, save_probe
 
 
@@ -36,16 +33,15 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
     Raises EndpointError where the endpoint answers nothing, StorageError where the probe cannot be kept.
     """
-    environment = dict(os.environ)
-    folders = Folders.default(environment)
     with refusing(parser):
-        endpoint = endpoint_for(arguments.endpoint, arguments.api_key_env, load_endpoints(folders))
+        services = services_of(arguments)
+    endpoint, folders = services.endpoint, services.folders
     print(
         f"Sending at most {MOST_REQUESTS} requests of at most {MOST_TOKENS} tokens a choice "
         f"to {one_line(endpoint.address, 80) or endpoint.name}.",
         file=sys.stderr,
     )
-    found = asyncio.run(_probe(endpoint, arguments.model, environment))
+    found = asyncio.run(_probe(services.connections, endpoint, arguments.model))
     if found.findings:
         found = found.over(load_probe(folders, endpoint.name))
         save_probe(folders, found)
@@ -56,9 +52,9 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     return ExitStatus.INTERRUPTED if found.is_partial else ExitStatus.OK
 
 
-async def _probe(endpoint: Endpoint, model: str, environment: MutableMapping[str, str]) -> Probe:
+async def _probe(connections: Connections, endpoint: Endpoint, model: str) -> Probe:
     """What was found; only a part of it where Ctrl+C stopped the probe."""
-    async with aclosing(Connections(environment)) as connections:
+    async with aclosing(connections):
         probing = Probing(connections, endpoint, model, on_request=_tell)
         with suppress(asyncio.CancelledError):
             await probing.run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json
@@ -92,21 +93,11 @@ def _where(one: Run) -> str:
 def _to_json(depth: int, one: Run) -> JsonValue:
     choice = _shown(one)
     told = None if choice is None else summarise(one, choice)
-    parent: JsonValue = None
-    if one.parent is not None:
-        own = one.parent
-        parent = {
-            "run": own.run,
-            "choice": own.choice,
-            "token": own.token,
-            "alternative": own.alternative,
-            "kind": own.kind,
-        }
     return {
         "run": one.id,
         "depth": depth,
         "name": one.name or None,
-        "parent": parent,
+        "parent": None if one.parent is None else asdict(one.parent),
         "choices": len(one.choices),
         "text": "" if choice is None else choice.text,
         "tokens": None if told is None else told.tokens,

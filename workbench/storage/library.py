@@ -8,7 +8,7 @@ import re
 import unicodedata
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -133,19 +133,13 @@ class Library:
 
     def rename(self, path: Path, title: str) -> None:
         """Give a session another title. Raises StorageError."""
-        opened = SessionStore.open(path)
-        try:
-            opened.store.rename(title)
-        finally:
-            opened.store.close()
+        with closing(SessionStore.open(path).store) as store:
+            store.rename(title)
 
     def tag(self, path: Path, tags: tuple[str, ...]) -> None:
         """Give a session other tags. Raises StorageError."""
-        opened = SessionStore.open(path)
-        try:
-            opened.store.tag(tags)
-        finally:
-            opened.store.close()
+        with closing(SessionStore.open(path).store) as store:
+            store.tag(tags)
 
     def duplicate(self, path: Path) -> Path:
         """A copy of a session under a title of its own; answers with its path. Raises StorageError."""
@@ -156,11 +150,8 @@ class Library:
         old = opened.session
         title = f"{old.title or path.stem} (copy)"
         copy = replace(old, id=uuid.uuid4().hex, title=title, created=datetime.now(UTC))
-        store = SessionStore.create(self.new_path(title), copy)
-        try:
+        with closing(SessionStore.create(self.new_path(title), copy)) as store:
             store.save()
-        finally:
-            store.close()
         return store.path
 
     def delete(self, path: Path) -> Deleted:
