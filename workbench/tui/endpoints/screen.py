@@ -134,13 +134,10 @@ class EndpointsScreen(ResultScreen[Endpoint]):
 
     def _row(self, name: str, width: int) -> Content:
         endpoint = self._endpoint(name)
-        mark = "● " if name == self._current.name else "  "
-        parts = [Content(mark), Content.styled(one_line(name, 40).ljust(width), "bold")]
+        mark, title = "● " if name == self._current.name else "  ", (one_line(name, 40).ljust(width), "bold")
         if endpoint is None:
-            parts.append(Content.styled("  cannot be read", "$text-error"))
-        elif endpoint.title:
-            parts.append(Content.styled(f"  {one_line(endpoint.title, 40)}", "$text-muted"))
-        return Content("").join(parts)
+            return Content.assemble(mark, title, ("  cannot be read", "$text-error"))
+        return Content.assemble(mark, title, (f"  {one_line(endpoint.title, 40)}".rstrip(), "$text-muted"))
 
     @on(OptionList.OptionHighlighted)
     def _look(self) -> None:
@@ -167,21 +164,16 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         return f"Enter uses this URL, without an API key.{known}"
 
     def _details(self, endpoint: Endpoint) -> Content:
-        parts = [
-            Content.styled(one_line(endpoint.title or endpoint.name), "bold"),
-            Content(f"\n{_place(endpoint)}"),
-            Content(f"\n{_key_words(endpoint, self._services)}"),
-        ]
-        if endpoint.model:
-            parts.append(Content(f"\nmodel {one_line(endpoint.model)}"))
-        tested = self._results.get(endpoint.name)
         waiting = Content.styled(f"Ctrl+T tests it: {ANNOUNCEMENT}.", "$text-muted")
-        parts += [Content("\n\n"), waiting if tested is None else tested, Content("\n")]
-        parts += [Content(f"\n{line}") for line in _set_fields(endpoint)]
-        if endpoint.note:
-            parts.append(Content.styled(f"\n{one_line(endpoint.note, 600)}", "$text-muted"))
-        parts.append(Content.styled(f"\n{self._source(endpoint.name)}", "$text-muted"))
-        return Content("").join(parts)
+        note = f"\n{one_line(endpoint.note, 600)}" if endpoint.note else ""
+        return Content.assemble(
+            (one_line(endpoint.title or endpoint.name), "bold"),
+            f"\n{_place(endpoint)}\n{_key_words(endpoint, self._services)}",
+            f"\nmodel {one_line(endpoint.model)}" if endpoint.model else "",
+            *("\n\n", self._results.get(endpoint.name, waiting), "\n"),
+            "".join(f"\n{line}" for line in _set_fields(endpoint)),
+            (f"{note}\n{self._source(endpoint.name)}", "$text-muted"),
+        )
 
     def _source(self, name: str) -> str:
         """Where an endpoint is defined."""
@@ -380,6 +372,5 @@ def _set_fields(endpoint: Endpoint) -> list[str]:
 def _result(checked: Checked) -> Content:
     first, *rest = checked.lines
     colour = "$text-success" if checked.is_good else "$text-error"
-    parts = [Content.styled(first, colour), *(Content(f"\n{line}") for line in rest)]
-    parts += [Content.styled(f"\n  {one_line(name, 80)}", "$text-muted") for name in checked.models[:200]]
-    return Content("").join(parts)
+    models = "".join(f"\n  {one_line(name, 80)}" for name in checked.models[:200])
+    return Content.assemble((first, colour), "".join(f"\n{line}" for line in rest), (models, "$text-muted"))

@@ -33,16 +33,8 @@ class Question(Popup[bool]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Label(Content(self._question))
-            yield Label(
-                Content("").join(
-                    [
-                        Content.styled("\ny", "bold $text-accent"),
-                        Content(f" {self._yes}   "),
-                        Content.styled("n", "bold $text-accent"),
-                        Content(f" {self._no}"),
-                    ]
-                )
-            )
+            key = "bold $text-accent"
+            yield Label(Content.assemble(("\ny", key), f" {self._yes}   ", ("n", key), f" {self._no}"))
 
     def action_answer(self, answer: bool) -> None:
         """Take the answer."""

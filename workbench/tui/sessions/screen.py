@@ -17,7 +17,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from workbench.domain.display import one_line, visible
+from workbench.domain.display import one_line, plural, visible
 from workbench.domain.errors import StorageError
 from workbench.storage.library import Library, Listed
 from workbench.storage.trash import KEPT
@@ -237,36 +237,26 @@ class SessionsScreen(ResultScreen[ChosenSession]):
 def _row(listed: Listed, current: Path | None) -> Content:
     path = Path(listed.path)
     title = one_line(listed.title or path.stem, _TITLE_CELLS)
-    mark = "● " if path == current else "  "
-    parts = [Content(mark), Content.styled(title, "bold")]
-    if listed.error:
-        parts.append(Content.styled("  not a session", "$text-error"))
-    else:
-        parts.append(Content(f"  {_runs(listed)}"))
-    parts.append(Content.styled(f"  {_when(listed)}", "$text-muted"))
-    if listed.tags:
-        parts.append(Content.styled(f"  {one_line(', '.join(listed.tags), 40)}", "$text-accent"))
-    return Content("").join(parts)
+    return Content.assemble(
+        "● " if path == current else "  ",
+        (title, "bold"),
+        ("  not a session", "$text-error") if listed.error else f"  {plural(listed.runs, 'run')}",
+        (f"  {_when(listed)}", "$text-muted"),
+        (f"  {one_line(', '.join(listed.tags), 40)}" if listed.tags else "", "$text-accent"),
+    )
 
 
 def _preview(listed: Listed) -> Content:
     path = Path(listed.path)
-    facts = f"{_runs(listed)} · {listed.size:,} bytes · changed {_when(listed)}"
-    parts = [
-        Content.styled(one_line(listed.title or path.stem), "bold"),
-        Content.styled(f"\n{one_line(path.name)}\n{facts}", "$text-muted"),
-    ]
-    if listed.tags:
-        parts.append(Content.styled(f"\n{one_line(', '.join(listed.tags))}", "$text-accent"))
-    if listed.error:
-        line = "" if listed.line is None else f"line {listed.line}: "
-        parts.append(Content.styled(f"\n{line}{one_line(listed.error)}", "$text-error"))
-    parts.append(Content(f"\n\n{visible(listed.text)}"))
-    return Content("").join(parts)
-
-
-def _runs(listed: Listed) -> str:
-    return "1 run" if listed.runs == 1 else f"{listed.runs} runs"
+    facts = f"{plural(listed.runs, 'run')} · {listed.size:,} bytes · changed {_when(listed)}"
+    line = "" if listed.line is None else f"line {listed.line}: "
+    return Content.assemble(
+        (one_line(listed.title or path.stem), "bold"),
+        (f"\n{one_line(path.name)}\n{facts}", "$text-muted"),
+        (f"\n{one_line(', '.join(listed.tags))}" if listed.tags else "", "$text-accent"),
+        (f"\n{line}{one_line(listed.error)}" if listed.error else "", "$text-error"),
+        f"\n\n{visible(listed.text)}",
+    )
 
 
 def _when(listed: Listed) -> str:
