@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TypeAlias
 
 from workbench.chat.rendered import Rendered, find_specials, likely_specials
@@ -17,7 +16,6 @@ from workbench.domain.conversation import Conversation, Role, conversation_to_js
 from workbench.domain.errors import TemplateError
 from workbench.domain.json_values import JsonObject
 
-_NO_VARIABLES: JsonObject = MappingProxyType({})
 _LONG = 200
 """Turns from which on a conversation is rendered in a thread."""
 _TAG = "~answer goes on here~"
@@ -43,7 +41,7 @@ class JinjaTemplate:
     """Further stop sequences, beyond `eos` and what the template writes after an answer."""
     specials: tuple[str, ...] = ()
     """Further special tokens, to be marked in a preview."""
-    variables: JsonObject = field(default_factory=lambda: _NO_VARIABLES)
+    variables: JsonObject = field(default_factory=dict)
     """Further variables for the template, such as `enable_thinking`."""
 
 

@@ -12,7 +12,6 @@ from workbench.domain.parameters import FIELDS, PARAMETERS, ParameterValue, Rang
 from workbench.domain.prompt import Prompt, count_prompts, prompt_from_json, prompt_to_json
 from workbench.domain.values import check_value, format_value, value_from_json
 
-_NO_EXTRA: JsonObject = MappingProxyType({})
 _HASHABLE = (str, int, float, tuple)
 
 
@@ -107,7 +106,7 @@ class Parameters:
         return {name: _plain(value) for name, value in self.values.items()}
 
     @staticmethod
-    def from_json(table: JsonObject, extra: JsonObject = _NO_EXTRA) -> Parameters:
+    def from_json(table: JsonObject, extra: JsonObject = MappingProxyType({})) -> Parameters:
         """Parameters from a table by API name.
 
         Raises BadValueError for an unknown field or a value of another type.

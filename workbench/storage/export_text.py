@@ -23,8 +23,6 @@ from workbench.storage.toml_text import sound
 KEY_VARIABLE = "WORKBENCH_API_KEY"
 """The environment variable that exported commands read a key from, where the endpoint names none."""
 
-_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
-
 
 def to_text(session: Session) -> str:
     """Prompts and answers alone."""
@@ -162,7 +160,7 @@ def to_curl(
     key_variable: str = KEY_VARIABLE,
     *,
     key_header: str = "Authorization",
-    headers: Mapping[str, str] = _NO_HEADERS,
+    headers: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """The request as a curl command; the key is read from an environment variable when it runs.
 
@@ -183,7 +181,7 @@ def to_python(
     key_variable: str = KEY_VARIABLE,
     *,
     key_header: str = "Authorization",
-    headers: Mapping[str, str] = _NO_HEADERS,
+    headers: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """The request as a Python program that needs nothing but Python; the key comes from the environment.
 

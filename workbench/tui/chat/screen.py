@@ -52,10 +52,6 @@ class ChatScreen(ResultScreen[str]):
     ChatScreen #problem { height: auto; max-height: 4; display: none; padding: 0 1; color: $text-error; }
     ChatScreen.-failed #problem { display: block; }
     """
-    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
-        (0, "-narrow"),
-        (100, "-medium"),
-    ]
     BINDINGS = bindings_at(Where.CHAT)
     where = Where.CHAT
 

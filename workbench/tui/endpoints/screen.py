@@ -51,7 +51,6 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     EndpointsScreen.-narrow RowList { width: 2fr; }
     EndpointsScreen.-narrow VerticalScroll { width: 3fr; }
     """
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium")]  # noqa: RUF012
     BINDINGS = bindings_at(Where.LIST, Where.ENDPOINTS)
     where = Where.ENDPOINTS
 

@@ -22,6 +22,7 @@ class ResultScreen(Screen[ScreenResultType]):
     ResultScreen { layout: vertical; background: $background; }
     ResultScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     """
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium")]  # noqa: RUF012
     BINDINGS = bindings_at(Where.EVERYWHERE)
     where: ClassVar[Where]
     """Whose keys its last row and help show."""

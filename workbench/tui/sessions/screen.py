@@ -58,10 +58,6 @@ class SessionsScreen(ResultScreen[ChosenSession]):
     SessionsScreen.-narrow #both { layout: vertical; }
     SessionsScreen.-narrow RowList, SessionsScreen.-narrow VerticalScroll { width: 1fr; }
     """
-    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
-        (0, "-narrow"),
-        (100, "-medium"),
-    ]
     BINDINGS = bindings_at(Where.LIST, Where.SESSIONS)
     where = Where.SESSIONS
 
