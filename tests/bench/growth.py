@@ -1,4 +1,4 @@
-"""What grows with use: a sweep of 2,000 cells resumed and shown, one of 10,000 held, a text looked for."""
+"""What grows with use: sweeps of 2,000 and 10,000 cells, a search, a session of 200 runs opened."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from pathlib import Path
 
 from textual.app import App
 
+from tests.bench.columns import Stage
 from tests.bench.editor import stall
 from tests.bench.figure import Figure, latency, median
+from tests.bench.sessions import run_of_tokens
 from tests.bench.terminal import server
 from tests.bench.view import Sink, drawn, filled, perform, view_of
+from workbench.cli import garbage
 from workbench.domain.choice import Alternative, ReceivedToken
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.prompt import TextPrompt
@@ -26,6 +29,7 @@ from workbench.domain.run import Outcome, Run
 from workbench.domain.sweep import Axis, Sweep
 from workbench.runner.compare_plan import Column
 from workbench.runner.resume import sweep_again
+from workbench.storage.session_store import SessionStore
 from workbench.tui.grid.screen import GridScreen
 from workbench.tui.tokens.transcript_view import PLAIN_STYLES
 from workbench.workspace.grid_under_way import Grid, Layout
@@ -41,6 +45,8 @@ _MANY = 10_000
 _MOST_MB = 200
 _AT_ONCE = 16
 _LONG = 1_000_000
+_RUNS, _TOKENS_OF_RUN = 200, 500
+"""Of the session that is opened."""
 _NAME = f"grid of {_ROWS * _ACROSS:,} cells"
 
 
@@ -173,6 +179,48 @@ def _search_stall() -> tuple[float, float]:
     return stalls[0]
 
 
+def _opening_stall(path: Path) -> tuple[float, float]:
+    """Milliseconds of the longest hold-up while a session of many runs is opened: all, and own."""
+    app = Stage(Services.open({**os.environ, "WORKBENCH_HOME": str(path.parent)}))
+    stalls = list[tuple[float, float]]()
+
+    async def job() -> None:
+        await asyncio.sleep(1)
+        output, tasks = app.main.output, list[asyncio.Task[None]]()
+
+        def is_open() -> bool:
+            return len(output.runs) == _RUNS and output.view.is_settled
+
+        def start() -> None:
+            tasks.append(asyncio.create_task(app.main.open_session(path)))
+
+        stalls.append(await stall(start, is_open))
+        await app.leave()
+
+    async def main() -> None:
+        app.call_later(lambda: app.run_worker(job()))
+        await app.run_async(headless=False, size=(120, 40))
+
+    with garbage.held():
+        asyncio.run(main())
+    if app.return_code:
+        raise RuntimeError("the workbench failed")
+    return stalls[0]
+
+
+def _opening() -> Figure:
+    run = run_of_tokens(_TOKENS_OF_RUN)
+    with tempfile.TemporaryDirectory() as home:
+        path = Path(home) / "many.toml"
+        store = SessionStore.create(path)
+        for number in range(_RUNS):
+            store.finish(replace(run, id=f"{number:032x}"))
+        store.close()
+        wall, own = zip(*(_opening_stall(path) for _ in range(_ROUNDS)), strict=True)
+    name = f"longest stall, a session of {_RUNS} runs of {_TOKENS_OF_RUN} tokens opened"
+    return latency(name, median(list(wall)), median(list(own)), 50)
+
+
 def figures() -> list[Figure]:
     """The figures of all that grows."""
     wall, own = _search_stall()
@@ -181,4 +229,5 @@ def figures() -> list[Figure]:
         _held(),
         *_grid(),
         latency(f"longest stall, a text not found in {_LONG:,} tokens", wall, own, 50),
+        _opening(),
     ]
