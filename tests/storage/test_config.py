@@ -14,6 +14,7 @@ from workbench.storage.config import (
     State,
     chosen_colour_by,
     chosen_theme,
+    chosen_thresholds,
     config_file,
     load_config,
     load_state,
@@ -192,3 +193,8 @@ def test_a_rewritten_file_keeps_its_permissions_and_a_link_stays_one(tmp_path: P
     assert link.is_symlink()
     assert real.read_bytes() == b"new"
     assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_thresholds_are_the_persons_else_those_last_picked() -> None:
+    assert chosen_thresholds(Config(surprising=0.2), State(surprising=0.3, low_coverage=0.4)) == (0.2, 0.4)
+    assert chosen_thresholds(Config(), State()) == (0.1, 0.5)

@@ -18,12 +18,14 @@ from tests.tui.scripted import answer, logprob_event, until, use_parameters, wor
 from workbench.domain.choice import Choice
 from workbench.domain.reading import Mode, legend
 from workbench.domain.request import Parameters
+from workbench.storage.config import load_state
 from workbench.storage.demo import load_demo
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.main.probability import read_probability
 from workbench.tui.popups.form import Form
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Picker
+from workbench.tui.tokens.token_view import TokenView
 from workbench.workspace.services import Services
 
 
@@ -269,13 +271,14 @@ async def test_b_shows_where_each_token_ends() -> None:
 
 async def test_thresholds_are_asked_for_and_taken() -> None:
     async with answered(" a", " b") as (app, pilot):
-        view = app.main.output.view
+        view, another = app.main.output.view, TokenView()
         app.main.do("surprise_threshold")
         await until(pilot, lambda: isinstance(app.screen, Form))
         assert app.screen.query_one(Input).value == "10%"
         app.screen.query_one(Input).value = "60%"
         await pilot.press("enter")
         await until(pilot, lambda: view.thresholds.surprising == -log(0.6))
+        await until(pilot, lambda: load_state(app.services.folders).surprising == pytest.approx(0.6))
         app.main.do("coverage_threshold")
         await until(pilot, lambda: isinstance(app.screen, Form))
         await pilot.press(*"nothing", "enter")
@@ -285,6 +288,8 @@ async def test_thresholds_are_asked_for_and_taken() -> None:
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
         assert view.thresholds.low_coverage == 0.5
+        await app.main.mount(another)
+        await until(pilot, lambda: another.thresholds == view.thresholds)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from workbench.storage.toml_text import sound, toml_table
 
 ColourBy: TypeAlias = Literal["fitted", "continuous", "probability", "surprisal", "entropy", "rank", "off"]
 """What tokens are coloured by."""
+Fraction: TypeAlias = Annotated[float, msgspec.Meta(gt=0, lt=1)]
+"""More than nothing and less than all."""
 
 DEFAULT_THEME = "dark"
 """The theme where nobody chose one."""
@@ -34,8 +36,12 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     autosave: Annotated[bool, about("Whether a session without a name is saved as well.")] = True
     editor: Annotated[str, about("Command that edits texts; empty: $VISUAL or $EDITOR.")] = ""
     keys: Annotated[dict[str, str], about("Keys by command, several separated by commas.")] = {}
-    surprising: Annotated[float, about("Probability below which [ ] stop at a token.", gt=0, lt=1)] = 0.1
-    low_coverage: Annotated[float, about("Top-k mass below which < > stop at a token.", gt=0, lt=1)] = 0.5
+    surprising: Annotated[
+        Fraction | None, about("Probability below which [ ] stop; unset: as last picked.")
+    ] = None
+    low_coverage: Annotated[
+        Fraction | None, about("Top-k mass below which < > stop; unset: as last picked.")
+    ] = None
     branch_ids: Annotated[bool, about("Send branches as token ids, so that nothing is retokenised.")] = False
     reduced_motion: Annotated[
         bool, about("No animations, no blinking cursor, and fewer updates while text streams.")
@@ -56,6 +62,8 @@ class State(Struct, frozen=True, omit_defaults=True):
     """Path of the session that was open last."""
     theme: str = ""
     colour_by: ColourBy | None = None
+    surprising: Fraction | None = None
+    low_coverage: Fraction | None = None
 
 
 def config_file(folders: Folders) -> Path:
@@ -99,3 +107,11 @@ def chosen_theme(config: Config, state: State) -> str:
 def chosen_colour_by(config: Config, state: State) -> ColourBy:
     """What to colour by at the start: the person's setting, else what was last picked."""
     return config.colour_by or state.colour_by or "fitted"
+
+
+def chosen_thresholds(config: Config, state: State) -> tuple[float, float]:
+    """The probability of a surprising token and the low top-k mass: as set, else as last picked."""
+    return (
+        config.surprising or state.surprising or 0.1,
+        config.low_coverage or state.low_coverage or 0.5,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from difflib import get_close_matches
+from math import exp, log
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,13 +19,14 @@ from textual.worker import Worker
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
-from workbench.domain.reading import Mode
+from workbench.domain.reading import Mode, Thresholds
 from workbench.domain.run import Run
 from workbench.storage.config import (
     DEFAULT_THEME,
     State,
     chosen_colour_by,
     chosen_theme,
+    chosen_thresholds,
     load_state,
     save_state,
 )
@@ -42,6 +44,7 @@ from workbench.tui.terminal import is_suspendable, let_go_of_terminal, safe_driv
 from workbench.tui.theme.theme_validation import Themes, load_themes, theme_stamp
 from workbench.tui.theme.token_colours import detect_depth, theme_for, token_styles
 from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript_view import TranscriptView
 from workbench.workspace.services import Services
 from workbench.workspace.workspace import Workspace
@@ -80,6 +83,9 @@ class WorkbenchApp(App[int]):
         if session is None and self._state.session and Path(self._state.session).exists():
             session = Path(self._state.session)
         mode = Mode(chosen_colour_by(services.config, self._state))
+        surprising, low_coverage = chosen_thresholds(services.config, self._state)
+        self.thresholds = Thresholds(-log(surprising), low_coverage)
+        """Which tokens keys go to, in every view."""
         self.flows = Flows(self)
         self._keys = KeyQueue(self, self.flows)
         self.main = MainScreen(self.workspace, self.token_styles, session, mode, self.commands)
@@ -209,6 +215,19 @@ class WorkbenchApp(App[int]):
     def remember_theme(self, name: str) -> None:
         """Start with a theme the next time too."""
         self._remember(replace(self._state, theme=name))
+
+    def use_thresholds(self, thresholds: Thresholds) -> None:
+        """Go to tokens by other thresholds in every view, also after the next start."""
+        self.thresholds = thresholds
+        for screen in self.screen_stack:
+            for view in screen.query(TokenView):
+                view.thresholds = thresholds
+        surprising, low_coverage = exp(-thresholds.surprising), thresholds.low_coverage
+        self._remember(replace(self._state, surprising=surprising, low_coverage=low_coverage))
+
+    @on(TokenView.Mounted)
+    def _give_thresholds(self, event: TokenView.Mounted) -> None:
+        event.view.thresholds = self.thresholds
 
     @on(OutputPane.ModeChanged)
     def _remember_mode(self, event: OutputPane.ModeChanged) -> None:

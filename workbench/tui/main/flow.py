@@ -130,18 +130,16 @@ class ThemePicker(Picker):
 
 async def surprise_threshold(flow: FlowContext) -> None:
     """Set below which probability a token is surprising."""
-    view = flow.app.main.output.view
-    title = "[ and ] go to tokens less likely than"
-    if (share := await _ask_probability(flow, title, exp(-view.thresholds.surprising))) is not None:
-        view.thresholds = replace(view.thresholds, surprising=-log(share))
+    thresholds, title = flow.app.thresholds, "[ and ] go to tokens less likely than"
+    if (share := await _ask_probability(flow, title, exp(-thresholds.surprising))) is not None:
+        flow.app.use_thresholds(replace(thresholds, surprising=-log(share)))
 
 
 async def coverage_threshold(flow: FlowContext) -> None:
     """Set below which top-k mass a token is one of low coverage."""
-    view = flow.app.main.output.view
-    title = "< and > go to tokens whose alternatives cover less than"
-    if (share := await _ask_probability(flow, title, view.thresholds.low_coverage)) is not None:
-        view.thresholds = replace(view.thresholds, low_coverage=share)
+    thresholds, title = flow.app.thresholds, "< and > go to tokens whose alternatives cover less than"
+    if (share := await _ask_probability(flow, title, thresholds.low_coverage)) is not None:
+        flow.app.use_thresholds(replace(thresholds, low_coverage=share))
 
 
 async def _ask_probability(flow: FlowContext, title: str, now: float) -> float | None:

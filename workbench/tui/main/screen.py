@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from math import log
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +22,7 @@ from textual.worker import Worker
 
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.prompt import count_prompts
-from workbench.domain.reading import FIXED, Mode, Thresholds, fitted
+from workbench.domain.reading import FIXED, Mode, fitted
 from workbench.domain.request import Parameters
 from workbench.domain.run import Failure, Outcome, Run
 from workbench.domain.whatif import Sampling
@@ -152,10 +151,8 @@ class MainScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Show the draft, ready to run."""
-        config, view = self._workspace.services.config, self.output.view
         self._frames = self.set_interval(frame_seconds(self.app), self._frame, pause=True)
-        view.mode = self.legend.mode = self._first_mode
-        view.thresholds = Thresholds(-log(config.surprising), config.low_coverage)
+        self.output.view.mode = self.legend.mode = self._first_mode
         self.inspector.show(None)
         self._counter = PromptCounter(self._workspace.services, self.prompt.set_size)
         self._workspace.subscribe(self.hear)

@@ -39,6 +39,12 @@ class TokenView(TranscriptView):
             """The view."""
             return self.view
 
+    @dataclass
+    class Mounted(Message):
+        """The view is on a screen: its owner may set what it goes by."""
+
+        view: TokenView
+
     def __init__(
         self, *, token_styles: TokenStyles = PLAIN_STYLES, id: str | None = None, classes: str | None = None
     ) -> None:
@@ -47,6 +53,10 @@ class TokenView(TranscriptView):
         """Which tokens are gone to."""
         self._column: int | None = None
         self._selecting_from: Cursor | None = None
+
+    def on_mount(self) -> None:
+        """Tell that the view is there."""
+        self.post_message(self.Mounted(self))
 
     def move_cursor(self, key: str, position: int) -> None:
         """Put the cursor on a token and show it. Raises KeyError for a section or token that is not there."""
