@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from io import StringIO
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -181,6 +182,17 @@ def test_what_does_not_change_between_two_cells_is_not_written_again() -> None:
         "\x1b[2;3H\x1b[48;2;0;0;0ma\x1b[38;2;1;2;3mbc\x1b[1;4md"
         "\x1b[6;1H\x1b[22;24me\x1b[0m\x1b]8;id=;https://example.org\x1b\\f\x1b]8;;\x1b\\"
     )
+
+
+async def test_a_picture_of_the_screen_has_its_rows() -> None:
+    app = Layered()
+    async with app.run_test(size=(40, 12)):
+        paint_directly()
+        compositor = app.screen._compositor
+        console = Console(width=40, record=True, file=StringIO())
+        console.print(compositor.render_update(full=True))
+        rows = [strip.text for strip in compositor.render_strips()]
+        assert console.export_text().splitlines()[:12] == rows
 
 
 async def test_the_workbench_paints_its_stream_this_way() -> None:

@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
+from operator import itemgetter
 
 from rich.color import ColorSystem
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import Compositor, CompositorUpdate, LayoutUpdate
 from textual.geometry import Region
@@ -28,6 +30,17 @@ class PaintUpdate(CompositorUpdate):
     def __init__(self, painted: Sequence[tuple[Region, list[Strip]]]) -> None:
         """`painted` has each rectangle in cells of the screen, with a strip for each of its rows."""
         self.painted = painted
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The rows of the whole screen, for a picture of it."""
+        rows: dict[int, list[tuple[int, Strip]]] = {}
+        for region, strips in self.painted:
+            for y, strip in enumerate(strips, region.y):
+                rows.setdefault(y, []).append((region.x, strip))
+        for _, row in sorted(rows.items()):
+            for _, strip in sorted(row, key=itemgetter(0)):
+                yield from strip
+            yield Segment.line()
 
     def render_segments(self, console: Console) -> str:
         """The text to write, with the sequences that move the terminal's cursor and change its style."""
