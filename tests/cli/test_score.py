@@ -74,6 +74,16 @@ def test_json_has_every_token_and_the_spans_of_two_models(
         span["difference"] == pytest.approx(span["surprisals"][1] - span["surprisals"][0])
         for span in told["spans"][1:]
     )
+    left = iter(second["tokens"])
+    for span in told["spans"]:
+        others, done = [], ""
+        while done != span["text"]:
+            token = next(left)
+            done += token["text"]
+            best = max(token["alternatives"], key=lambda one: one["logprob"], default=None)
+            if best is not None and best["logprob"] > token["logprob"]:
+                others.append(best)
+        assert span["elsewhere"] == (others[0] if others else None)
     assert [run.ordered[0].echoed for run in read_runs(session)] == [7, len(second["tokens"])]
 
 

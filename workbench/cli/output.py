@@ -108,9 +108,9 @@ def run_to_json(run: Run) -> dict[str, JsonValue]:
 def token_to_json(token: Token) -> dict[str, JsonValue]:
     """A token with its alternatives as `--json` prints it."""
     return {
-        **_named(token.text, token.logprob, token.raw),
+        **logprob_to_json(token.text, token.logprob, token.raw),
         "at": _rounded(token.at),
-        "alternatives": [_named(one.text, one.logprob, one.raw) for one in token.alternatives],
+        "alternatives": [logprob_to_json(one.text, one.logprob, one.raw) for one in token.alternatives],
     }
 
 
@@ -136,7 +136,7 @@ def print_failure(failure: Failure) -> None:
             print(f"workbench: {visible(part)}", file=sys.stderr)
 
 
-def _named(text: str, logprob: float | None, raw: bytes | None) -> dict[str, JsonValue]:
+def logprob_to_json(text: str, logprob: float | None, raw: bytes | None) -> dict[str, JsonValue]:
     """A token; its bytes, listed as the API does, where they are not the UTF-8 of its text."""
     found: dict[str, JsonValue] = {"text": text, "logprob": _finite(logprob)}
     return found if raw is None else {**found, "bytes": list(raw)}

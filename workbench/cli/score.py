@@ -12,7 +12,7 @@ from workbench.cli.arguments import endpoint_name, read_input
 from workbench.cli.batch import add_batch_options, execute_batch
 from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
-from workbench.cli.output import print_failure, print_json, token_to_json
+from workbench.cli.output import logprob_to_json, print_failure, print_json, token_to_json
 from workbench.cli.parsing import file_name
 from workbench.cli.tables import number, print_table
 from workbench.cli.workspace import open_workspace
@@ -24,7 +24,7 @@ from workbench.domain.figures import bits_per_byte, mean_logprob, perplexity, pr
 from workbench.domain.json_values import JsonValue
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.run import Failure, Run
-from workbench.domain.scoring import Passage, Span, align_scorings
+from workbench.domain.scoring import Passage, SecondScoring, Span
 from workbench.runner.many_runs import Job
 from workbench.runner.score_text import scored, scoring_request
 from workbench.storage.endpoint_list import EndpointList, endpoint_for
@@ -157,11 +157,12 @@ def _report(groups: Sequence[tuple[_Text, Sequence[Run]]], arguments: argparse.N
             except EndpointError as error:
                 print_failure(Failure.of(error))
                 status = ExitStatus.FAILED
-        spans = list(align_scorings(*(one.passage for one in scorings))) if len(scorings) == 2 else []
+        passages = [one.passage for one in scorings]
+        second = SecondScoring.of(passages[0], passages[1]) if len(passages) == 2 else None
         if arguments.json:
-            told.append(_to_json(text, scorings, spans))
+            told.append(_to_json(text, scorings, second))
         elif scorings:
-            _print(text, scorings, spans, arguments.places)
+            _print(text, scorings, second.spans if second else (), arguments.places)
     if arguments.json:
         print_json(told)
     return status
@@ -239,7 +240,8 @@ def _expected(token: Token) -> str:
     return f"{token_text(best.text, best.raw)} {percent(probability(best.logprob) or 0.0)}"
 
 
-def _to_json(text: _Text, scorings: Sequence[_Scoring], spans: Sequence[Span]) -> JsonValue:
+def _to_json(text: _Text, scorings: Sequence[_Scoring], second: SecondScoring | None) -> JsonValue:
+    spans = zip(second.spans, second.elsewhere, strict=True) if second is not None else ()
     return {
         "name": text.name,
         "characters": len(text.text),
@@ -260,7 +262,8 @@ def _to_json(text: _Text, scorings: Sequence[_Scoring], spans: Sequence[Span]) -
                 "text": text.text[span.start : span.end],
                 "surprisals": list(span.surprisals),
                 "difference": span.difference,
+                "elsewhere": None if other is None else logprob_to_json(other.text, other.logprob, other.raw),
             }
-            for span in spans
+            for span, other in spans
         ],
     }
