@@ -116,20 +116,20 @@ class Choice:
         "_alternative_logprobs",
         "_alternative_raws",
         "_alternative_words",
-        "_at",
         "_fewest",
         "_ids",
         "_known",
-        "_length",
-        "_logprobs",
         "_raws",
         "_starts",
         "_text",
         "_vocabulary",
         "_words",
+        "at",
         "echoed",
         "finish_reason",
         "index",
+        "length",
+        "logprobs",
         "revision",
         "top_logprobs",
     )
@@ -152,9 +152,12 @@ class Choice:
     def _clear(self) -> None:
         self._words = array("I")
         self._starts = array("I")
-        self._length = 0
-        self._logprobs = array("d")
-        self._at = array("d")
+        self.length = 0
+        """Characters in the text so far."""
+        self.logprobs = array("d")
+        """In nats, by token; NaN where there is none. Read-only by agreement, as `at` is."""
+        self.at = array("d")
+        """Arrival times by token, in seconds since the request."""
         self._ids = array("q")
         self._raws: dict[int, bytes] = {}
         self._alternative_ends = array("I")
@@ -186,11 +189,11 @@ class Choice:
         known, words = self._known, self._words
         word = known.get(text)
         words.append(self._word(text) if word is None else word)
-        self._starts.append(self._length)
-        self._length += len(text)
+        self._starts.append(self.length)
+        self.length += len(text)
         self._text = None
-        self._logprobs.append(nan if logprob is None else logprob)
-        self._at.append(at)
+        self.logprobs.append(nan if logprob is None else logprob)
+        self.at.append(at)
         if token_id is not None or self._ids:
             _put(self._ids, len(words) - 1, token_id)
         if raw is not None:
@@ -224,11 +227,6 @@ class Choice:
             self._text = "".join([vocabulary[word] for word in self._words])
         return self._text
 
-    @property
-    def length(self) -> int:
-        """Characters in the text so far."""
-        return self._length
-
     def text_of(self, index: int) -> str:
         """What a token adds to the text."""
         return self._vocabulary[self._words[index]]
@@ -248,17 +246,7 @@ class Choice:
 
     def logprob_of(self, index: int) -> float | None:
         """A token's logprob in nats, or None."""
-        return _number(self._logprobs[index])
-
-    @property
-    def logprobs(self) -> Sequence[float]:
-        """All logprobs in nats; NaN where there is none. Read-only by agreement."""
-        return self._logprobs
-
-    @property
-    def at(self) -> Sequence[float]:
-        """All arrival times in seconds since the request. Read-only by agreement."""
-        return self._at
+        return _number(self.logprobs[index])
 
     def raw_of(self, index: int) -> bytes | None:
         """A token's bytes where they are not the UTF-8 of its text."""
@@ -299,7 +287,7 @@ class Choice:
 
     def rank_of(self, index: int) -> Rank | None:
         """A token's rank, as far as the listed alternatives tell; None where they tell nothing."""
-        logprob, listed = self._logprobs[index], self.alternative_logprobs_of(index)
+        logprob, listed = self.logprobs[index], self.alternative_logprobs_of(index)
         if isnan(logprob) or not listed:
             return None
         likelier = sum(1 for other in listed if other > logprob)
@@ -309,7 +297,7 @@ class Choice:
 
     def received(self, index: int) -> ReceivedToken:
         """A token as it arrived. Raises IndexError beyond the last one."""
-        text, logprob = self.text_of(index), _number(self._logprobs[index])
+        text, logprob = self.text_of(index), _number(self.logprobs[index])
         return ReceivedToken(
             text, logprob, self.alternatives_of(index), self.id_of(index), self._raws.get(index)
         )
@@ -321,7 +309,7 @@ class Choice:
             self._starts[index],
             self.text_of(index),
             self.logprob_of(index),
-            self._at[index],
+            self.at[index],
             self.id_of(index),
             self._raws.get(index),
             self.alternatives_of(index),
@@ -334,8 +322,8 @@ class Choice:
         ends = self._alternative_ends
         return Columns(
             self.texts(start),
-            self._logprobs[start:],
-            self._at[start:],
+            self.logprobs[start:],
+            self.at[start:],
             self._ids[start:],
             {index - start: raw for index, raw in self._raws.items() if index >= start},
             array("I", (ends[i] - (ends[i - 1] if i else 0) for i in range(start, len(ends)))),
@@ -365,11 +353,11 @@ class Choice:
         self._learn(columns.alternative_texts)
         word = self._known.__getitem__
         self._words.extend(map(word, columns.texts))
-        ends = array("I", accumulate(map(len, columns.texts), initial=self._length))
-        self._length = ends.pop()
+        ends = array("I", accumulate(map(len, columns.texts), initial=self.length))
+        self.length = ends.pop()
         self._starts.extend(ends)
-        self._logprobs.extend(columns.logprobs)
-        self._at.extend(columns.at)
+        self.logprobs.extend(columns.logprobs)
+        self.at.extend(columns.at)
         self._raws.update((index + i, raw) for i, raw in columns.raws.items())
         self._alternative_ends.extend(islice(accumulate(columns.alternative_counts, initial=place), 1, None))
         self._alternative_words.extend(map(word, columns.alternative_texts))

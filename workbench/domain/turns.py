@@ -100,19 +100,10 @@ class Turns:
         """The path that says just this: through turns that are there, as far as they go, and new ones."""
         turns = self.ending_with("")
         for message in messages:
-            there = next(
-                (
-                    one
-                    for one in turns.all
-                    if one.parent == turns.last and (one.role, one.text) == (message.role, message.text)
-                ),
-                None,
-            )
-            turns = (
-                turns.ending_with(there.id)
-                if there is not None
-                else turns.with_turn(Turn(message.role, message.text, parent=turns.last))
-            )
+            said = (message.role, message.text, turns.last)
+            there = next((one.id for one in turns.all if (one.role, one.text, one.parent) == said), None)
+            turn = Turn(message.role, message.text, parent=turns.last)
+            turns = turns.with_turn(turn) if there is None else turns.ending_with(there)
         return turns
 
     def merged(self, theirs: Turns) -> Turns:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 
 import msgspec
@@ -82,12 +83,8 @@ class Library:
     def new_path(self, title: str = "") -> Path:
         """A path in the folder that no file has, named after a title or the time."""
         name = safe_name(title or f"{datetime.now():%Y-%m-%d %H.%M.%S}")
-        path = self.folder / f"{name}.toml"
-        number = 1
-        while os.path.lexists(path):
-            number += 1
-            path = self.folder / f"{name} {number}.toml"
-        return path
+        paths = (self.folder / f"{one}.toml" for one in chain([name], (f"{name} {n}" for n in count(2))))
+        return next(path for path in paths if not os.path.lexists(path))
 
     def sessions(self) -> list[Listed]:
         """All sessions, the one changed last first; broken ones too.

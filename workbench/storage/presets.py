@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -137,17 +138,17 @@ def _preset(file: TomlFile) -> Preset:
             raise file.error(Fault(("extra",), "must be a table, or a JSON object as text"))
     # Dates, which JSON does not have, become texts.
     values: dict[str, JsonValue] = msgspec.to_builtins(found.parameters)
-    for name, value in values.items():
-        if name not in _PARAMETERS:
-            raise file.error(unknown_key(("parameters", name), _PARAMETERS))
-        try:
-            Parameters.from_json({name: value})
-        except BadValueError as problem:
-            why = problem.title.removeprefix(f"{name}: ")
-            raise file.error(Fault(("parameters", name), why, problem.hint)) from None
+    try:
+        parameters = Parameters.from_json(values, msgspec.to_builtins(extra))
+    except BadValueError as problem:
+        key = ("parameters", problem.field)
+        if problem.field not in _PARAMETERS:
+            raise file.error(unknown_key(key, _PARAMETERS)) from None
+        why = problem.title.removeprefix(f"{problem.field}: ")
+        raise file.error(Fault(key, why, problem.hint)) from None
     return Preset(
         name=found.name.strip() or file.path.stem,
-        parameters=Parameters.from_json(values, msgspec.to_builtins(extra)),
+        parameters=parameters,
         endpoint=found.endpoint,
         model=found.model,
         note=found.note,
@@ -270,17 +271,11 @@ def _twice(path: Path, name: str, first: str) -> StorageError:
 
 
 def _free_name(loaded: PresetList, name: str) -> str:
-    number = 2
-    while f"{name} {number}" in loaded.presets:
-        number += 1
-    return f"{name} {number}"
+    return next(free for number in count(2) if (free := f"{name} {number}") not in loaded.presets)
 
 
 def _free_file(folders: Folders, name: str) -> Path:
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     stem = _NO_SLUG.sub("-", plain).strip("-") or "preset"
-    folder = presets_folder(folders)
-    path, number = folder / f"{stem}.toml", 2
-    while path.exists():
-        path, number = folder / f"{stem}-{number}.toml", number + 1
-    return path
+    stems = chain([stem], (f"{stem}-{number}" for number in count(2)))
+    return next(path for one in stems if not (path := presets_folder(folders) / f"{one}.toml").exists())
