@@ -7,18 +7,18 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from workbench.cli.confirm import add_yes_option
+from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.parsing import file_name, positive
-from workbench.cli.progress import progress_bar, stop_on_signals
-from workbench.cli.workspace import run_in
+from workbench.cli.progress import progress_bar
+from workbench.cli.workspace import run_in, stop_on_signals
 from workbench.domain.display import visible
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome, Run
-from workbench.runner.compare_plan import Column
+from workbench.runner.compare_plan import Column, ignored, probes_of
 from workbench.runner.many_runs import Job
 from workbench.runner.status import Phase
+from workbench.workspace.costs import cost_of_jobs
 from workbench.workspace.grid_under_way import Grid, Layout
 from workbench.workspace.notifications import Notification, RunsAdded, StatusChanged
 from workbench.workspace.workspace import Workspace
@@ -56,12 +56,15 @@ def execute_batch(workspace: Workspace, jobs: Sequence[Job], arguments: argparse
     )
 
 
-def tell_answered(jobs: Sequence[Job], session: str | None) -> None:
-    """Say on standard error how many of the jobs the session has answered already."""
-    answered = sum(not job.run.is_running for job in jobs)
-    if answered:
-        told = f"{answered} of {len(jobs)} requests are answered already in {session}"
+def announce(
+    workspace: Workspace, columns: Sequence[Column], jobs: Sequence[Job], arguments: argparse.Namespace
+) -> bool:
+    """Say what differs in vain, what is answered already, and what all else may cost; whether to send it."""
+    tell(ignored(columns, probes_of(workspace.services.folders, columns)))
+    if answered := sum(not job.run.is_running for job in jobs):
+        told = f"{answered} of {len(jobs)} requests are answered already in {arguments.session}"
         print(f"workbench: {visible(told)}", file=sys.stderr)
+    return is_agreed(cost_of_jobs(jobs), sure=arguments.yes)
 
 
 def tell(remarks: Sequence[str]) -> None:
@@ -70,14 +73,17 @@ def tell(remarks: Sequence[str]) -> None:
         print(f"note: {visible(remark)}", file=sys.stderr)
 
 
-def with_logprobs(parameters: Parameters, endpoint: Endpoint) -> Parameters:
-    """Parameters that ask for logprobs, which perplexity needs, unless the endpoint has none."""
-    if parameters.get("logprobs") is not None or "logprobs" in endpoint.drop:
-        return parameters
-    return parameters.set("logprobs", 1)
-
-
-LOGPROBS_ADDED = "logprobs = 1 was added to the requests, as perplexity and mean logprob need it"
+def with_logprobs(columns: Sequence[Column]) -> list[Column]:
+    """Columns that ask for logprobs, which perplexity needs, where their endpoints have them; says so."""
+    asking = [
+        one
+        if one.parameters.get("logprobs") is not None or "logprobs" in one.endpoint.drop
+        else replace(one, parameters=one.parameters.set("logprobs", 1))
+        for one in columns
+    ]
+    if asking != columns:
+        tell(["logprobs = 1 was added to the requests, as perplexity and mean logprob need it"])
+    return asking
 
 
 def batch_status(runs: Sequence[Run], interrupted: bool) -> int:

@@ -16,17 +16,14 @@ from workbench.cli.arguments import (
     refuse,
 )
 from workbench.cli.batch import (
-    LOGPROBS_ADDED,
     add_batch_options,
+    announce,
     batch_status,
     execute_batch,
-    tell,
-    tell_answered,
     with_logprobs,
 )
 from workbench.cli.compare_saved import compare_saved
 from workbench.cli.compare_table import print_compared
-from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.parsing import file_name, refusing
@@ -38,13 +35,12 @@ from workbench.domain.preset import Preset
 from workbench.domain.prompt import Prompt, TextPrompt, prompt_to_editor, single_prompts
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
-from workbench.runner.compare_plan import Column, ignored, overlay, probes_of
+from workbench.runner.compare_plan import Column, overlay
 from workbench.runner.resume import compare_again
 from workbench.storage.endpoint_list import EndpointList, endpoint_for
 from workbench.storage.folders import Folders
 from workbench.storage.presets import load_presets
 from workbench.storage.prompt_sets import read_prompts
-from workbench.workspace.costs import cost_of_jobs
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -108,18 +104,11 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             for wrong in column.parameters.problems(column.endpoint.limits)
         ]
         refuse(problems, endpoint.limits)
-    measured = [
-        replace(column, parameters=with_logprobs(column.parameters, column.endpoint)) for column in columns
-    ]
-    if measured != columns:
-        tell([LOGPROBS_ADDED])
-        columns = measured
+    columns = with_logprobs(columns)
     with open_workspace(services, arguments.session) as workspace:
         jobs = compare_again(prompts, columns, workspace.session.runs, any_seed=arguments.any_seed)
         runs = [job.run for job in jobs]
-        tell_answered(jobs, arguments.session)
-        tell(ignored(columns, probes_of(services.folders, columns)))
-        if not is_agreed(cost_of_jobs(jobs), sure=arguments.yes):
+        if not announce(workspace, columns, jobs, arguments):
             return ExitStatus.BAD_ARGUMENTS
         interrupted = execute_batch(workspace, jobs, arguments)
         # Before the session is closed: a disk that is full takes no answer away.

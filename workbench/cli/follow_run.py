@@ -6,7 +6,7 @@ import sys
 
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import INTERVAL, Printer, print_failure, print_json, run_to_json
-from workbench.cli.progress import stop_on_signals
+from workbench.cli.workspace import stop_on_signals
 from workbench.domain.display import visible
 from workbench.domain.run import Outcome, Run
 from workbench.runner.status import Phase

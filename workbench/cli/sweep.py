@@ -12,30 +12,22 @@ from workbench.cli.arguments import (
     read_prompt,
     refuse,
 )
-from workbench.cli.batch import (
-    LOGPROBS_ADDED,
-    add_batch_options,
-    batch_status,
-    execute_batch,
-    tell,
-    tell_answered,
-    with_logprobs,
-)
-from workbench.cli.confirm import is_agreed
+from workbench.cli.batch import add_batch_options, announce, batch_status, execute_batch, tell, with_logprobs
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.parsing import refusing
 from workbench.cli.tables import print_table
 from workbench.cli.workspace import open_workspace, services_of
 from workbench.domain.errors import BadValueError
+from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.request import Request
+from workbench.domain.run import Run
 from workbench.domain.summary import Measure
-from workbench.domain.sweep import Sweep, parse_axis
+from workbench.domain.sweep import Cell, Sweep, parse_axis
 from workbench.domain.values import format_value
-from workbench.runner.compare_plan import Column, grid_remarks, ignored, probes_of
+from workbench.runner.compare_plan import Column, grid_remarks
 from workbench.runner.resume import sweep_again
-from workbench.workspace.costs import cost_of_jobs
 from workbench.workspace.grid_under_way import Grid, Layout
 
 _MOST_AXES = 2
@@ -76,35 +68,18 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parameters, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
         refuse(problems, endpoint.limits)
     if Measure(arguments.measure).needs_logprobs and all(axis.field != "logprobs" for axis in axes):
-        measured = with_logprobs(parameters, endpoint)
-        if measured != parameters:
-            tell([LOGPROBS_ADDED])
-            parameters = measured
+        parameters = with_logprobs([Column("", endpoint, "", parameters)])[0].parameters
     sweep = Sweep(Request(prompt, arguments.model or endpoint.model, parameters), axes, arguments.repeats)
     with open_workspace(services, arguments.session) as workspace:
         jobs = sweep_again(sweep, endpoint, workspace.session.runs)
         columns = [Column("", endpoint, "", job.run.request.parameters) for job in jobs]
-        tell(ignored(columns, probes_of(services.folders, columns)))
-        tell_answered(jobs, arguments.session)
-        if not is_agreed(cost_of_jobs(jobs), sure=arguments.yes):
+        if not announce(workspace, columns, jobs, arguments):
             return ExitStatus.BAD_ARGUMENTS
         interrupted = execute_batch(workspace, jobs, arguments)
         # Before the session is closed: a disk that is full takes no answer away.
         runs = [job.run for job in jobs]
         if arguments.json:
-            print_json(
-                [
-                    {
-                        "vary": {
-                            axis.field: format_value(value)
-                            for axis, value in zip(axes, cell.values, strict=True)
-                        },
-                        "repeat": cell.repeat,
-                        **run_to_json(one),
-                    }
-                    for cell, one in zip(sweep.cells(), runs, strict=True)
-                ]
-            )
+            print_json([_to_json(sweep, *pair) for pair in zip(sweep.cells(), runs, strict=True)])
         else:
             layout = Layout.of_sweep(sweep, prompt_to_editor(prompt))
             _print(Grid(workspace, layout, columns, runs), Measure(arguments.measure), endpoint.name)
@@ -113,20 +88,25 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         return batch_status(runs, interrupted)
 
 
+def _to_json(sweep: Sweep, cell: Cell, one: Run) -> JsonValue:
+    vary: JsonObject = {
+        axis.field: format_value(value) for axis, value in zip(sweep.axes, cell.values, strict=True)
+    }
+    return {"vary": vary, "repeat": cell.repeat, **run_to_json(one)}
+
+
 def _print(grid: Grid, measure: Measure, endpoint: str) -> None:
     layout = grid.layout
     has_columns = layout.across != Layout.ONE_COLUMN
     table = [
-        [
-            name,
-            *(
-                grid.words(row, column, measure) if grid.values(row, column, measure) else "—"
-                for column in range(len(layout.across))
-            ),
-        ]
+        [name, *(_cell(grid, row, column, measure) for column in range(len(layout.across)))]
         for row, name in enumerate(layout.rows)
     ]
     heads = layout.across if has_columns else (measure.value,)
     print_table(f"{measure.value} of {layout.about}", [layout.corner, *heads], table)
     if measure.needs_logprobs and not grid.means(measure):
         tell([f"no answer has a {measure.value}: {endpoint} returned no logprobs"])
+
+
+def _cell(grid: Grid, row: int, column: int, measure: Measure) -> str:
+    return grid.words(row, column, measure) if grid.values(row, column, measure) else "—"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-from collections.abc import Coroutine, Iterator
+import signal
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Any, TypeVar
 
@@ -49,3 +50,10 @@ def run_in(workspace: Workspace, doing: Coroutine[Any, Any, T]) -> T:
                 keeping.cancel()
 
     return asyncio.run(do())
+
+
+def stop_on_signals(stop: Callable[[], object], *more: str) -> None:
+    """Call `stop` on Ctrl+C, on SIGTERM and on the signals named, where the system has them."""
+    for name in ("SIGINT", "SIGTERM", *more):
+        if hasattr(signal, name):
+            asyncio.get_running_loop().add_signal_handler(getattr(signal, name), stop)
