@@ -12,8 +12,8 @@ from textual.pilot import Pilot
 from tests.client.loopback import serving
 from tests.toy_model import ToyModel
 from tests.tui.scripted import until, use_parameters, workbench
-from workbench.domain.reading import Mode, difference_level
 from workbench.domain.request import Parameters
+from workbench.domain.token_levels import Mode, difference_level
 from workbench.storage.config import load_state
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.column import CompareColumn

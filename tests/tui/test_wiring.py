@@ -18,9 +18,9 @@ from workbench.domain.endpoint import LOCAL
 from workbench.domain.parameters import FIRST_DRAFT, Range
 from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.domain.prompt import PromptKind
-from workbench.domain.reading import Mode
 from workbench.domain.request import Parameters
 from workbench.domain.session import Draft, Session
+from workbench.domain.token_levels import Mode
 from workbench.storage.config import load_state
 from workbench.storage.folders import Folders
 from workbench.storage.presets import load_presets

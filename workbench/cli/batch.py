@@ -60,14 +60,14 @@ def announce(
     workspace: Workspace, columns: Sequence[Column], jobs: Sequence[Job], arguments: argparse.Namespace
 ) -> bool:
     """Say what differs in vain, what is answered already, and what all else may cost; whether to send it."""
-    tell(ignored(columns, probes_of(workspace.services.folders, columns)))
+    print_notes(ignored(columns, probes_of(workspace.services.folders, columns)))
     if answered := sum(not job.run.is_running for job in jobs):
         told = f"{answered} of {len(jobs)} requests are answered already in {arguments.session}"
         print(f"workbench: {visible(told)}", file=sys.stderr)
     return is_agreed(cost_of_jobs(jobs), sure=arguments.yes)
 
 
-def tell(remarks: Sequence[str]) -> None:
+def print_notes(remarks: Sequence[str]) -> None:
     """Say what is to be known of answers, on standard error."""
     for remark in remarks:
         print(f"note: {visible(remark)}", file=sys.stderr)
@@ -82,7 +82,7 @@ def with_logprobs(columns: Sequence[Column]) -> list[Column]:
         for one in columns
     ]
     if asking != columns:
-        tell(["logprobs = 1 was added to the requests, as perplexity and mean logprob need it"])
+        print_notes(["logprobs = 1 was added to the requests, as perplexity and mean logprob need it"])
     return asking
 
 

@@ -15,10 +15,11 @@ from workbench.cli.workspace import open_workspace, run_in, services_of
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.runner.branch_retokenisation import tokenizer_of, with_token_ids
 from workbench.runner.branching import Origin, branch_from, end_of, origin_of
+from workbench.runner.compare_plan import overlay
 from workbench.storage.endpoint_list import endpoint_for
 from workbench.workspace.costs import cost_of
 from workbench.workspace.workspace import Workspace
@@ -62,17 +63,12 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             given, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
             refuse(problems, endpoint.limits)
             origin = _origin(left, arguments)
-            parameters = _joined(left.request.parameters, given)
+            parameters = overlay(left.request.parameters, given)
             asked = Request(left.request.prompt, arguments.model or left.request.model, parameters)
             if not is_agreed(cost_of(endpoint, asked), sure=arguments.yes):
                 return ExitStatus.BAD_ARGUMENTS
             one = run_in(workspace, _branch(workspace, origin, asked, endpoint, arguments))
         return report(one, as_json=arguments.json)
-
-
-def _joined(recorded: Parameters, given: Parameters) -> Parameters:
-    """The run's own parameters, with those that were given in their place."""
-    return Parameters({**recorded.values, **given.values}, {**recorded.extra, **given.extra})
 
 
 def _origin(left: Run, arguments: argparse.Namespace) -> Origin:

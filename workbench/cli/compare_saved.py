@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from workbench.cli.batch import tell
+from workbench.cli.batch import print_notes
 from workbench.cli.compare_table import agreement, print_compared
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
@@ -38,7 +38,7 @@ def compare_saved(wanted: Sequence[str], *, as_json: bool) -> int:
         columns = [saved_column(one, endpoints) for one in saved]
         prompts = dict.fromkeys(prompt_to_editor(run.request.prompt) for run in runs)
         print_compared(next(iter(prompts)) if len(prompts) == 1 else "", "run", columns, runs)
-        tell(saved_remarks(runs))
+        print_notes(saved_remarks(runs))
     return ExitStatus.OK
 
 

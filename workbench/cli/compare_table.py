@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.cli.batch import tell
+from workbench.cli.batch import print_notes
 from workbench.cli.tables import SUMMARY_HEADS, percent_of, print_table, summary_cells
 from workbench.domain.choice import Token
 from workbench.domain.comparison import Divergence, common_prefix, distinguishing, first_divergence
@@ -26,7 +26,7 @@ def print_compared(title: str, head: str, columns: Sequence[Column], runs: Seque
     shared, divergence = agreement(runs)
     if divergence is not None:
         _print_divergence(shared, divergence, [column.title for column in columns])
-    tell(remarks(runs))
+    print_notes(remarks(runs))
 
 
 def agreement(runs: Sequence[Run]) -> tuple[int, Divergence | None]:

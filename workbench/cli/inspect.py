@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from math import log
 
-from workbench.cli.batch import tell
+from workbench.cli.batch import print_notes
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, token_to_json
 from workbench.cli.parsing import file_name, refusing
@@ -18,8 +18,8 @@ from workbench.domain.display import percent, plural, show_bytes, token_text
 from workbench.domain.errors import BadValueError
 from workbench.domain.figures import coverage, entropy
 from workbench.domain.json_values import JsonValue
-from workbench.domain.reading import Thresholds
 from workbench.domain.run import Run
+from workbench.domain.token_levels import Thresholds
 
 _HEADS = ("token", "text", "probability", "rank", "most likely", "top-k mass")
 _BYTES = 16
@@ -138,7 +138,7 @@ def _diverge(runs: tuple[Run, Run], choices: tuple[Choice, Choice], *, as_json: 
         print_json({"runs": [one.id for one in runs], "shared": shared, "diverges_at": at, "tokens": tokens})
         return
     if runs[0].request.prompt != runs[1].request.prompt:
-        tell(["the prompts differ"])
+        print_notes(["the prompts differ"])
     where = f"diverges at token {shared + 1}" if place is not None else "identical as far as both go"
     print(f"{plural(shared, 'token')} in common; {where}")
     for one, choice in zip(runs, choices, strict=True) if place is not None else ():

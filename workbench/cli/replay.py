@@ -18,8 +18,8 @@ from workbench.cli.workspace import open_workspace, services_of
 from workbench.domain.choice import Token
 from workbench.domain.display import visible
 from workbench.domain.json_values import JsonValue
-from workbench.domain.repeat import ChoiceCheck, RunCheck, check_run, describe_repeats
 from workbench.domain.run import Outcome, Run
+from workbench.domain.run_check import ChoiceCheck, RunCheck, check_run, describe_repeats
 from workbench.runner.many_runs import Job
 from workbench.runner.replayed_run import Replay
 from workbench.storage.endpoint_list import endpoint_for

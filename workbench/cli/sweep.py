@@ -12,7 +12,14 @@ from workbench.cli.arguments import (
     read_prompt,
     refuse,
 )
-from workbench.cli.batch import add_batch_options, announce, batch_status, execute_batch, tell, with_logprobs
+from workbench.cli.batch import (
+    add_batch_options,
+    announce,
+    batch_status,
+    execute_batch,
+    print_notes,
+    with_logprobs,
+)
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.parsing import refusing
@@ -84,7 +91,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             layout = Layout.of_sweep(sweep, prompt_to_editor(prompt))
             _print(Grid(workspace, layout, columns, runs), Measure(arguments.measure), endpoint.name)
             each = len(runs) // len(layout.rows)
-            tell(grid_remarks([runs[start : start + each] for start in range(0, len(runs), each)]))
+            print_notes(grid_remarks([runs[start : start + each] for start in range(0, len(runs), each)]))
         return batch_status(runs, interrupted)
 
 
@@ -105,7 +112,7 @@ def _print(grid: Grid, measure: Measure, endpoint: str) -> None:
     heads = layout.across if has_columns else (measure.value,)
     print_table(f"{measure.value} of {layout.about}", [layout.corner, *heads], table)
     if measure.needs_logprobs and not grid.means(measure):
-        tell([f"no answer has a {measure.value}: {endpoint} returned no logprobs"])
+        print_notes([f"no answer has a {measure.value}: {endpoint} returned no logprobs"])
 
 
 def _cell(grid: Grid, row: int, column: int, measure: Measure) -> str:

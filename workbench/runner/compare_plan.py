@@ -30,7 +30,7 @@ class Column:
 
 
 def overlay(preset: Parameters, typed: Parameters) -> Parameters:
-    """A preset's parameters with those on top that a person typed."""
+    """A preset's or a run's parameters, with those that a person gave in their place."""
     return Parameters({**preset.values, **typed.values}, {**preset.extra, **typed.extra})
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
-from workbench.domain.repeat import check_run
 from workbench.domain.run import Run
+from workbench.domain.run_check import check_run
 from workbench.runner.compare_plan import Column
 from workbench.storage.endpoint_list import EndpointList, endpoint_for
 

@@ -19,8 +19,8 @@ from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session, in_order
 from workbench.domain.turns import Chat
 from workbench.storage.atomic import followed, write_atomically
+from workbench.storage.file_state import FileState, identity, read_from
 from workbench.storage.journal import Increment, Journal
-from workbench.storage.known_file import FileState, identity, read_from
 from workbench.storage.recovery import recover
 from workbench.storage.run_bytes import with_name, with_order, with_run, without_run
 from workbench.storage.run_format import run_to_toml

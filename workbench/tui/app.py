@@ -19,8 +19,8 @@ from textual.worker import Worker
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
-from workbench.domain.reading import Mode, Thresholds
 from workbench.domain.run import Run
+from workbench.domain.token_levels import Mode, Thresholds
 from workbench.storage.config import (
     DEFAULT_THEME,
     State,
@@ -38,8 +38,8 @@ from workbench.tui.key_queue import KeyQueue
 from workbench.tui.main.output_pane import OutputPane
 from workbench.tui.main.prompt_editor import PromptEditor
 from workbench.tui.main.screen import MainScreen
-from workbench.tui.motion import hold_cursor, is_reduced
 from workbench.tui.painting import paint_directly
+from workbench.tui.reduced_motion import hold_cursor, is_reduced
 from workbench.tui.terminal import is_suspendable, let_go_of_terminal, safe_driver
 from workbench.tui.theme.theme_validation import Themes, load_themes, theme_stamp
 from workbench.tui.theme.token_colours import detect_depth, theme_for, token_styles

@@ -16,8 +16,8 @@ from textual.worker import Worker, WorkerState
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError, StorageError, WorkbenchError
-from workbench.domain.reading import Mode
 from workbench.domain.run import Failure
+from workbench.domain.token_levels import Mode
 
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp

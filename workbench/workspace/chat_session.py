@@ -139,7 +139,7 @@ class ChatSession:
 
     # --- answers -----------------------------------------------------------------------------------------
 
-    async def say(self, said: str, beside: Turn | None = None) -> Proposal:
+    async def propose_message(self, said: str, beside: Turn | None = None) -> Proposal:
         """Propose to send a message after the turns shown, or as another branch `beside` one.
 
         Raises what `preview` raises.
@@ -150,13 +150,13 @@ class ChatSession:
         return replace(proposal, message=turn)
 
     async def reply(self) -> Proposal:
-        """An answer to the last turn, or its continuation where it is an answer. Raises what `say` raises."""
+        """An answer to the last turn, or its continuation if it is one. Raises what `preview` does."""
         if self.path and self.path[-1].role == Role.ASSISTANT:
             return await self.continue_answer(self.path[-1])
         return await self._propose("the answer", self.path)
 
     async def answer_again(self, turn: Turn) -> Proposal:
-        """Another answer in an answer's place, or to a message, as a branch. Raises what `say` raises."""
+        """Another answer in an answer's place, or to a message, as a branch. Raises what `preview` does."""
         path = (*self._before(turn), turn) if turn.role == Role.USER else self._before(turn)
         parameters = self.draft.parameters
         if parameters.get("seed") is not None:
@@ -166,14 +166,14 @@ class ChatSession:
         return await self._propose("the other answer", path, draft=draft)
 
     async def continue_answer(self, turn: Turn) -> Proposal:
-        """Continue a truncated answer where it ended, as a branch. Raises what `say` raises."""
+        """Continue a truncated answer where it ended, as a branch. Raises what `preview` does."""
         parent = None
         if (run := self.run_of(turn)) is not None:
             parent = Parent(run.id, turn.choice, len(run.choice(turn.choice)), kind="continue")
         return await self._propose("the continued answer", self._before(turn), turn.text, parent)
 
     async def branch(self, turn: Turn, choice: Choice, position: int, alternative: Alternative) -> Proposal:
-        """Regenerate from a token on, with an alternative in its place. Raises what `say` raises."""
+        """Regenerate from a token on, with an alternative in its place. Raises what `preview` does."""
         run = self.run_of(turn)
         if run is None:
             raise BadValueError("This answer has no run", hint="Only what a model answered has alternatives.")
@@ -183,7 +183,7 @@ class ChatSession:
         return await self._propose("the branch", self._before(turn), begin, parent)
 
     async def to_compare(self, turn: Turn) -> ChatRequest:
-        """What would answer at a turn's place, for several presets to answer it. Raises what `say` raises."""
+        """What would answer at a turn's place, for several presets. Raises what `preview` does."""
         path = (*self._before(turn), turn) if turn.role == Role.USER else self._before(turn)
         return (await self._propose("", path)).made
 
@@ -263,7 +263,7 @@ class ChatSession:
         self._set(replace(self.chat, turns=turns))
         return True
 
-    def take_back(self) -> str:
+    def recall_message(self) -> str:
         """Remove the last message and its answer from the conversation; returns the message."""
         said = next((turn for turn in reversed(self.path) if turn.role == Role.USER), None)
         if said is None:
@@ -304,7 +304,7 @@ class ChatSession:
         self.workspace.keeper.keep_chat(chat)
         self.turns_changed()
 
-    def begin_answer_with(self, text: str) -> None:
+    def set_prefill(self, text: str) -> None:
         """Let the next answer begin with a text."""
         self.prefill = text
         self.on_change()

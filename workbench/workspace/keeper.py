@@ -250,7 +250,7 @@ class _Writer:
         opened.store.forget_spare_drafts()
         return replace(opened, notes=(*opened.notes, f"kept as the session {title!r}"))
 
-    def go_on_in(self, copy: Session) -> None:
+    def continue_in(self, copy: Session) -> None:
         """Write to a new session from now on; the file that was opened is left alone."""
         self._store, self._begun = None, copy
 
@@ -463,7 +463,7 @@ class Keeper:
 
     def _put(self, kind: str, do: Callable[[SessionStore], object]) -> None:
         if self.read_only:
-            self._go_on_in_copy()
+            self._continue_in_copy()
         self._held.append(_Job(kind, do))
         if self._may_write:
             self._hand_over()
@@ -479,7 +479,7 @@ class Keeper:
             self._put_jobs += 1
             self._writer.put(job)
 
-    def _go_on_in_copy(self) -> None:
+    def _continue_in_copy(self) -> None:
         """Go on under another name with the session of a file that may not be written."""
         name = self.session.title or (self.path.stem if self.path is not None else "")
         title = f"{name} (copy)"
@@ -487,7 +487,7 @@ class Keeper:
         copy = replace(self.session, id=uuid.uuid4().hex, title=title, created=datetime.now(UTC), runs=runs)
         self.session, self.read_only, self._has_begun = copy, False, False
         theirs = replace(copy, draft=Draft(), runs=list(map(replace, runs)))
-        self._writer.ask(lambda writer: writer.go_on_in(theirs))
+        self._writer.ask(lambda writer: writer.continue_in(theirs))
         told = one_line(title, 60)
         self._notes.append(f"The file is read-only; changes go to a new session, {told}")
 

@@ -13,7 +13,7 @@ from textual.app import App, ComposeResult
 from workbench.domain.alternatives import rows_of
 from workbench.domain.choice import Alternative, Rank, Token
 from workbench.domain.display import is_control, token_text
-from workbench.domain.whatif import Sampling
+from workbench.domain.what_if import Sampling
 from workbench.tui.fixed_width import fit, percent
 from workbench.tui.main.inspector import Inspector
 from workbench.tui.main.token_strip import TokenStrip

@@ -14,8 +14,8 @@ from textual.widgets import Static, TextArea
 from workbench.domain.conversation import Role
 from workbench.domain.display import visible
 from workbench.domain.errors import BadValueError, WorkbenchError
-from workbench.domain.reading import Mode
 from workbench.domain.run import Run
+from workbench.domain.token_levels import Mode
 from workbench.runner.chat_request import ChatRequest
 from workbench.tui.chat.chat_header import ChatHeader
 from workbench.tui.chat.composer import Composer
@@ -25,10 +25,10 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.main.inspector import Inspector
-from workbench.tui.motion import frame_seconds
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.popups.result_screen import ResultScreen
+from workbench.tui.reduced_motion import frame_seconds
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import has_tokenizer
 from workbench.workspace.activity import Activity
@@ -242,7 +242,7 @@ class ChatScreen(ResultScreen[str]):
             self.chat.rewrite(editing, text)
             self._stop_editing()
         elif text.strip():
-            self.send(self.chat.say(text, editing))
+            self.send(self.chat.propose_message(text, editing))
 
     @asks
     async def send(self, flow: FlowContext, proposing: Coroutine[object, object, Proposal]) -> None:
@@ -359,7 +359,7 @@ class ChatScreen(ResultScreen[str]):
         """Put the last message back into the composer; its run stays in the session."""
         if self.answering.is_running or self.composer.editing is not None:
             return
-        said = self.chat.take_back()
+        said = self.chat.recall_message()
         if not self.composer.text:
             self.composer.set_text(said)
 

@@ -88,7 +88,7 @@ async def prefill(flow: FlowContext) -> None:
     conversation = flow.workspace.talk
     text = await flow.ask(TextPopup("The next answer begins", conversation.prefill))
     if text is not None:
-        conversation.begin_answer_with(text)
+        conversation.set_prefill(text)
 
 
 async def when_full(flow: FlowContext) -> None:

@@ -13,7 +13,7 @@ from textual.message import Message
 
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.display import one_line
-from workbench.domain.reading import Mode
+from workbench.domain.token_levels import Mode
 from workbench.domain.turns import Turn
 from workbench.tui.chat.preview import PromptPreview
 from workbench.tui.chat.turn_sections import TurnSections, key_of

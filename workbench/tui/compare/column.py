@@ -11,9 +11,9 @@ from workbench.domain.choice import Choice
 from workbench.domain.comparison import Divergence
 from workbench.domain.display import one_line, visible
 from workbench.domain.prompt import prompt_to_editor
-from workbench.domain.reading import Scale
 from workbench.domain.run import Run
 from workbench.domain.summary import summarise
+from workbench.domain.token_levels import Scale
 from workbench.runner.compare_plan import Column
 from workbench.tui.compare.distribution import DistributionView
 from workbench.tui.compare.figure_grid import FigureGrid, figures_of_summary, figures_while_running

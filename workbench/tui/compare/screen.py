@@ -16,16 +16,16 @@ from textual.widgets import Static
 from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import prompt_to_editor
-from workbench.domain.reading import Mode, fitted, widest
 from workbench.domain.scoring import SecondScoring
+from workbench.domain.token_levels import Mode, fitted, widest
 from workbench.runner.branching import Branch, branch_at
 from workbench.runner.compare_plan import Column
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.column import CompareColumn
-from workbench.tui.motion import frame_seconds
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
+from workbench.tui.reduced_motion import frame_seconds
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.legend import Legend
 from workbench.tui.tokens.no_alternative import no_alternative

@@ -14,8 +14,8 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from workbench.domain.display import one_line, visible
-from workbench.domain.reading import Mode
 from workbench.domain.summary import Measure
+from workbench.domain.token_levels import Mode
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.screen import Adopted, CompareScreen

@@ -16,7 +16,7 @@ from workbench.domain.choice import Token
 from workbench.domain.display import one_line, show_bytes, token_text
 from workbench.domain.figures import coverage, probability
 from workbench.domain.scoring import SecondScoring
-from workbench.domain.whatif import LLAMA_ORDER, Reshaped, Sampling, reshape
+from workbench.domain.what_if import LLAMA_ORDER, Reshaped, Sampling, reshape
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.fixed_width import fit, percent

@@ -15,9 +15,9 @@ from textual.widgets import Input, Static
 
 from workbench.domain.choice import Alternative, Choice, Token
 from workbench.domain.display import visible
-from workbench.domain.reading import Mode
 from workbench.domain.run import Failure, Outcome, Run
 from workbench.domain.scoring import SecondScoring
+from workbench.domain.token_levels import Mode
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
 from workbench.tui.commands.table import bindings_at

@@ -22,10 +22,10 @@ from textual.worker import Worker
 
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.prompt import count_prompts
-from workbench.domain.reading import FIXED, Mode, fitted
 from workbench.domain.request import Parameters
 from workbench.domain.run import Failure, Outcome, Run
-from workbench.domain.whatif import Sampling
+from workbench.domain.token_levels import FIXED, Mode, fitted
+from workbench.domain.what_if import Sampling
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
@@ -38,8 +38,8 @@ from workbench.tui.main.output_pane import OutputPane
 from workbench.tui.main.parameter_panel import ParameterPanel
 from workbench.tui.main.prompt_editor import PromptEditor
 from workbench.tui.main.token_strip import TokenStrip
-from workbench.tui.motion import frame_seconds
 from workbench.tui.probe.notes import offer, probe_notes
+from workbench.tui.reduced_motion import frame_seconds
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import PromptCounter, token_ids
 from workbench.tui.tokens.legend import Legend

@@ -12,16 +12,16 @@ from textual.widgets import Static
 
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line
-from workbench.domain.reading import Mode
 from workbench.domain.run import Run
+from workbench.domain.token_levels import Mode
 from workbench.runner.replayed_run import Replay
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.main.inspector import Inspector
 from workbench.tui.main.token_strip import TokenStrip
-from workbench.tui.motion import frame_seconds
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
+from workbench.tui.reduced_motion import frame_seconds
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.blocks import sections_of
 from workbench.tui.tokens.token_view import TokenView

@@ -8,9 +8,9 @@ from os.path import commonprefix
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line, visible
 from workbench.domain.prompt import TextPrompt, TokensPrompt, prompt_to_editor
-from workbench.domain.reading import fitted
 from workbench.domain.request import Change
 from workbench.domain.run import Outcome, Run
+from workbench.domain.token_levels import fitted
 from workbench.runner.branching import prompt_of_choice
 from workbench.tui.tokens.transcript import Section
 from workbench.workspace.run_state import figures_of

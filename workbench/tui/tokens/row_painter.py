@@ -14,8 +14,8 @@ from rich.style import Style
 from textual.strip import Strip
 
 from workbench.domain.display import escape_character
-from workbench.domain.reading import Mode, Scale, difference_level, level, shade
 from workbench.domain.scoring import SecondScoring
+from workbench.domain.token_levels import Mode, Scale, difference_level, level, shade
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.text_search import Search
 from workbench.tui.tokens.token_rows import CONTROL, NEWLINE, SPACE, TAB, clusters, is_narrow, tab_cells

@@ -8,7 +8,7 @@ from functools import partial
 from textual import events
 from textual.message import Message
 
-from workbench.domain.reading import Notable, Thresholds
+from workbench.domain.token_levels import Notable, Thresholds
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.theme.token_styles import TokenStyles

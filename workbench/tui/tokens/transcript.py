@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from workbench.domain.choice import Choice
 from workbench.domain.display import show_bytes
-from workbench.domain.reading import FIXED, Scale
+from workbench.domain.token_levels import FIXED, Scale
 from workbench.tui.tokens.token_rows import Rows, row_cells
 
 TITLE, BODY, FIGURES = range(3)

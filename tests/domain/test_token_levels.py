@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.parameters import ParameterValue
-from workbench.domain.reading import (
+from workbench.domain.request import Parameters
+from workbench.domain.token_levels import (
     FIXED,
     Mode,
     Thresholds,
@@ -19,7 +20,6 @@ from workbench.domain.reading import (
     shade,
     widest,
 )
-from workbench.domain.request import Parameters
 
 
 def choice_of(*pieces: ReceivedToken) -> Choice:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.whatif import Sampling, reshape
+from workbench.domain.what_if import Sampling, reshape
 
 HALF_LISTED = [log(0.3), log(0.15), log(0.05)]
 FULLY_LISTED = [log(0.5), log(0.3), log(0.2)]
