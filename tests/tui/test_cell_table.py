@@ -12,7 +12,7 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.pilot import Pilot
 
-from workbench.tui.grid.cell_table import Cell, CellTable
+from workbench.tui.grid.cell_table import CellTable, TableCell
 
 ROWS, ACROSS = 30, 12
 LEVEL = Style(bold=True)
@@ -31,9 +31,9 @@ class Shown(App[None]):
         names = [f"row {row}" for row in range(ROWS)]
         yield CellTable("corner", names, [f"head {place}" for place in range(ACROSS)])
 
-    @on(CellTable.CursorMoved)
+    @on(CellTable.CellHighlighted)
     @on(CellTable.Opened)
-    def _hear(self, event: CellTable.CursorMoved | CellTable.Opened) -> None:
+    def _hear(self, event: CellTable.CellHighlighted | CellTable.Opened) -> None:
         self.said.append(type(event))
 
 
@@ -43,7 +43,7 @@ async def table() -> AsyncIterator[tuple[Shown, CellTable, Pilot[None]]]:
     app = Shown()
     async with app.run_test(size=(50, 12)) as pilot:
         shown = app.query_one(CellTable)
-        shown.show([Cell(f"{row}/{place}", LEVEL) for row in range(ROWS) for place in range(ACROSS)])
+        shown.show([TableCell(f"{row}/{place}", LEVEL) for row in range(ROWS) for place in range(ACROSS)])
         shown.focus()
         await pilot.pause()
         yield app, shown, pilot
@@ -80,7 +80,7 @@ async def test_every_key_moves_the_cursor_and_none_takes_it_out_of_the_table() -
         assert shown.cursor == (0, 0)
         await pilot.press("down", "right", "right")
         assert shown.cursor == (1, 2)
-        assert app.said == [CellTable.CursorMoved] * 4
+        assert app.said == [CellTable.CellHighlighted] * 4
         await pilot.press("end", "right", *["pagedown"] * 9, "down")
         assert shown.cursor == (ROWS - 1, ACROSS)
 
@@ -98,9 +98,9 @@ async def test_a_click_goes_to_a_cell_and_opens_the_one_under_the_cursor() -> No
     async with table() as (app, shown, pilot):
         await pilot.click(shown, offset=(21, 3))
         assert shown.cursor == (2, 2)
-        assert app.said == [CellTable.CursorMoved]
+        assert app.said == [CellTable.CellHighlighted]
         await pilot.click(shown, offset=(21, 3))
-        assert app.said == [CellTable.CursorMoved, CellTable.Opened]
+        assert app.said == [CellTable.CellHighlighted, CellTable.Opened]
         await pilot.click(shown, offset=(2, 5))
         assert shown.cursor == (4, 0)
         await pilot.click(shown, offset=(12, 0))
@@ -109,7 +109,7 @@ async def test_a_click_goes_to_a_cell_and_opens_the_one_under_the_cursor() -> No
 
 async def test_a_text_that_is_too_long_for_its_cell_is_cut_at_its_edge() -> None:
     async with table() as (_, shown, _pilot):
-        shown.show([Cell("漢字" * 9, LEVEL)] * (ROWS * ACROSS))
+        shown.show([TableCell("漢字" * 9, LEVEL)] * (ROWS * ACROSS))
         assert looks(shown, 2)["漢字漢字"] == shown.rich_style + LEVEL
         assert shown.render_line(2).cell_length == shown.size.width
 
@@ -118,10 +118,10 @@ async def test_only_rows_whose_cells_change_are_drawn_again(monkeypatch: pytest.
     async with table() as (_, shown, _pilot):
         drawn = list[Region]()
         monkeypatch.setattr(shown, "refresh", lambda *regions, **_: drawn.extend(regions))
-        shown.show([*shown.cells[:-1], Cell("beyond what is seen", LEVEL)])
+        shown.show([*shown.cells[:-1], TableCell("beyond what is seen", LEVEL)])
         assert drawn == []
         changed = list(shown.cells)
-        changed[2 * ACROSS] = Cell("new", LEVEL)
+        changed[2 * ACROSS] = TableCell("new", LEVEL)
         shown.show(changed)
         assert drawn == [Region(0, 3, shown.size.width, 1)]
         assert lines(shown)[3].startswith("row 2 new ")

@@ -563,5 +563,5 @@ def test_rows_that_do_not_fit_join_the_rest_so_that_all_is_still_all() -> None:
     ]
     kept = trimmed(rows, 3)
     assert [row.label for row in kept] == ["a", "d", OTHER]
-    assert sum(row.share or 0 for row in kept) == pytest.approx(1)
+    assert sum(row.mass or 0 for row in kept) == pytest.approx(1)
     assert trimmed(rows, 5) == rows

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
+from workbench.cli.command_workspace import run_in, stop_on_signals
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.parsing import file_name, positive
 from workbench.cli.progress import progress_bar
-from workbench.cli.workspace import run_in, stop_on_signals
 from workbench.domain.display import visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Outcome, Run

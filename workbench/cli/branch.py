@@ -6,12 +6,12 @@ import argparse
 from dataclasses import replace
 
 from workbench.cli.arguments import add_endpoint_options, add_parameter_options, read_parameters, refuse
+from workbench.cli.command_workspace import open_workspace, run_in, services_of
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.follow_run import follow, report
 from workbench.cli.parsing import file_name, refusing
 from workbench.cli.sessions import choose_choice, choose_runs, choose_token
-from workbench.cli.workspace import open_workspace, run_in, services_of
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from workbench.cli.arguments import add_endpoint_options
 from workbench.cli.check_report import print_report, report_to_json, write_junit
+from workbench.cli.command_workspace import services_of, stop_on_signals
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import json_line, print_json
 from workbench.cli.parsing import file_name, positive
 from workbench.cli.progress import progress_bar
-from workbench.cli.workspace import services_of, stop_on_signals
 from workbench.domain.agreement import Tolerances
 from workbench.domain.case_comparison import CaseResult, CaseVerdict
 from workbench.domain.display import sentences

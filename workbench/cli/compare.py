@@ -22,12 +22,12 @@ from workbench.cli.batch import (
     execute_batch,
     with_logprobs,
 )
+from workbench.cli.command_workspace import open_workspace, services_of
 from workbench.cli.compare_saved import compare_saved
 from workbench.cli.compare_table import print_compared
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.parsing import file_name, refusing
-from workbench.cli.workspace import open_workspace, services_of
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.json_values import JsonValue

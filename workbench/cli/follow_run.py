@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
+from workbench.cli.command_workspace import stop_on_signals
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import INTERVAL, Printer, print_failure, print_json, run_to_json
-from workbench.cli.workspace import stop_on_signals
 from workbench.domain.display import visible
 from workbench.domain.run import Outcome, Run
 from workbench.runner.status import Phase

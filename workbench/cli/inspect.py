@@ -119,7 +119,7 @@ def _print_token(one: Run, choice: Choice, index: int) -> None:
         (
             "" if row.position is None else str(row.position + 1),
             row.label,
-            "—" if row.share is None else percent(row.share),
+            "—" if row.mass is None else percent(row.mass),
             ", ".join(filter(None, ("chosen" * row.is_chosen, row.note))),
         )
         for row in rows_of(token)

@@ -7,10 +7,10 @@ import asyncio
 import sys
 from contextlib import aclosing, suppress
 
+from workbench.cli.command_workspace import services_of
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json
 from workbench.cli.parsing import refusing
-from workbench.cli.workspace import services_of
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.probe_findings import Probe

@@ -9,12 +9,12 @@ from math import inf
 
 from workbench.cli.arguments import add_endpoint_options
 from workbench.cli.batch import execute_batch
+from workbench.cli.command_workspace import open_workspace, services_of
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import Printer, print_json
 from workbench.cli.parsing import file_name, refusing
 from workbench.cli.sessions import choose_runs, read_session
-from workbench.cli.workspace import open_workspace, services_of
 from workbench.domain.choice import Token
 from workbench.domain.display import visible
 from workbench.domain.json_values import JsonValue

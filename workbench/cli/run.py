@@ -14,12 +14,12 @@ from workbench.cli.arguments import (
     refuse,
 )
 from workbench.cli.chat import add_chat_options, is_chat, read_chat, read_variables
+from workbench.cli.command_workspace import open_workspace, run_in, services_of
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.follow_run import follow, report
 from workbench.cli.parsing import file_name, refusing
 from workbench.cli.split_option import add_split_option, limits_of, split_of
-from workbench.cli.workspace import open_workspace, run_in, services_of
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt, kind_of, prompt_to_editor
 from workbench.domain.request import Request

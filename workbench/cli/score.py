@@ -10,12 +10,12 @@ from itertools import zip_longest
 
 from workbench.cli.arguments import endpoint_name, read_input
 from workbench.cli.batch import add_batch_options, execute_batch
+from workbench.cli.command_workspace import open_workspace
 from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import logprob_to_json, print_failure, print_json, token_to_json
 from workbench.cli.parsing import file_name
 from workbench.cli.tables import number, print_table
-from workbench.cli.workspace import open_workspace
 from workbench.domain.choice import Token
 from workbench.domain.display import one_line, percent, plural, sentences, token_text, visible
 from workbench.domain.endpoint import LOCAL, Endpoint

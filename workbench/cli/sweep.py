@@ -20,11 +20,11 @@ from workbench.cli.batch import (
     print_notes,
     with_logprobs,
 )
+from workbench.cli.command_workspace import open_workspace, services_of
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.parsing import refusing
 from workbench.cli.tables import print_table
-from workbench.cli.workspace import open_workspace, services_of
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.prompt import prompt_to_editor

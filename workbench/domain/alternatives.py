@@ -16,7 +16,7 @@ class AlternativeRow:
     """One alternative, the chosen token where it was not listed, or the remaining mass."""
 
     label: str
-    share: float | None
+    mass: float | None
     """Probability; None where the endpoint gave none."""
     position: int | None = None
     """Its place in the token's alternatives, from 0; None where there is nothing to branch to."""
@@ -43,10 +43,10 @@ def rows_of(token: Token) -> tuple[AlternativeRow, ...]:
         note = outside or ("not listed" if token.alternatives else "")
         own = probability(token.logprob)
         rows.append(AlternativeRow(token_text(token.text, token.raw), own, is_chosen=True, note=note))
-    total = fsum(row.share for row in rows if row.share is not None)
+    total = fsum(row.mass for row in rows if row.mass is not None)
     if total > 1:
         # Rounded and merged probabilities may sum to a little more than there is.
-        rows = [row if row.share is None else replace(row, share=row.share / total) for row in rows]
+        rows = [row if row.mass is None else replace(row, mass=row.mass / total) for row in rows]
     elif rows and 1 - total > 1e-6:
         rows.append(AlternativeRow("(other)", 1 - total))
     return tuple(rows)

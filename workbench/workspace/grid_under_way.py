@@ -65,29 +65,27 @@ class Grid(Comparison):
     ) -> None:
         """`columns` has what each run was made with."""
         super().__init__(workspace, columns, runs, notes)
-        self._begun: set[str] = set()
+        self._sent_ids: set[str] = set()
         self.layout = layout
         self._summaries: dict[str, list[Summary]] = {}
         self._means: dict[Measure, list[float | None]] = {}
         self._ordered: dict[Measure, list[float]] = {}
-        self._streaming: set[int] = set()
         self._note_cells()
 
     def _began(self, run: Run) -> None:
-        self._begun.add(run.id)
-        self._streaming.add(self._cells[run.id])
+        self._sent_ids.add(run.id)
         super()._began(run)
 
     def _ended(self, run: Run) -> None:
         self._note_end(self._cells[run.id])
         # What was stopped before its turn came is not worth keeping.
-        if run.id in self._begun or run.error is not None:
+        if run.id in self._sent_ids or run.error is not None:
             super()._ended(run)
 
     def _note_cells(self) -> None:
         """Know which cell each run stands in."""
         self._cells = {run.id: place // self.layout.repeats for place, run in enumerate(self._runs)}
-        self.look_at_all()
+        self.mark_all_changed()
 
     def _note_end(self, cell: int) -> None:
         """Compute a cell's figures again."""
@@ -95,19 +93,15 @@ class Grid(Comparison):
         self._ordered.clear()
         for measure, means in self._means.items():
             means[cell] = self._mean_of(cell, measure)
-        if not any(run.is_running for run in self._runs_of(cell)):
-            self._streaming.discard(cell)
 
-    def _runs_of(self, cell: int) -> list[Run]:
-        return self._runs[cell * self.layout.repeats : (cell + 1) * self.layout.repeats]
-
-    def look_at_all(self) -> None:
+    def mark_all_changed(self) -> None:
         """Let every cell count as changed: it is to show another figure."""
         self._changed = set(self._cells.values())
 
     def changed(self) -> set[int]:
         """The cells, counted row by row, that may look otherwise than at the last call."""
-        changed, self._changed = self._changed | self._streaming, set[int]()
+        streaming = {self._cells[run.id] for run in self._runs if run.is_running and run.id in self._sent_ids}
+        changed, self._changed = self._changed | streaming, set[int]()
         return changed
 
     @property

@@ -73,7 +73,7 @@ class RunsAdded(Struct, frozen=True):
     """Runs that are over were added after those shown."""
 
     runs: tuple[Run, ...]
-    is_asked: bool = False
+    is_sent_here: bool = False
     """Whether they were sent here."""
 
 

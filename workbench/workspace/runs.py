@@ -161,15 +161,15 @@ class Runs(Sequence[Run]):
             self._keeper.remove(run)
         self._tell(RunEnded(run))
 
-    def add(self, runs: Sequence[Run], *, is_asked: bool = False) -> None:
-        """Show runs that are over and kept already; `is_asked` says that they were sent here."""
+    def add(self, runs: Sequence[Run], *, is_sent_here: bool = False) -> None:
+        """Show runs that are over and kept already; `is_sent_here` says that they were sent here."""
         self._all += runs
-        self._tell(RunsAdded(tuple(runs), is_asked))
+        self._tell(RunsAdded(tuple(runs), is_sent_here))
 
     def keep_compared(self, run: Run) -> None:
         """Keep and show a run of a comparison that has ended."""
         self._keeper.ended(run)
-        self.add([run], is_asked=True)
+        self.add([run], is_sent_here=True)
 
     def put_in_order(self, runs: Sequence[Run]) -> None:
         """Let runs that were sent together stand in this order, whichever of them ended first."""

@@ -80,14 +80,14 @@ shares = st.lists(st.floats(0.0001, 1), min_size=1, max_size=8)
 def test_shares_always_sum_to_one(listed: list[float], own: float, is_listed: bool) -> None:
     alternatives = [Alternative(str(place), log(share)) for place, share in enumerate(listed)]
     rows = rows_of(token("0" if is_listed else "unlisted", own, *alternatives))
-    assert fsum(row.share for row in rows if row.share is not None) == pytest.approx(1)
+    assert fsum(row.mass for row in rows if row.mass is not None) == pytest.approx(1)
     assert sum(row.is_chosen for row in rows) == 1
 
 
 def test_the_rest_is_named_and_cannot_be_branched_to() -> None:
     *_, rest = rows_of(CAME)
     assert (rest.label, rest.position) == ("(other)", None)
-    assert rest.share == pytest.approx(0.5)
+    assert rest.mass == pytest.approx(0.5)
 
 
 def test_a_chosen_token_outside_the_listed_ones_is_marked() -> None:
@@ -131,7 +131,7 @@ def test_a_text_that_is_not_its_bytes_is_marked() -> None:
 
 def test_an_alternative_without_a_number_keeps_its_row() -> None:
     rows = rows_of(token("a", 0.5, Alternative("b", None)))
-    assert [row.share for row in rows] == pytest.approx([None, 0.5, 0.5])
+    assert [row.mass for row in rows] == pytest.approx([None, 0.5, 0.5])
 
 
 @pytest.mark.parametrize(

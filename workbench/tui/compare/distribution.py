@@ -51,17 +51,17 @@ def trimmed(rows: Sequence[AlternativeRow], most: int) -> list[AlternativeRow]:
         return kept
     remaining = 0.0
     if kept[-1].label == OTHER:
-        remaining = kept.pop().share or 0.0
+        remaining = kept.pop().mass or 0.0
     while len(kept) >= most:
         place = max(place for place, row in enumerate(kept) if not row.is_chosen)
-        remaining += kept.pop(place).share or 0.0
+        remaining += kept.pop(place).mass or 0.0
     return [*kept, AlternativeRow(OTHER, remaining)]
 
 
 def _line(row: AlternativeRow, width: int) -> Content:
     label = min(_LABEL, max(width - _SHARE - 3, 1))
     room = max(width - label - _SHARE - 4, 0)
-    share = "—".rjust(6) if row.share is None else percent(row.share)
+    share = "—".rjust(6) if row.mass is None else percent(row.mass)
     style = "bold" if row.is_chosen else "$text-muted" if row.position is None else ""
     number = str(row.position + 1) if row.position is not None and row.position < _NUMBERED else " "
     return Content.assemble(
@@ -69,7 +69,7 @@ def _line(row: AlternativeRow, width: int) -> Content:
         ("▸" if row.is_chosen else " ", "$text-accent"),
         (fit(row.label, label), style),
         " ",
-        (fit(_bar(row.share or 0.0, room), room), "$accent" if row.is_chosen else "$text-muted"),
+        (fit(_bar(row.mass or 0.0, room), room), "$accent" if row.is_chosen else "$text-muted"),
         (f" {share}", style),
     )
 

@@ -23,7 +23,7 @@ LABEL_CELLS = 24
 _LEAST_CELLS = 9
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """What a cell shows."""
 
     text: str
@@ -58,7 +58,7 @@ class CellTable(ScrollView, can_focus=True):
     cursor = var(Coordinate(0, 1), init=False)
     """The row, and the column, of which 0 has the rows' names."""
 
-    class CursorMoved(Message):
+    class CellHighlighted(Message):
         """The cursor is on another cell."""
 
     class Opened(Message):
@@ -69,7 +69,7 @@ class CellTable(ScrollView, can_focus=True):
         super().__init__()
         self.names = names
         self.heads = heads
-        self.cells: Sequence[Cell] = [Cell("", Style())] * (len(names) * len(heads))
+        self.cells: Sequence[TableCell] = [TableCell("", Style())] * (len(names) * len(heads))
         """The cells, row by row."""
         self._corner = corner
         self._name_width = max(map(cell_len, (corner, *names))) + 2
@@ -77,7 +77,7 @@ class CellTable(ScrollView, can_focus=True):
         self._edges = list(accumulate(widths, initial=self._name_width))
         self.set_reactive(CellTable.virtual_size, Size(self._edges[-1], len(names) + 1))
 
-    def show(self, cells: Sequence[Cell]) -> None:
+    def show(self, cells: Sequence[TableCell]) -> None:
         """Show these cells, row by row, as many as before."""
         old, self.cells, across = self.cells, cells, len(self.heads)
         for row in range(len(self.names)):
@@ -141,7 +141,7 @@ class CellTable(ScrollView, can_focus=True):
         seen = Region(left, new.row + 1, right - left, 1)
         fixed = Spacing(top=1, left=self._name_width)
         self.scroll_to_region(seen, spacing=fixed, animate=False, force=True)
-        self.post_message(self.CursorMoved())
+        self.post_message(self.CellHighlighted())
 
     def _page(self) -> int:
         return max(self.scrollable_content_region.height - 1, 1)

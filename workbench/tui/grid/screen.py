@@ -21,7 +21,7 @@ from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.screen import Adopted, CompareScreen
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.grid.bars import bar_chart
-from workbench.tui.grid.cell_table import LABEL_CELLS, Cell, CellTable
+from workbench.tui.grid.cell_table import LABEL_CELLS, CellTable, TableCell
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.theme.token_styles import TokenStyles
@@ -31,7 +31,7 @@ from workbench.workspace.comparison_under_way import MOST_COLUMNS, Comparison
 from workbench.workspace.grid_under_way import Grid
 from workbench.workspace.run_state import figures_of
 
-_LOOKS_A_SECOND = 4
+_REFRESHES_A_SECOND = 4
 _LEVELS = 5
 _PLOT_ROWS = 5
 _MEASURES = list(Measure)
@@ -80,7 +80,7 @@ class GridScreen(ResultScreen[Adopted | None]):
         self._show_cells()
         self.table.focus()
         self._grid.start()
-        self._timer = self.set_interval(1 / _LOOKS_A_SECOND, self._look)
+        self._timer = self.set_interval(1 / _REFRESHES_A_SECOND, self._look)
         self.call_after_refresh(self._show)
         # The answer has the styles of the new theme by then.
         self.app.theme_changed_signal.subscribe(self, lambda _: self.call_later(self._show))
@@ -88,7 +88,7 @@ class GridScreen(ResultScreen[Adopted | None]):
     def _look(self) -> None:
         running = self._grid.is_running
         if not running:
-            self._grid.look_at_all()
+            self._grid.mark_all_changed()
         self._show()
         if not running and self._timer is not None:
             self._timer.pause()
@@ -116,7 +116,7 @@ class GridScreen(ResultScreen[Adopted | None]):
                 self._grid.words(*divmod(place, across), self._measure) if is_new else table.cells[place].text
             )
             style = styles.unknown if mean is None else styles.levels[bisect_left(edges, mean)]
-            cells.append(Cell(text, style))
+            cells.append(TableCell(text, style))
         table.show(cells)
 
     def _show_about(self) -> None:
@@ -187,7 +187,7 @@ class GridScreen(ResultScreen[Adopted | None]):
                 self.answer.show_section(sections[0].key)
         self.answer.pull()
 
-    @on(CellTable.CursorMoved)
+    @on(CellTable.CellHighlighted)
     def _follow_cursor(self) -> None:
         self._show_plot()
         self._show_answer()
@@ -251,7 +251,7 @@ class GridScreen(ResultScreen[Adopted | None]):
         """Show the next figure."""
         place = (_MEASURES.index(self._measure) + 1) % len(_MEASURES)
         self._measure = _MEASURES[place]
-        self._grid.look_at_all()
+        self._grid.mark_all_changed()
         self._show()
 
     @asks

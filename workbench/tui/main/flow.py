@@ -122,9 +122,9 @@ async def choose_theme(flow: FlowContext) -> None:
 class ThemePicker(Picker):
     """Shows each theme while it is highlighted."""
 
-    def look(self, item: Item) -> None:
+    def preview(self, item: Item) -> None:
         """Use the theme."""
-        super().look(item)
+        super().preview(item)
         self.app.theme = item.value
 
 

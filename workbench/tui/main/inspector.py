@@ -277,7 +277,7 @@ class Inspector(Static, can_focus=True):
     def _line(self, place: int, row: AlternativeRow, shaped: Reshaped | None) -> Content:
         number = f"{row.position + 1}" if row.position is not None and row.position < 9 else " "
         mark = "▸" if place == self._row and self.has_focus else "•" if row.is_chosen else " "
-        share = row.share
+        share = row.mass
         after = "" if shaped is None else self._after(place, shaped)
         room = max(self.content_size.width - _LABEL - 11 - cell_len(after), 0)
         bar = "" if share is None else _bar(share, room)

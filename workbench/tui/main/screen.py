@@ -233,8 +233,8 @@ class MainScreen(Screen[None]):
                 self._frame()
             case RunEnded(run):
                 self._show_end(run)
-            case RunsAdded(runs, is_asked):
-                if is_asked:
+            case RunsAdded(runs, is_sent_here):
+                if is_sent_here:
                     for run in runs:
                         self.output.begin(run)
                         self.output.end(run)

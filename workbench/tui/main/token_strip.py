@@ -67,6 +67,6 @@ def _short(text: str) -> str:
 
 
 def _percent(row: AlternativeRow) -> str:
-    if row.share is None:
+    if row.mass is None:
         return "—"
-    return "<1%" if 0 < row.share < 0.005 else f"{row.share * 100:.0f}%"
+    return "<1%" if 0 < row.mass < 0.005 else f"{row.mass * 100:.0f}%"

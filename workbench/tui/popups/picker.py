@@ -228,11 +228,11 @@ class Picker(Popup[str]):
     @on(OptionList.OptionHighlighted)
     def _look(self, event: OptionList.OptionHighlighted) -> None:
         if (item := self._item(event.option_index)) is not None:
-            self.look(item)
+            self.preview(item)
 
-    def look(self, item: Item) -> None:
+    def preview(self, item: Item) -> None:
         """Show all of the item under the cursor."""
-        self._say_all_of(item)
+        self._show_whole(item)
 
     @on(events.Resize)
     def _fit_more(self) -> None:
@@ -244,9 +244,9 @@ class Picker(Popup[str]):
             self._chosen = item.value
             self._show(self.query_one(Input).value)
         elif item is not None:
-            self._say_all_of(item)
+            self._show_whole(item)
 
-    def _say_all_of(self, item: Item) -> None:
+    def _show_whole(self, item: Item) -> None:
         """Show below the list what there is no room for in the item's line."""
         options, more = self.query_one(OptionList), self.query_one("#more", Static)
         room = options.scrollable_content_region.width

@@ -23,7 +23,7 @@ from workbench.tui.wire.copying import copy_request
 from workbench.tui.wire.event_list import EventList, EventRow
 from workbench.workspace.activity import Exchange
 
-_LOOKS_A_SECOND = 20
+_REFRESHES_A_SECOND = 20
 _SECONDS = 0.012
 """How long reading may take at once: a recorded answer is read piece by piece, between keys."""
 _HEADS = 2
@@ -82,7 +82,7 @@ class WireScreen(ResultScreen[Spot]):
         """Begin to read what was recorded."""
         self.rows.border_title = Content("Raw traffic")
         self.rows.focus()
-        self._timer = self.set_interval(1 / _LOOKS_A_SECOND, self._look)
+        self._timer = self.set_interval(1 / _REFRESHES_A_SECOND, self._look)
         self.call_after_refresh(self._look)
 
     # --- what is shown -----------------------------------------------------------------------------------
