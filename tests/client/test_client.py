@@ -9,10 +9,12 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import workbench.client
+import workbench.storage
 from tests.client.loopback import DONE, JSON, Handler, Received, answering, chunked, event, serving
 from workbench.client.client import Client
 from workbench.client.events import Delta, DoneReceived, End, Error, RequestSent
@@ -301,9 +303,10 @@ async def test_a_server_that_closes_connections_it_promised_to_keep_loses_no_req
     await client.aclose()
 
 
-def test_every_hop_of_a_token_is_named_as_it_is() -> None:
-    hops = re.findall(r"`([a-z_]+(?:\.\w+)+)`", workbench.client.__doc__ or "")
-    assert len(hops) > 10
+@pytest.mark.parametrize(("package", "least"), [(workbench.client, 11), (workbench.storage, 9)])
+def test_every_hop_of_a_token_and_of_a_run_is_named_as_it_is(package: ModuleType, least: int) -> None:
+    hops = re.findall(r"`([a-z_]+(?:\.\w+)+)`", package.__doc__ or "")
+    assert len(hops) >= least
     for hop in hops:
-        inner = "" if hop.split(".")[0] in ("domain", "runner", "storage", "workspace") else "client."
-        assert pkgutil.resolve_name(f"workbench.{inner}{hop}")
+        inner = "" if hop.split(".")[0] in ("domain", "runner", "storage", "workspace") else package.__name__
+        assert pkgutil.resolve_name(f"{inner or 'workbench'}.{hop}")
