@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ScreenResultType
 from textual.widgets import Input, Label
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import WorkbenchError
-from workbench.tui.popups.picker import Popup
+from workbench.tui.popups.picker import Box, Popup
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +30,7 @@ class Form(Popup[ScreenResultType]):
 
     DEFAULT_CSS = """
     Form { align: center top; background: $background 40%; }
-    Form > Vertical { width: 90%; max-width: 76; height: auto; max-height: 90%;
-        overflow-y: auto; margin-top: 1; border: round $accent;
-        background: $surface; padding: 0 1; border-subtitle-color: $text-muted; }
+    Form > Box { max-width: 76; max-height: 90%; overflow-y: auto; margin-top: 1; }
     Form Label { color: $text-muted; }
     Form Input, Form Input:focus { border: none; height: 1; padding: 0 1; background: $panel; }
     Form Input:focus { background: $boost; }
@@ -59,9 +56,7 @@ class Form(Popup[ScreenResultType]):
         self._exact = exact
 
     def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content(self._title)
-            box.border_subtitle = Content("Tab next · Enter accept · Esc cancel")
+        with Box(self._title, "Tab next · Enter accept · Esc cancel"):
             for entry in self._entries:
                 yield Label(Content(entry.label))
                 yield Input(entry.text, placeholder=entry.example)

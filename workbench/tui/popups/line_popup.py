@@ -6,11 +6,10 @@ from pathlib import Path
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input
 
-from workbench.tui.popups.picker import Popup
+from workbench.tui.popups.picker import Box, Popup
 
 
 def typed_path(text: str) -> Path:
@@ -23,8 +22,7 @@ class LinePopup(Popup[str]):
 
     DEFAULT_CSS = """
     LinePopup { align: center top; background: $background 40%; }
-    LinePopup > Vertical { width: 90%; max-width: 70; height: 3; margin-top: 3; border: round $accent;
-        background: $surface; padding: 0 1; border-subtitle-color: $text-muted; }
+    LinePopup > Box { max-width: 70; height: 3; margin-top: 3; }
     LinePopup Input, LinePopup Input:focus { border: none; height: 1; padding: 0; background: $surface; }
     """
 
@@ -35,9 +33,7 @@ class LinePopup(Popup[str]):
         self._name = name
 
     def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content(self._title)
-            box.border_subtitle = Content("Enter accept · Esc cancel")
+        with Box(self._title, "Enter accept · Esc cancel"):
             yield Input(self._name, select_on_focus=True)
 
     @on(Input.Submitted)
@@ -46,4 +42,4 @@ class LinePopup(Popup[str]):
         if name or self._may_be_empty:
             self.dismiss(name)
         else:
-            self.query_one(Vertical).border_subtitle = Content("It is empty: type something · Esc cancel")
+            self.query_one(Box).border_subtitle = Content("It is empty: type something · Esc cancel")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -15,7 +14,7 @@ from textual.widgets.option_list import Option
 from workbench.domain.display import one_line
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.popups.picker import Item, Popup
+from workbench.tui.popups.picker import Box, Item, Popup
 from workbench.tui.popups.row_list import RowList
 
 
@@ -42,11 +41,7 @@ class MultiPicker(Popup[Selection]):
 
     DEFAULT_CSS = """
     MultiPicker { align: center top; background: $background 40%; }
-    MultiPicker > Vertical {
-        width: 90%; max-width: 100; height: auto; margin-top: 2;
-        border: round $accent; background: $surface; padding: 0 1;
-        border-title-color: $foreground; border-subtitle-color: $text-muted;
-    }
+    MultiPicker > Box { max-width: 100; border-title-color: $foreground; }
     MultiPicker RowList { height: auto; }
     MultiPicker #further { height: 1; color: $text-muted; }
     """
@@ -85,8 +80,7 @@ class MultiPicker(Popup[Selection]):
         self._least, self._most = least, most
 
     def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content(one_line(self._title))
+        with Box(self._title):
             yield RowList(*(Option(self._line(item)) for item in self._items), markup=False)
             yield Static(id="further", markup=False)
 
@@ -147,7 +141,7 @@ class MultiPicker(Popup[Selection]):
         told = (
             f"{len(self._chosen)} of {self._most} selected · Space toggle · Enter {self._take} · Esc cancel"
         )
-        self.query_one(Vertical).border_subtitle = Content(told)
+        self.query_one(Box).border_subtitle = Content(told)
 
     def _line(self, item: Item) -> Content:
         width = min(max(len(one.title) for one in self._items), 30)

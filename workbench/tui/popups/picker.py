@@ -50,6 +50,19 @@ class Popup(ModalScreen[ScreenResultType]):
             rows.styles.max_height = min(max(event.size.height - _AROUND, 2), _MOST_ROWS)
 
 
+class Box(Vertical):
+    """The frame of a popup, with its title above and its keys below."""
+
+    DEFAULT_CSS = """
+    Box { width: 90%; height: auto; margin-top: 2; border: round $accent; background: $surface; padding: 0 1;
+        border-subtitle-color: $text-muted; }
+    """
+
+    def __init__(self, title: str, keys: str = "") -> None:
+        super().__init__()
+        self.border_title, self.border_subtitle = Content(one_line(title)), Content(one_line(keys))
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """One thing to choose."""
@@ -93,11 +106,7 @@ class Picker(Popup[str]):
 
     DEFAULT_CSS = """
     Picker { align: center top; background: $background 40%; }
-    Picker > Vertical {
-        width: 96%; max-width: 100; height: auto; margin-top: 2;
-        border: round $accent; background: $surface; padding: 0 1;
-        border-title-color: $foreground; border-subtitle-color: $text-muted;
-    }
+    Picker > Box { width: 96%; max-width: 100; border-title-color: $foreground; }
     Picker Input { border: none; height: 1; padding: 0; background: $surface; }
     Picker Input:focus { border: none; }
     Picker RowList { height: auto; scrollbar-gutter: stable; }
@@ -106,7 +115,7 @@ class Picker(Popup[str]):
     Picker #more { height: auto; max-height: 3; color: $text-muted; display: none; }
     Picker #more.-shown { display: block; }
     Picker.-aside { align: right top; background: transparent; }
-    Picker.-aside > Vertical { width: 34; margin: 1 1 0 0; }
+    Picker.-aside > Box { width: 34; margin: 1 1 0 0; }
     """
     BINDINGS = bindings_at(Where.LIST, Where.PICKER)
     where = Where.PICKER
@@ -141,9 +150,7 @@ class Picker(Popup[str]):
         self._wraps = wraps
 
     def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content(one_line(self._title))
-            box.border_subtitle = Content(one_line(self._note or "type to filter · Enter choose · Esc close"))
+        with Box(self._title, self._note or "type to filter · Enter choose · Esc close"):
             yield Input(
                 placeholder="filter, or type a name" if self._free_text else "filter", select_on_focus=False
             )
@@ -164,7 +171,7 @@ class Picker(Popup[str]):
             return
         known = {item.value for item in self._items}
         self._items += [item for item in items if item.value not in known]
-        self.query_one(Vertical).border_subtitle = Content(one_line(note))
+        self.query_one(Box).border_subtitle = Content(one_line(note))
         self._show(self.query_one(Input).value)
 
     def replace_items(self, items: Iterable[Item], chosen: str) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from textual.app import ComposeResult
-from textual.containers import Vertical
-from textual.content import Content
 
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.exact_text_area import ExactTextArea
-from workbench.tui.popups.picker import Popup
+from workbench.tui.popups.picker import Box, Popup
 
 
 class TextPopup(Popup[str]):
@@ -17,8 +15,7 @@ class TextPopup(Popup[str]):
 
     DEFAULT_CSS = """
     TextPopup { align: center top; background: $background 40%; }
-    TextPopup > Vertical { width: 90%; max-width: 90; height: 12; margin-top: 2; border: round $accent;
-        background: $surface; padding: 0 1; border-subtitle-color: $text-muted; }
+    TextPopup > Box { max-width: 90; height: 12; }
     TextPopup ExactTextArea, TextPopup ExactTextArea:focus { border: none; height: 1fr; padding: 0;
         background: $surface; }
     """
@@ -31,9 +28,7 @@ class TextPopup(Popup[str]):
         self._text = text
 
     def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content(self._title)
-            box.border_subtitle = Content("Ctrl+J or F5 accept · Esc cancel")
+        with Box(self._title, "Ctrl+J or F5 accept · Esc cancel"):
             yield ExactTextArea(soft_wrap=True, compact=True)
 
     def on_mount(self) -> None:

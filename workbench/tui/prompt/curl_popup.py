@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Label
 
@@ -14,7 +13,7 @@ from workbench.storage.endpoint_list import EndpointList
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.exact_text_area import ExactTextArea
-from workbench.tui.popups.picker import Popup
+from workbench.tui.popups.picker import Box, Popup
 
 
 class CurlPopup(Popup[CurlDraft]):
@@ -22,8 +21,7 @@ class CurlPopup(Popup[CurlDraft]):
 
     DEFAULT_CSS = """
     CurlPopup { align: center top; background: $background 40%; }
-    CurlPopup > Vertical { width: 90%; max-width: 100; height: auto; margin-top: 2; border: round $accent;
-        background: $surface; padding: 0 1; border-subtitle-color: $text-muted; }
+    CurlPopup > Box { max-width: 100; }
     CurlPopup ExactTextArea { height: 12; border: none; padding: 0; background: $panel; }
     CurlPopup #wrong { color: $text-error; width: 100%; }
     """
@@ -36,9 +34,7 @@ class CurlPopup(Popup[CurlDraft]):
         self._text = text
 
     def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content("Paste a curl command")
-            box.border_subtitle = Content("Ctrl+J import prompt and parameters · Esc cancel")
+        with Box("Paste a curl command", "Ctrl+J import prompt and parameters · Esc cancel"):
             yield ExactTextArea(self._text, soft_wrap=True, compact=True)
             yield Label(id="wrong")
 
