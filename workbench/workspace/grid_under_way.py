@@ -19,7 +19,7 @@ from workbench.workspace.costs import Cost, cost_of
 if TYPE_CHECKING:
     from workbench.workspace.workspace import Workspace
 
-_ANSWERED = (Outcome.COMPLETE, Outcome.UNFINISHED)
+ANSWERED = (Outcome.COMPLETE, Outcome.UNFINISHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +108,14 @@ class Grid(Comparison):
     def summary(self) -> str:
         """How many requests stream and wait, and how many of all have an answer."""
         counts = [one for one in super().summary.split(" · ") if not one.endswith("done")]
-        answered = sum(run.outcome in _ANSWERED for run in self._runs)
+        answered = sum(run.outcome in ANSWERED for run in self._runs)
         told = [*counts, f"{answered} of {len(self._runs)} answered"]
         return " · ".join(told)
 
     @property
     def left(self) -> list[Run]:
         """The runs that ended without an answer."""
-        return [run for run in self._runs if not run.is_running and run.outcome not in _ANSWERED]
+        return [run for run in self._runs if not run.is_running and run.outcome not in ANSWERED]
 
     @property
     def cost(self) -> str:
@@ -132,7 +132,7 @@ class Grid(Comparison):
     def send_left(self) -> None:
         """Send again what ended without an answer; call it when nothing streams."""
         for place, run in enumerate(self._runs):
-            if run.outcome not in _ANSWERED:
+            if run.outcome not in ANSWERED:
                 self._runs[place] = Run(
                     run.request, run.endpoint, preset=run.preset, group=run.group, split=run.split
                 )

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
 from workbench.domain.choice import Choice
-from workbench.domain.display import one_line
+from workbench.domain.display import one_line, plural
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.request import Request
 from workbench.domain.run import Run
+from workbench.domain.run_group import RunGroup
 from workbench.domain.scoring import SecondScoring
 from workbench.domain.session import in_order
 from workbench.workspace.activity import Activity
@@ -75,6 +76,8 @@ class Runs(Sequence[Run]):
         """What streams or is shown beside that: a comparison, a grid, a run sent again, a chat answer."""
         self.selected: SelectedToken | None = None
         """The token under the cursor, as whoever shows the runs noted it last."""
+        self.selected_group: RunGroup | None = None
+        """The comparison, sweep or prompt set that is looked at as one; then no token is."""
         self._undone: set[str] = set()
         """Ids of runs that were undone while they streamed."""
         self._left_out: dict[tuple[str, str], Split] = {}
@@ -92,14 +95,26 @@ class Runs(Sequence[Run]):
     def begin_with(self, keeper: Keeper) -> None:
         """Hold the runs of another session."""
         self._keeper, self._all, self.selected = keeper, list(keeper.session.runs), None
+        self.selected_group = None
 
     @property
     def answer(self) -> tuple[Run, Choice] | None:
-        """The answer with the selected token, else the newest one."""
+        """The answer with the selected token, else the newest one; none where a group is selected."""
         if self.selected is not None:
             return self.selected.run, self.selected.choice
+        if self.selected_group is not None:
+            return None
         newest = next((run for run in reversed(self._all) if run.choices), None)
         return None if newest is None else (newest, newest.ordered[0])
+
+    def one_answer(self) -> tuple[Run, Choice] | None:
+        """The answer that a command is about. Raises BadValueError where a group is selected."""
+        if self.selected is None and self.selected_group is not None:
+            raise BadValueError(
+                f"{plural(len(self.selected_group.runs), 'run')} are selected",
+                hint="Space unfolds them, then j goes to one; Enter opens all.",
+            )
+        return self.answer
 
     def select(self, run: Run, choice: Choice | None = None, position: int | None = None) -> None:
         """Have a token shown, the first of a run's answer where none is named."""

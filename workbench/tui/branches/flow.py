@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.domain.choice import Alternative, Choice
-from workbench.domain.display import one_line
+from workbench.domain.display import one_line, plural
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt, TokensPrompt
 from workbench.domain.request import Request
@@ -12,7 +12,7 @@ from workbench.runner.branch_retokenisation import tokenizer_of, with_token_ids
 from workbench.runner.branching import Origin, branch_from, end_of, origin_of
 from workbench.tui.branches.branch_tree import TreeScreen
 from workbench.tui.branches.choices_screen import ChoicesScreen
-from workbench.tui.flows import FlowContext
+from workbench.tui.flows import FlowContext, load_flow
 from workbench.tui.popups.picker import Picker
 from workbench.tui.run_items import run_item
 from workbench.tui.running.flow import send
@@ -34,7 +34,10 @@ async def send_branch(flow: FlowContext, origin: Origin) -> None:
 
 async def continue_answer(flow: FlowContext) -> None:
     """Append the answer to the prompt and send it, so that the model continues; undo takes both back."""
-    if (answer := flow.workspace.runs.answer) is None:
+    if (group := flow.workspace.runs.selected_group) is not None:
+        await load_flow("grid.reopen:reopen")(flow, group)
+        return
+    if (answer := flow.workspace.runs.one_answer()) is None:
         return
     origin = end_of(*answer)
     if (run := await _send_from(flow, origin)) is None:
@@ -89,7 +92,7 @@ async def run_list(flow: FlowContext) -> None:
 
 async def choices(flow: FlowContext) -> None:
     """Show the choices of a run beside each other, and go to the one chosen."""
-    if (answer := flow.workspace.runs.answer) is None:
+    if (answer := flow.workspace.runs.one_answer()) is None:
         return
     run, current = answer
     number = flow.workspace.runs.index(run) + 1
@@ -104,6 +107,12 @@ async def delete_run(flow: FlowContext) -> None:
     """Take the run with the cursor out of the session, else the newest one; undo brings it back."""
     runs = flow.workspace.runs
     if not runs:
+        return
+    if (group := runs.selected_group) is not None:
+        runs.remove(group.runs, f"the deletion of the {group.about}")
+        flow.app.notify(
+            f"{plural(len(group.runs), 'run')} deleted; u restores them.", markup=False, timeout=3
+        )
         return
     run = runs[-1] if runs.selected is None else runs.selected.run
     runs.remove([run], f"the deletion of run {runs.index(run) + 1}")

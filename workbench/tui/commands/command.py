@@ -20,6 +20,7 @@ class Where(StrEnum):
     PROMPT = "prompt"
     PARAMETERS = "parameters"
     OUTPUT = "output"
+    GROUP = "comparison or sweep"
     TOKENS = "tokens"
     INSPECTOR = "inspector"
     COMPARE = "compare"

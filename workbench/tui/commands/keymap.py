@@ -109,8 +109,11 @@ def _meet(one: Where, other: Where) -> bool:
 
 
 _TOGETHER = [
-    {where, *SHARED.get(where, ()), Where.EVERYWHERE, *([Where.ANYWHERE] if where in _MAIN else [])}
-    for where in Where
+    *(
+        {where, *SHARED.get(where, ()), Where.EVERYWHERE, *([Where.ANYWHERE] if where in _MAIN else [])}
+        for where in Where
+    ),
+    {Where.OUTPUT, Where.TOKENS, Where.GROUP, Where.EVERYWHERE, Where.ANYWHERE},
 ]
 """The sets of keys that hold at the same time."""
 

@@ -517,6 +517,25 @@ COMMANDS: tuple[Command, ...] = (
         ),
     ),
     *_at(
+        Where.GROUP,
+        Command(
+            "open_group",
+            ("enter",),
+            "Open",
+            "Open the comparison as columns, the sweep or prompt set as a grid; nothing is sent.",
+            footer=0,
+            is_fixed=True,
+        ),
+        Command(
+            "fold_group",
+            ("space",),
+            "Fold",
+            "Fold or unfold the runs of the comparison or sweep.",
+            footer=1,
+            action="fold",
+        ),
+    ),
+    *_at(
         Where.INSPECTOR,
         Command(
             "row",

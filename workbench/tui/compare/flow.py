@@ -89,7 +89,7 @@ async def compare_request(
 
 async def rerun(flow: FlowContext, run: Run | None = None) -> None:
     """Send a run again as it was, the one under the cursor where none is named, and compare the two."""
-    if run is None and (answer := flow.workspace.runs.answer) is not None:
+    if run is None and (answer := flow.workspace.runs.one_answer()) is not None:
         run = answer[0]
     if run is None:
         return

@@ -16,15 +16,17 @@ from textual.widgets import Input, Static
 from workbench.domain.choice import Alternative, Choice, Token
 from workbench.domain.display import visible
 from workbench.domain.run import Failure, Outcome, Run
+from workbench.domain.run_group import RunGroup
 from workbench.domain.scoring import SecondScoring
 from workbench.domain.token_levels import Mode
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.main.error_block import ErrorBlock
+from workbench.tui.main.run_blocks import RunBlocks
 from workbench.tui.main.sparkline import Sparkline
 from workbench.tui.theme.token_styles import TokenStyles
-from workbench.tui.tokens.blocks import key_of, sections_of
+from workbench.tui.tokens.blocks import group_key, key_of
 from workbench.tui.tokens.no_alternative import no_alternative
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section
@@ -47,7 +49,7 @@ class OutputPane(Vertical):
     OutputPane #hint { display: none; height: auto; color: $text-muted; }
     OutputPane.-empty #hint { display: block; }
     """
-    BINDINGS = bindings_at(Where.OUTPUT)
+    BINDINGS = bindings_at(Where.OUTPUT, Where.GROUP)
 
     view = getters.query_one(TokenView)
     bars = getters.query_one(Sparkline)
@@ -93,7 +95,7 @@ class OutputPane(Vertical):
         super().__init__(id=id, classes=f"{classes or ''} -empty")
         self._commands = commands
         self._styles = styles
-        self._runs: list[Run] = []
+        self._blocks = RunBlocks()
         self._shown = 0
         self._pulls = 0
         self._is_stale = False
@@ -127,15 +129,19 @@ class OutputPane(Vertical):
     @property
     def runs(self) -> list[Run]:
         """The runs shown, oldest first."""
-        return self._runs
+        return self._blocks.runs
+
+    @property
+    def group(self) -> RunGroup | None:
+        """The comparison, sweep or prompt set whose header the keys are on."""
+        return self._blocks.current
 
     def show_runs(self, runs: Sequence[Run]) -> None:
         """Show these runs and no others."""
-        self._runs = list(runs)
+        self._blocks.show(runs)
         self.set_class(not runs, "-empty")
         self.error.hide()
-        sections = [one for place in range(len(runs)) for one in sections_of(self._runs, place)]
-        self.view.set_sections(sections)
+        self.view.set_sections(self._blocks.sections())
         self._show_figures()
         self._tell_token()
 
@@ -152,13 +158,11 @@ class OutputPane(Vertical):
         """Show a new run below all others."""
         self.error.hide()
         self._dim_last(False)
-        if self._runs:
-            self._show_choices(self._runs[-1])
-        self._runs.append(run)
+        if self.runs:
+            self._show_choices(self.runs[-1])
+        self._add(run)
         self.remove_class("-empty")
         self._shown = 0
-        for section in sections_of(self._runs, len(self._runs) - 1):
-            self.view.add_section(section)
         # Who asks for an answer wants to see it come, wherever the cursor is.
         self.view.follow_end()
         self._show_figures()
@@ -166,19 +170,32 @@ class OutputPane(Vertical):
     def add(self, runs: Sequence[Run]) -> None:
         """Show runs that are over below all others; who reads stays where they are."""
         self._dim_last(False)
-        self.set_class(not (self._runs or runs), "-empty")
+        self.set_class(not (self.runs or runs), "-empty")
         for run in runs:
-            self._runs.append(run)
+            self._add(run)
             self._shown = len(run.choices)
-            for section in sections_of(self._runs, len(self._runs) - 1):
-                self.view.add_section(section)
         self._show_figures()
+
+    def _add(self, run: Run) -> None:
+        """Show a run at the end, as its own or in its block."""
+        if not self._blocks.add(run):
+            self._show_blocks()
+            return
+        if (group := self._blocks.group_of(run)) is not None:
+            self.view.update_section(self._blocks.header_of(group))
+        if not self._blocks.is_hidden(run):
+            for section in self._blocks.sections_of(run):
+                self.view.add_section(section)
+
+    def _show_blocks(self) -> None:
+        """Show the runs anew where a block has begun, moved, or is folded otherwise."""
+        self.view.set_sections(self._blocks.sections(self.view.sections))
 
     def pull(self) -> None:
         """Show what the newest run has got since."""
-        if not self._runs:
+        if not self.runs:
             return
-        run = self._runs[-1]
+        run = self.runs[-1]
         if len(run.choices) != self._shown:
             self._shown = len(run.choices)
             self._show_choices(run)
@@ -191,14 +208,14 @@ class OutputPane(Vertical):
 
     def show_waiting(self, words: str) -> None:
         """Say below the newest run why it waits, as long as nothing came of it."""
-        run = self._runs[-1] if self._runs else None
+        run = self.runs[-1] if self.runs else None
         if run is not None and run.is_running and not run.choices:
-            for section in sections_of(self._runs, len(self._runs) - 1):
+            for section in self._blocks.sections_of(run):
                 self.view.update_section(replace(section, figures=visible(words)))
 
     def end(self, run: Run) -> None:
         """Show a run's end; nothing where it is no longer shown."""
-        if run in self._runs:
+        if run in self._blocks:
             self._show_choices(run)
             self._show_figures()
             self._tell_token()
@@ -207,14 +224,17 @@ class OutputPane(Vertical):
         """Show what went wrong; an answer before it stays, dimmed."""
         self.error.show(failure, where, field, was_sent=was_sent)
         self._dim_last(True)
-        if was_sent and self._runs and not self._runs[-1].choices:
+        run = self.runs[-1] if self.runs else None
+        if was_sent and run is not None and not run.choices and not self._blocks.is_hidden(run):
             # The block says it, as long as it is there.
-            for section in sections_of(self._runs, len(self._runs) - 1):
+            for section in self._blocks.sections_of(run):
                 self.view.update_section(replace(section, figures=section.figures.partition("\n")[2]))
 
     def _show_choices(self, run: Run) -> None:
         """Bring a run's sections up to date; new choices are put where their index says."""
-        sections = sections_of(self._runs, self._runs.index(run))
+        if self._blocks.is_hidden(run):
+            return
+        sections = self._blocks.sections_of(run)
         known = {section.key for section in self.view.sections}
         if all(section.key in known for section in sections):
             for section in sections:
@@ -224,17 +244,17 @@ class OutputPane(Vertical):
         self.view.set_sections([*others, *sections])
 
     def _dim_last(self, dimmed: bool) -> None:
-        for place in reversed(range(len(self._runs))):
-            run = self._runs[place]
+        for run in reversed(self.runs):
             if run.tokens and (not dimmed or run.outcome is not Outcome.ERROR):
-                for section in sections_of(self._runs, place, dimmed):
-                    self.view.update_section(section)
+                if not self._blocks.is_hidden(run):
+                    for section in self._blocks.sections_of(run, dimmed):
+                        self.view.update_section(section)
                 return
 
     def _show_figures(self) -> None:
         self._is_stale = False
         # Those of a run that is over stand in its title. They are of the run that the bars show too.
-        run = self.answer[0] if self.answer else self._runs[-1] if self._runs else None
+        run = self.answer[0] if self.answer else self.runs[-1] if self.runs else None
         self.border_subtitle = Content(figures_of(run)) if run is not None and run.is_running else ""
         self._show_bars()
 
@@ -255,9 +275,13 @@ class OutputPane(Vertical):
         if choice is None:
             choice = next(iter(run.ordered), None)
         key = key_of(run, choice.index if choice is not None else 0)
+        if (group := self._blocks.group_of(run)) is not None and self._blocks.is_folded(group):
+            self._blocks.fold(group, False)
+            self._show_blocks()
         if all(section.key != key for section in self.view.sections):
             return
         self.focus_view()
+        self._leave_group()
         # A token may still be on its way from the run to the view.
         self.view.pull()
         self.view.show_section(key)
@@ -273,7 +297,7 @@ class OutputPane(Vertical):
 
     def _find(self, key: str, position: int) -> SelectedToken | None:
         id, _, index = key.partition(":")
-        for run in self._runs:
+        for run in self.runs:
             if (
                 run.id == id
                 and (choice := run.choices.get(int(index))) is not None
@@ -285,6 +309,7 @@ class OutputPane(Vertical):
     @on(TokenView.CursorMoved)
     def _follow_cursor(self, event: TokenView.CursorMoved) -> None:
         event.stop()
+        self._leave_group()
         self._show_figures()
         self._tell_token()
 
@@ -326,21 +351,62 @@ class OutputPane(Vertical):
 
     @property
     def answer(self) -> tuple[Run, Choice] | None:
-        """The answer with the cursor, else the newest one."""
+        """The answer with the cursor, else the newest one; none where the keys are on a block."""
         if (found := self.token) is not None:
             return found[0], found[1]
-        newest = next((run for run in reversed(self._runs) if run.choices), None)
+        if self.group is not None:
+            return None
+        newest = next((run for run in reversed(self.runs) if run.choices), None)
         return None if newest is None else (newest, newest.ordered[0])
 
     def action_run(self, step: int) -> None:
-        """Go to the first token of the next or previous run; to the newest one from nowhere."""
-        answered = [run for run in self._runs if run.tokens]
-        if not answered:
+        """Go to the next or previous run's first token, or to a block; to the newest one from nowhere."""
+        stops = [one for one in self._blocks.entries() if isinstance(one, RunGroup) or one.tokens]
+        if not stops:
             self.notify("No runs yet.", markup=False, timeout=3)
             return
         found = self.token
-        index = len(answered) - 1 if found is None else answered.index(found[0]) + step
-        self.go_to(answered[max(min(index, len(answered) - 1), 0)])
+        current = found.run if found is not None else self.group
+        here = next((place for place, one in enumerate(stops) if one is current), None)
+        place = len(stops) - 1 if here is None else here + step
+        match stops[max(min(place, len(stops) - 1), 0)]:
+            case RunGroup() as group:
+                self.go_to_group(group)
+            case run:
+                self.go_to(run)
+
+    def go_to_group(self, group: RunGroup) -> None:
+        """Have the keys on the header of a comparison, a sweep or a prompt set."""
+        before, self._blocks.current = self.group, group
+        self.view.leave_token()
+        for one in (before, group):
+            if one is not None:
+                self.view.update_section(self._blocks.header_of(one))
+        self.view.show_section(group_key(group))
+        self._show_figures()
+        self._tell_token()
+
+    def go_to_newest_group(self) -> None:
+        """Have the keys on the newest entry where that is a block and they are on nothing else."""
+        newest = self._blocks.group_of(self.runs[-1]) if self.runs else None
+        if newest is not None and self.group is None and self.token is None:
+            self.go_to_group(newest)
+
+    def _leave_group(self) -> None:
+        if (group := self.group) is not None:
+            self._blocks.current = None
+            self.view.update_section(self._blocks.header_of(group))
+
+    def action_fold(self) -> None:
+        """Fold the block that the keys are on or in, or unfold it."""
+        found = self.token
+        group = self.group if found is None else self._blocks.group_of(found.run)
+        if group is None:
+            self.notify("Not in a comparison or sweep.", markup=False, timeout=3)
+            return
+        self._blocks.fold(group, not self._blocks.is_folded(group))
+        self._show_blocks()
+        self.go_to_group(group)
 
     def action_inspect(self) -> None:
         """Go to the inspector."""
@@ -351,7 +417,9 @@ class OutputPane(Vertical):
     def action_copy_answer(self) -> None:
         """Copy the selection, else the answer's exact text."""
         text = self.view.selected_text()
-        if not text and (answer := self.answer) is not None:
+        if not text and self.group is not None:
+            self.notify("Space unfolds the runs, to copy one.", markup=False, timeout=3)
+        elif not text and (answer := self.answer) is not None:
             text = answer[1].text
         if text:
             self.app.copy_to_clipboard(text)

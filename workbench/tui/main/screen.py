@@ -318,6 +318,7 @@ class MainScreen(Screen[None]):
     def report(self) -> None:
         """Let the workspace know what is being typed in the panel, and the token under the cursor."""
         self._workspace.runs.selected = self.output.token
+        self._workspace.runs.selected_group = self.output.group
         try:
             self._workspace.drafting.note_typed(self.parameters.parameters)
         except BadValueError as problem:
@@ -387,7 +388,8 @@ class MainScreen(Screen[None]):
         focused = self.focused
         while focused is not None:
             if focused.id in _PANES:
-                return _PANES[focused.id]
+                is_on_group = focused is self.output and self.output.group is not None
+                return Where.GROUP if is_on_group else _PANES[focused.id]
             focused = focused.parent if isinstance(focused.parent, Widget) else None
         return Where.ANYWHERE
 
@@ -433,6 +435,7 @@ class MainScreen(Screen[None]):
     def action_focus_output(self) -> None:
         """Go to the output."""
         self.output.focus_view()
+        self.output.go_to_newest_group()
 
     @on(OutputPane.InspectRequested)
     def _go_to_inspector(self) -> None:
@@ -492,6 +495,7 @@ class MainScreen(Screen[None]):
 
     @on(OutputPane.TokenFocused)
     def _show_token(self, event: OutputPane.TokenFocused) -> None:
+        self.footer.where = self.where
         self.legend.scale = fitted(event.run.request.parameters)
         self.inspector.set_raw(event.run.raw_logprobs)
         count = None if event.run.is_running else len(event.choice)
@@ -503,6 +507,7 @@ class MainScreen(Screen[None]):
     @on(OutputPane.TokenLost)
     def _show_no_token(self) -> None:
         runs = self._workspace.runs
+        self.footer.where = self.where
         self.legend.scale = fitted(runs[-1].request.parameters) if runs else FIXED
         self.inspector.show(None)
         self.strip.show(None)

@@ -11,7 +11,7 @@ from workbench.tui.replay.screen import ReplayScreen
 
 async def replay(flow: FlowContext) -> None:
     """Play the answer's run again, offline, at its recorded pace."""
-    if (answer := flow.workspace.runs.answer) is None:
+    if (answer := flow.workspace.runs.one_answer()) is None:
         return
     run = answer[0]
     refuse_running(run)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os.path import commonprefix
 
+from msgspec.structs import replace
+
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line, visible
 from workbench.domain.prompt import TextPrompt, TokensPrompt, prompt_to_editor
 from workbench.domain.request import Change
 from workbench.domain.run import Outcome, Run
+from workbench.domain.run_group import RunGroup
 from workbench.domain.token_levels import fitted
 from workbench.runner.branching import prompt_of_choice
 from workbench.tui.tokens.transcript import Section
@@ -28,23 +31,42 @@ def key_of(run: Run, choice: int) -> str:
     return f"{run.id}:{choice}"
 
 
-def sections_of(runs: Sequence[Run], place: int, dimmed: bool = False) -> list[Section]:
-    """The sections of the run at a place among the runs of its session."""
+def group_key(group: RunGroup) -> str:
+    """The key of the header of a comparison, a sweep or a prompt set."""
+    return f"group:{group.id}"
+
+
+def group_section(group: RunGroup, numbers: str, *, folded: bool, is_current: bool) -> Section:
+    """The header of runs that were sent together; `numbers` is what their own titles begin with."""
+    title = f"{'▸' if folded else '▾'}─ {numbers} · {group.about} · {group.summary}"
+    return Section(group_key(group), title, emphasis="current" if is_current else "strong")
+
+
+def sections_of(
+    runs: Sequence[Run], place: int, dimmed: bool = False, before: int | None = None
+) -> list[Section]:
+    """The sections of the run at a place among the runs of its session.
+
+    `before` is the place of the run shown above it, negative where none is; else the one before it is.
+    """
     run = runs[place]
-    title = _title(runs, place)
+    before = place - 1 if before is None else before
+    above = runs[before] if before >= 0 else None
+    title = _title(runs, place, above)
+    text_above = _text_of(runs, above) if above is not None else ""
     if not run.choices:
-        prompt = _seen(prompt_to_editor(run.request.prompt), _text_before(runs, place))
+        prompt = _seen(prompt_to_editor(run.request.prompt), text_above)
         return [Section(key_of(run, 0), _ended(title, run), prompt, None, _ending(run), dimmed)]
-    return [_section(runs, place, choice, title, dimmed) for choice in run.ordered]
+    sections = [_section(runs, run, choice, title, text_above) for choice in run.ordered]
+    return [replace(section, dimmed=True) for section in sections] if dimmed else sections
 
 
-def _section(runs: Sequence[Run], place: int, choice: Choice, title: str, dimmed: bool) -> Section:
-    run = runs[place]
+def _section(runs: Sequence[Run], run: Run, choice: Choice, title: str, text_above: str) -> Section:
     # While an echo comes, nobody has looked yet how much of it there is.
     echoes = choice.echoed or (run.is_running and run.request.parameters.extra.get("echo") is True)
     text = "" if echoes else shown_prompt(runs, run, choice)
     is_first = choice is run.ordered[0]
-    before = _text_before(runs, place) if is_first else shown_prompt(runs, run, run.ordered[0])
+    before = text_above if is_first else shown_prompt(runs, run, run.ordered[0])
     if run.request.choices > 1:
         title = f"{title} · choice {choice.index + 1} of {run.request.choices}"
     is_last = choice is run.ordered[-1]
@@ -54,7 +76,6 @@ def _section(runs: Sequence[Run], place: int, choice: Choice, title: str, dimmed
         _seen(text, before),
         choice,
         "\n".join(_notes(run)) if is_last and not run.is_running else "",
-        dimmed,
         scale=fitted(run.request.parameters),
     )
 
@@ -64,14 +85,11 @@ def _ended(title: str, run: Run, choice: int | None = None) -> str:
     return title if run.is_running else f"{title} · {figures_of(run, choice)}"
 
 
-def _text_before(runs: Sequence[Run], place: int) -> str:
-    """The prompt of the run before, as it is shown; empty for the first one."""
-    if place == 0:
-        return ""
-    before = runs[place - 1]
-    if not before.choices:
-        return prompt_to_editor(before.request.prompt)
-    return shown_prompt(runs, before, before.ordered[-1])
+def _text_of(runs: Sequence[Run], run: Run) -> str:
+    """The prompt of a run as it is shown, of its last choice where there are several."""
+    if not run.choices:
+        return prompt_to_editor(run.request.prompt)
+    return shown_prompt(runs, run, run.ordered[-1])
 
 
 def _seen(prompt: str, before: str) -> str:
@@ -113,15 +131,13 @@ def _notes(run: Run) -> list[str]:
     return [f"! {one_line(note)}" for note in run.notes]
 
 
-def _title(runs: Sequence[Run], place: int) -> str:
-    """The run's number, where it is from, and how it differs from its parent, else from the run before."""
+def _title(runs: Sequence[Run], place: int, compared: Run | None) -> str:
+    """The run's number, where it is from, and how it differs from its parent, else from the run above."""
     run = runs[place]
     parts = [f"── {place + 1}"]
-    known = {one.id: number for number, one in enumerate(runs)}
-    compared = runs[place - 1] if place else None
     origin: int | None = None
     if (parent := run.parent) is not None:
-        origin = known.get(parent.run)
+        origin = next((number for number, one in enumerate(runs) if one.id == parent.run), None)
         compared = runs[origin] if origin is not None else compared
         of = f" of {origin + 1}" if origin is not None else ""
         where = f" at token {parent.token + 1}" if parent.kind == "branch" else ""

@@ -89,6 +89,12 @@ class TokenView(TranscriptView):
         self.post_message(self.CursorMoved(self, key, cursor.position))
         return True
 
+    def leave_token(self) -> None:
+        """Have the cursor on no token."""
+        if (old := self._cursor) is not None:
+            self._cursor = self._column = self._selecting_from = None
+            self._forget_tokens(old.section, old.position, old.position + 1)
+
     def _enter(self) -> bool:
         """Put the cursor on the newest answer's first surprising token, else on its first one."""
         return self._move(token_cursor.notable(self._transcript, partial(self.thresholds.next, "surprising")))
