@@ -10,7 +10,7 @@ from workbench.domain.variables import find_variables
 from workbench.runner.curl import CurlDraft, draft_from_curl
 from workbench.runner.prompt_kinds import converted, holds_ids
 from workbench.storage.imports import is_curl
-from workbench.tui.editor.external_editor import edit_text
+from workbench.tui.editor.external_editor import edit_text, with_editor
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.prompt.curl_popup import CurlPopup
@@ -68,9 +68,7 @@ async def edit_variables(flow: FlowContext, names: Iterable[str]) -> None:
 
 async def edit_elsewhere(flow: FlowContext) -> None:
     """Edit the prompt in the person's editor."""
-    environment = dict(flow.services.environment)
-    if flow.services.config.editor:
-        environment["VISUAL"] = flow.services.config.editor
+    environment = with_editor(flow.services.environment, flow.services.config.editor)
     try:
         flow.workspace.drafting.set_text(edit_text(flow.app, flow.workspace.drafting.text, environment))
     except WorkbenchError as problem:

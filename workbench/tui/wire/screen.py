@@ -146,11 +146,6 @@ class WireScreen(ResultScreen[Spot]):
         """Bytes as text, with the key masked and bytes that are not text as `\\xe2`."""
         return self._wire.key.redact(raw.decode("utf-8", "backslashreplace"))
 
-    def _request(self) -> str:
-        wire = self._wire
-        heads = "".join(f"{name}: {value}\n" for name, value in wire.headers.items())
-        return f"{wire.method} {wire.url}\n{heads}\n{self._text(wire.body)}"
-
     def _answer_head(self) -> str:
         wire = self._wire
         if wire.status is None:
@@ -161,7 +156,9 @@ class WireScreen(ResultScreen[Spot]):
     def _raw(self, place: int) -> str:
         """All of what a row is about."""
         if place == 0:
-            return self._request()
+            wire = self._wire
+            heads = "".join(f"{name}: {value}\n" for name, value in wire.headers.items())
+            return f"{wire.method} {wire.url}\n{heads}\n{self._text(wire.body)}"
         return self._answer_head() if place == 1 else self._text(self.events[place - _HEADS].raw)
 
     @on(EventList.Moved)
@@ -193,7 +190,7 @@ class WireScreen(ResultScreen[Spot]):
 
     def action_copy_raw(self) -> None:
         """Copy what the row is about, all of it, with the key masked."""
-        self._copy(self._raw(self.rows.cursor))
+        self.app.copy_to_clipboard(self._raw(self.rows.cursor))
 
     def action_copy_curl(self) -> None:
         """Copy the request as a curl command, which reads the key from the environment."""
@@ -208,6 +205,3 @@ class WireScreen(ResultScreen[Spot]):
             copy_request(self.app, self._exchange, form)
         except BadValueError as problem:
             self.notify(str(problem), severity="warning", markup=False)
-
-    def _copy(self, text: str) -> None:
-        self.app.copy_to_clipboard(text)
