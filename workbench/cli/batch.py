@@ -62,8 +62,8 @@ def announce(
     """Say what differs in vain, what is answered already, and what all else may cost; whether to send it."""
     print_notes(ignored(columns, probes_of(workspace.services.folders, columns)))
     if answered := sum(not job.run.is_running for job in jobs):
-        told = f"{answered} of {len(jobs)} requests are answered already in {arguments.session}"
-        print(f"workbench: {visible(told)}", file=sys.stderr)
+        line = f"{answered} of {len(jobs)} requests are answered already in {arguments.session}"
+        print(f"workbench: {visible(line)}", file=sys.stderr)
     return is_agreed(cost_of_jobs(jobs), sure=arguments.yes)
 
 

@@ -30,8 +30,8 @@ def print_report(results: Sequence[CaseResult], count: int, *, is_given_up: bool
         if len(some) > _MOST_SHOWN:
             print(f"… and {plural(len(some) - _MOST_SHOWN, 'more case')} {verdict}")
     verdicts = Counter(one.verdict for one in results)
-    told = ", ".join(f"{verdicts[one]:,} {one}" for one in CaseVerdict if verdicts[one])
-    print(f"{plural(len(results), 'case')}: {told or 'none checked'}")
+    counts = ", ".join(f"{verdicts[one]:,} {one}" for one in CaseVerdict if verdicts[one])
+    print(f"{plural(len(results), 'case')}: {counts or 'none checked'}")
     if len(results) < count:
         why = "the endpoint failed too often in a row" if is_given_up else "stopped"
         print(f"{plural(count - len(results), 'case')} not checked: {why}")

@@ -42,8 +42,8 @@ def _print_divergence(shared: int, divergence: Divergence, titles: Sequence[str]
     print(f"{plural(shared, 'token')} in common; diverges at token {divergence.position + 1}:")
     width = max(map(len, titles))
     for title, token in zip(titles, divergence.tokens, strict=True):
-        told = "has ended" if token is None else _distribution(token)
-        print(f"  {one_line(title, 40):{min(width, 40)}}  {visible(told)}")
+        shown = "has ended" if token is None else _distribution(token)
+        print(f"  {one_line(title, 40):{min(width, 40)}}  {visible(shown)}")
     print()
 
 
@@ -58,7 +58,7 @@ def _title(column: Column, differs: Sequence[str]) -> str:
 
 def _answer(run: Run, endpoint: Endpoint) -> list[str]:
     if run.error is not None or not run.choices:
-        told = run.error.title if run.error is not None else str(run.outcome)
-        return ["—"] * len(SUMMARY_HEADS) + [one_line(told, 60)]
+        shown = run.error.title if run.error is not None else str(run.outcome)
+        return ["—"] * len(SUMMARY_HEADS) + [one_line(shown, 60)]
     choice = run.ordered[0]
     return [*summary_cells(summarise(run, choice, endpoint.prices)), one_line(choice.text, 60)]

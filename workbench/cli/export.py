@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 def _exported(session: Session, runs: Sequence[Run], arguments: argparse.Namespace) -> str:
     if (form := SESSION_FORMS.get(arguments.to)) is not None:
-        # One run alone is none of a conversation, but for what it was told.
+        # One run alone is none of a conversation, but for the messages it answers.
         is_markdown_of_one = arguments.run is not None and arguments.to == "markdown"
         chat = Chat() if is_markdown_of_one else session.chat
         return form.write(replace(session, runs=list(runs), chat=chat))

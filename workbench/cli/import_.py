@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         taken = draft_from_curl(text, load_endpoints(Folders.default(os.environ)))
         with open_for_writing(arguments.session) as keeper:
             _take_draft(keeper, arguments.session, taken.draft)
-        told = " ".join(("the request is now the session's draft.", *taken.notes))
+        result = " ".join(("the request is now the session's draft.", *taken.notes))
     else:
         runs = runs_from_json_lines(text)
         if not runs:
@@ -55,10 +55,10 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             for one in runs:
                 keeper.ended(one)
             added = len(keeper.session.runs) - before
-        told = f"{added} of {len(runs)} runs imported"
+        result = f"{added} of {len(runs)} runs imported"
         if added < len(runs):
-            told += "; the others were there already"
-    print(f"{visible(arguments.session)}: {told}")
+            result += "; the others were there already"
+    print(f"{visible(arguments.session)}: {result}")
     return ExitStatus.OK
 
 

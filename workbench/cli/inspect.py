@@ -10,7 +10,7 @@ from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, token_to_json
 from workbench.cli.parsing import file_name, refusing
 from workbench.cli.sessions import choose_choice, choose_runs, choose_token, read_session
-from workbench.cli.tables import number, percent_of, print_table
+from workbench.cli.tables import number, percent_of, print_table, top_choice_cell
 from workbench.domain.alternatives import rows_of
 from workbench.domain.choice import Choice
 from workbench.domain.comparison import common_prefix, first_divergence
@@ -87,14 +87,11 @@ def _chosen_tokens(choice: Choice, arguments: argparse.Namespace) -> list[int]:
 
 def _row(choice: Choice, index: int) -> tuple[str, ...]:
     token = choice.token(index)
-    listed = [one for one in token.alternatives if one.logprob is not None]
-    best = max(listed, key=lambda one: one.logprob or 0.0, default=None)
-    likeliest = "—" if best is None else f"{token_text(best.text, best.raw)} {percent_of(best.logprob)}"
     rank = "—" if token.rank is None else str(token.rank)
     mass = coverage(choice.alternative_logprobs_of(index))
     text = token_text(token.text, token.raw)
     covered = "—" if mass is None else percent(mass)
-    return (str(index + 1), text, percent_of(token.logprob), rank, likeliest, covered)
+    return (str(index + 1), text, percent_of(token.logprob), rank, top_choice_cell(token), covered)
 
 
 def _print_token(one: Run, choice: Choice, index: int) -> None:

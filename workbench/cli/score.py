@@ -15,8 +15,7 @@ from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import logprob_to_json, print_failure, print_json, token_to_json
 from workbench.cli.parsing import file_name
-from workbench.cli.tables import number, print_table
-from workbench.domain.choice import Token
+from workbench.cli.tables import number, print_table, top_choice_cell
 from workbench.domain.display import one_line, percent, plural, sentences, token_text, visible
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError, EndpointError, StorageError
@@ -146,7 +145,7 @@ def _places(arguments: argparse.Namespace, endpoints: EndpointList) -> list[tupl
 def _report(groups: Sequence[tuple[_Text, Sequence[Run]]], arguments: argparse.Namespace) -> ExitStatus:
     """Print what was scored, and on standard error what failed."""
     status = ExitStatus.OK
-    told: list[JsonValue] = []
+    reports: list[JsonValue] = []
     for text, runs in groups:
         scorings = []
         for one in runs:
@@ -160,11 +159,11 @@ def _report(groups: Sequence[tuple[_Text, Sequence[Run]]], arguments: argparse.N
         passages = [one.passage for one in scorings]
         second = SecondScoring.of(passages[0], passages[1]) if len(passages) == 2 else None
         if arguments.json:
-            told.append(_to_json(text, scorings, second))
+            reports.append(_to_json(text, scorings, second))
         elif scorings:
             _print(text, scorings, second.spans if second else (), arguments.places)
     if arguments.json:
-        print_json(told)
+        print_json(reports)
     return status
 
 
@@ -199,7 +198,7 @@ def _print_surprises(text: str, passage: Passage, places: int) -> None:
             token_text(token.text, token.raw),
             percent(probability(token.logprob) or 0.0),
             f"{-(token.logprob or 0.0):.2f}",
-            _expected(token),
+            top_choice_cell(token),
         ]
         for token in known[:places]
     ]
@@ -216,7 +215,7 @@ def _print_differences(text: str, scorings: Sequence[_Scoring], spans: Sequence[
             *(number(one, ".2f") for one in span.surprisals),
             number(span.difference, "+.2f"),
             *(
-                _expected(one.passage.choice.token(tokens.start))
+                top_choice_cell(one.passage.choice.token(tokens.start))
                 for one, tokens in zip(scorings, (span.first, span.second), strict=True)
             ),
         ]
@@ -229,15 +228,6 @@ def _print_differences(text: str, scorings: Sequence[_Scoring], spans: Sequence[
 def _before(text: str, place: int) -> str:
     start = max(place - _CONTEXT, 0)
     return ("…" if start else "") + one_line(text[start:place], _CONTEXT + 1)
-
-
-def _expected(token: Token) -> str:
-    """The likeliest token at a place, where it is not the token itself."""
-    known = [one for one in token.alternatives if one.logprob is not None]
-    best = max(known, key=lambda one: one.logprob or 0.0, default=None)
-    if best is None:
-        return "—"
-    return f"{token_text(best.text, best.raw)} {percent(probability(best.logprob) or 0.0)}"
 
 
 def _to_json(text: _Text, scorings: Sequence[_Scoring], second: SecondScoring | None) -> JsonValue:

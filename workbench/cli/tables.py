@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from workbench.domain.display import one_line, percent, visible
+from workbench.domain.choice import Token, top_choice
+from workbench.domain.display import one_line, percent, token_text, visible
 from workbench.domain.figures import probability
 from workbench.domain.summary import Summary
 
@@ -62,3 +63,9 @@ def percent_of(logprob: float | None) -> str:
     """The probability of a logprob in nats, as `29.3%`, or a dash."""
     mass = probability(logprob)
     return "—" if mass is None else percent(mass)
+
+
+def top_choice_cell(token: Token) -> str:
+    """The likeliest alternative of a token and its probability, or a dash."""
+    best = top_choice(token.alternatives)
+    return "—" if best is None else f"{token_text(best.text, best.raw)} {percent_of(best.logprob)}"

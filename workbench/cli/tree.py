@@ -58,15 +58,15 @@ def _rows(session: Session) -> list[tuple[str, ...]]:
 
 def _row(line: str, one: Run) -> tuple[str, ...]:
     choice = _shown(one)
-    told = None if choice is None else summarise(one, choice)
+    summary = None if choice is None else summarise(one, choice)
     name = f" {one_line(one.name, 40)}" if one.name else ""
     many = f" ×{len(one.choices)}" if len(one.choices) > 1 else ""
     return (
         f"{line}{one.id[:8]}{name}{many} {_beginning(one, choice)}",
         _where(one),
-        "—" if told is None else str(told.tokens),
-        number(None if told is None else told.perplexity, ".2f"),
-        number(None if told is None else told.mean_logprob, ".3f"),
+        "—" if summary is None else str(summary.tokens),
+        number(None if summary is None else summary.perplexity, ".2f"),
+        number(None if summary is None else summary.mean_logprob, ".3f"),
         one.outcome.value if one.outcome is not None else "—",
     )
 
@@ -92,7 +92,7 @@ def _where(one: Run) -> str:
 
 def _to_json(depth: int, one: Run) -> JsonValue:
     choice = _shown(one)
-    told = None if choice is None else summarise(one, choice)
+    summary = None if choice is None else summarise(one, choice)
     return {
         "run": one.id,
         "depth": depth,
@@ -100,8 +100,8 @@ def _to_json(depth: int, one: Run) -> JsonValue:
         "parent": None if one.parent is None else asdict(one.parent),
         "choices": len(one.choices),
         "text": "" if choice is None else choice.text,
-        "tokens": None if told is None else told.tokens,
-        "perplexity": None if told is None else told.perplexity,
-        "mean_logprob": None if told is None else told.mean_logprob,
+        "tokens": None if summary is None else summary.tokens,
+        "perplexity": None if summary is None else summary.perplexity,
+        "mean_logprob": None if summary is None else summary.mean_logprob,
         "outcome": one.outcome.value if one.outcome is not None else None,
     }

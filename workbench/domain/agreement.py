@@ -152,15 +152,15 @@ class Tolerances:
 
     def exceeded(self, found: Agreement) -> tuple[str, ...]:
         """What is out of tolerance, each as one phrase for a person."""
-        told = []
+        reasons = []
         if self.divergence is not None and found.divergence.largest > self.divergence:
-            told.append(f"KL up to {found.divergence.largest:.4g} nats (tolerance {self.divergence:g})")
+            reasons.append(f"KL up to {found.divergence.largest:.4g} nats (tolerance {self.divergence:g})")
         if self.logprob_difference is not None and found.logprob_difference.largest > self.logprob_difference:
-            told.append(
+            reasons.append(
                 f"|Δlogprob| up to {found.logprob_difference.largest:.4g} nats "
                 f"(tolerance {self.logprob_difference:g})"
             )
         mean = found.same_top.mean
         if self.same_top is not None and mean is not None and mean < self.same_top:
-            told.append(f"top-1 agreement {mean:.1%} (tolerance {self.same_top:.1%})")
-        return tuple(told)
+            reasons.append(f"top-1 agreement {mean:.1%} (tolerance {self.same_top:.1%})")
+        return tuple(reasons)

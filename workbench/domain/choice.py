@@ -27,6 +27,12 @@ class Alternative(NamedTuple):
     """The token's bytes where they are not the UTF-8 of `text`."""
 
 
+def top_choice(alternatives: Iterable[Alternative]) -> Alternative | None:
+    """The likeliest of some alternatives; None where none has a logprob."""
+    known = (one for one in alternatives if one.logprob is not None)
+    return max(known, key=lambda one: one.logprob or 0.0, default=None)
+
+
 class ReceivedToken(NamedTuple):
     """A token as it arrives; the pieces of a choice join to its text."""
 

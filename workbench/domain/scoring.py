@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import fsum, isnan
 from typing import NamedTuple
 
-from workbench.domain.choice import Alternative, Choice
+from workbench.domain.choice import Alternative, Choice, top_choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,7 @@ def top_choice_elsewhere(choice: Choice, tokens: range) -> Alternative | None:
     for index in tokens:
         rank = choice.rank_of(index)
         if rank is not None and rank.value > 1:
-            listed = (one for one in choice.alternatives_of(index) if one.logprob is not None)
-            return max(listed, key=lambda one: one.logprob or 0.0)
+            return top_choice(choice.alternatives_of(index))
     return None
 
 

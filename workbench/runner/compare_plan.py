@@ -85,29 +85,29 @@ def probes_of(folders: Folders, columns: Sequence[Column]) -> dict[str, Probe]:
 
 def ignored(columns: Sequence[Column], probes: Mapping[str, Probe]) -> list[str]:
     """Which parameters differ in vain: their endpoint's profile drops them, or its probe found no effect."""
-    told = []
+    notes = []
     for endpoint in {column.endpoint.name: column.endpoint for column in columns}.values():
         fields = differing([one.parameters for one in columns if one.endpoint.name == endpoint.name])
         name, probe = one_line(endpoint.name, 40), probes.get(endpoint.name)
         if dropped := [field for field in fields if field in endpoint.drop]:
-            told.append(f"not sent to {name}: {', '.join(dropped)} (unsupported by this endpoint)")
+            notes.append(f"not sent to {name}: {', '.join(dropped)} (unsupported by this endpoint)")
         for verdict, does in ((ProbeVerdict.NO_EFFECT, "ignores"), (ProbeVerdict.REFUSED, "refuses")):
             found = [one for one in fields if probe and one not in dropped and probe.verdict(one) is verdict]
             if probe and found:
-                told.append(f"{name} {does} {', '.join(found)} (probed {probe.at:%Y-%m-%d})")
-    return told
+                notes.append(f"{name} {does} {', '.join(found)} (probed {probe.at:%Y-%m-%d})")
+    return notes
 
 
 def remarks(runs: Sequence[Run]) -> list[str]:
     """What an honest comparison must say of one prompt's runs."""
-    told: list[str] = []
+    notes: list[str] = []
     if gave_same_text(runs):
         differs = differing([run.request.parameters for run in runs])
-        told.append(
+        notes.append(
             "all columns gave the same text"
             + ": the parameters that differ had no effect here" * bool(differs)
         )
     seeds = {run.request.parameters.get("seed") for run in runs}
     if len(seeds) > 1:
-        told.append("the columns have different seeds")
-    return told
+        notes.append("the columns have different seeds")
+    return notes

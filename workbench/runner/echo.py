@@ -32,13 +32,13 @@ def explain_missing_echo(run: Run) -> None:
         run.note(f"{NO_PROMPT_LOGPROBS}. {NEEDS_ECHO}")
 
 
-def mark_prompts(run: Run, told: Iterable[PromptTokens]) -> None:
-    """Find how many leading tokens of each choice repeat the prompt; `told` are put before the others."""
+def mark_prompts(run: Run, reported: Iterable[PromptTokens]) -> None:
+    """Find how many leading tokens of each choice repeat the prompt; `reported` are put before the others."""
     echoes = run.request.parameters.extra.get("echo") is True
     prompts = single_prompts(run.request.prompt)
     each = max(run.request.choices // len(prompts), 1)
-    by_choice = {one.choice: one.pieces for one in told if one.choice is not None}
-    by_prompt = {one.prompt: one.pieces for one in told if one.choice is None}
+    by_choice = {one.choice: one.pieces for one in reported if one.choice is not None}
+    by_prompt = {one.prompt: one.pieces for one in reported if one.choice is None}
     for index, choice in run.choices.items():
         number = min(index // each, len(prompts) - 1)
         prompt = prompts[number]

@@ -51,7 +51,7 @@ class Probing:
         on_request: Callable[[int, str], None] = lambda number, words: None,
     ) -> None:
         """`on_request` tells each request before it goes out."""
-        # Nothing is repeated behind the count that a person was told, and what the profile leaves out is
+        # Nothing is repeated behind the count shown to a person, and what the profile leaves out is
         # asked about too.
         open_endpoint = replace(endpoint, drop=frozenset(), retries=0)
         self._answers = ProbeRequests(connections, open_endpoint, model or endpoint.model, on_request)

@@ -34,15 +34,15 @@ def saved_column(saved: SavedRun, endpoints: EndpointList) -> Column:
 
 def saved_remarks(runs: Sequence[Run]) -> list[str]:
     """What is to be known of runs that were not made to be compared."""
-    told = []
+    notes = []
     first = runs[0]
     if any(run.request.prompt != first.request.prompt for run in runs):
-        told.append("the prompts differ")
+        notes.append("the prompts differ")
     answered = dict.fromkeys(one_line(run.model or run.request.model, 40) for run in runs)
     if len(answered) > 1:
-        told.append(f"answered by different models: {', '.join(one or '—' for one in answered)}")
+        notes.append(f"answered by different models: {', '.join(one or '—' for one in answered)}")
     if any(len(run.choices) > 1 for run in runs):
-        told.append("only the first choice of each run is compared")
+        notes.append("only the first choice of each run is compared")
     if len(runs) == 2 and runs[1].request == first.request:
-        told += [f"the same request: {one.describe()}" for one in check_run(*runs).choices[:1]]
-    return told
+        notes += [f"the same request: {one.describe()}" for one in check_run(*runs).choices[:1]]
+    return notes

@@ -30,8 +30,8 @@ def chat_to_markdown(session: Session) -> str:
     for number, turn in enumerate(path, 1):
         branch = ["branch {} of {}".format(*branches[turn.id])] if turn.id in branches else []
         about = [*branch, *_figures(runs.get(turn.run))]
-        told = f"\n{' · '.join(about)}\n" if about else ""
-        lines.append(f"\n### {number}. {inline(turn.role)}\n{told}\n{fenced(turn.text)}\n")
+        facts = f"\n{' · '.join(about)}\n" if about else ""
+        lines.append(f"\n### {number}. {inline(turn.role)}\n{facts}\n{fenced(turn.text)}\n")
     if left := len(turns.all) - len(path):
         lines.append(f"\nIn other branches: {plural(left, 'more turn')}; their runs are below.\n")
     return "".join(lines)

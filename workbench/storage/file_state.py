@@ -55,10 +55,10 @@ class FileState:
 def identity(path: Path) -> tuple[int, int, int] | None:
     """Inode, modification time and size, which differ after any change; None where there is no file."""
     try:
-        told = path.stat()
+        stat = path.stat()
     except FileNotFoundError:
         return None
-    return told.st_ino, told.st_mtime_ns, told.st_size
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
 
 def read_from(path: Path, offset: int) -> bytes:

@@ -72,12 +72,12 @@ def _add_choice(choice: Choice, record: JsonObject) -> None:
     reason = record.get("finish_reason")
     choice.finish_reason = None if reason is None else str(reason)
     logprobs = record.get("logprobs")
-    told = logprobs if isinstance(logprobs, Mapping) else {}
-    tokens = [str(one) for one in _list(told.get("tokens"))]
+    listed = logprobs if isinstance(logprobs, Mapping) else {}
+    tokens = [str(one) for one in _list(listed.get("tokens"))]
     if "".join(tokens) != record.get("text", ""):
-        tokens, told = [str(record.get("text", ""))], {}
-    own = _list(told.get("token_logprobs")) or repeat(None, len(tokens))
-    tops = _list(told.get("top_logprobs")) or repeat(None, len(tokens))
+        tokens, listed = [str(record.get("text", ""))], {}
+    own = _list(listed.get("token_logprobs")) or repeat(None, len(tokens))
+    tops = _list(listed.get("top_logprobs")) or repeat(None, len(tokens))
     arrived = _list(record.get("arrived"))
     times = arrived if len(arrived) == len(tokens) else [0.0] * len(tokens)
     for token, logprob, top, at in zip(tokens, own, tops, times, strict=True):

@@ -106,9 +106,9 @@ class Library:
             if entry.name.startswith("."):
                 continue
             with suppress(OSError):
-                told = entry.stat()
+                stat = entry.stat()
                 old = known.get(entry.path)
-                is_same = old is not None and (old.modified, old.size) == (told.st_mtime, told.st_size)
+                is_same = old is not None and (old.modified, old.size) == (stat.st_mtime, stat.st_size)
                 listed[entry.path] = old if old and is_same else read_listed(Path(entry.path))
         if listed != known:
             index = msgspec.to_builtins(_Index(_INDEX_FORMAT, list(listed.values())))
@@ -175,8 +175,8 @@ class Library:
 
 def read_listed(path: Path) -> Listed:
     """What a list shows of a file; token columns are not read. Raises OSError."""
-    told, raw = path.stat(), path.read_bytes()
-    bare = Listed(str(path), "", "", told.st_mtime, told.st_size)
+    stat, raw = path.stat(), path.read_bytes()
+    bare = Listed(str(path), "", "", stat.st_mtime, stat.st_size)
     try:
         try:
             # Columns are most of the file and nothing that a list shows.

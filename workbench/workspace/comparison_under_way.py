@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from workbench.domain.choice import Choice
 from workbench.domain.comparison import Divergence, common_prefix, distinguishing, first_divergence
 from workbench.domain.display import one_line, plural
 from workbench.domain.run import Failure, Outcome, Run
@@ -43,7 +42,7 @@ class Comparison:
     ) -> None:
         """`runs` has each column's run; `notes` is what a person should know of how the columns were made.
 
-        `before_kept` is told each run that has ended, however it did, before the session keeps it.
+        `before_kept` receives each run that has ended, however it did, before the session keeps it.
         """
         self._workspace = workspace
         self._columns = list(columns)
@@ -193,31 +192,21 @@ class Comparison:
     @property
     def remarks(self) -> list[str]:
         """What an honest comparison must say."""
-        told = list(self._notes)
+        notes = list(self._notes)
         if not self.is_running:
-            told += remarks(self._runs)
+            notes += remarks(self._runs)
         for column, run in zip(self._columns, self._runs, strict=True):
-            told += [f"{column.title}: {note}" for note in run.notes]
-        return list(dict.fromkeys(one_line(one) for one in told))
-
-    def _choices(self) -> list[Choice] | None:
-        """The answers to compare; None while one has not started, or where there are not two."""
-        choices = []
-        for run in self._runs:
-            if run.choices:
-                choices.append(run.ordered[0])
-            elif run.is_running:
-                return None
-        return choices if len(choices) > 1 else None
+            notes += [f"{column.title}: {note}" for note in run.notes]
+        return list(dict.fromkeys(one_line(one) for one in notes))
 
     def agreement(self) -> tuple[int, Divergence | None]:
-        """Leading tokens all answers have in common, and where they first part, as far as is known."""
-        choices = self._choices()
-        if choices is None:
+        """Leading tokens all answers have in common, and where they diverge, as far as is known."""
+        choices = [run.ordered[0] for run in self._runs if run.choices]
+        if len(choices) < 2 or any(run.is_running and not run.choices for run in self._runs):
             return 0, None
         revisions = [choice.revision for choice in choices]
         if revisions != self._revisions:
-            # Tokens that were replaced are to be compared anew.
+            # Tokens that were replaced are compared again.
             self._revisions, self._prefix = revisions, 0
         self._prefix = common_prefix(choices, self._prefix)
         return self._prefix, first_divergence(choices, self._prefix)

@@ -109,8 +109,7 @@ class Grid(Comparison):
         """How many requests stream and wait, and how many of all have an answer."""
         counts = [one for one in super().summary.split(" · ") if not one.endswith("done")]
         answered = sum(run.outcome in ANSWERED for run in self._runs)
-        told = [*counts, f"{answered} of {len(self._runs)} answered"]
-        return " · ".join(told)
+        return " · ".join((*counts, f"{answered} of {len(self._runs)} answered"))
 
     @property
     def left(self) -> list[Run]:
@@ -197,10 +196,10 @@ class Grid(Comparison):
     def remarks(self) -> list[str]:
         """How the grid was made, why runs failed, and what is to be known of answers."""
         failures = [run.error.title for run in self._runs if run.error is not None]
-        told = [*self._notes, *(f"{count} failed: {one}" for one, count in Counter(failures).items())]
+        notes = [*self._notes, *(f"{count} failed: {one}" for one, count in Counter(failures).items())]
         if not self.is_running:
             each = len(self.layout.across) * self.layout.repeats
             starts = range(0, len(self._runs), each)
-            told += grid_remarks([self._runs[start : start + each] for start in starts])
-        told += [note for run in self._runs for note in run.notes]
-        return list(dict.fromkeys(one_line(one) for one in told))
+            notes += grid_remarks([self._runs[start : start + each] for start in starts])
+        notes += [note for run in self._runs for note in run.notes]
+        return list(dict.fromkeys(one_line(one) for one in notes))

@@ -65,7 +65,7 @@ class _Question(Generic[T]):
         """Find the answer, or what goes wrong; calling what is returned reports it to whoever asked."""
         try:
             found = self._ask(writer)
-        except Exception as error:  # noqa: BLE001 - whoever asked is told of whatever went wrong
+        except Exception as error:  # noqa: BLE001 - whoever asked receives whatever went wrong
             return partial(self._answer.set_exception, error)
         return partial(self._answer.set_result, found)
 
@@ -83,11 +83,11 @@ class _Written(Struct, frozen=True):
 
 
 class _Writer:
-    """The session's thread. Its attributes are its own, but for `written`, `told` and what puts jobs."""
+    """The session's thread. Its attributes are its own, but for `written`, `reports` and what puts jobs."""
 
     def __init__(self, folder: Path, session: Session) -> None:
         self.written = _Written()
-        self.told: SimpleQueue[StorageError | str] = SimpleQueue()
+        self.reports: SimpleQueue[StorageError | str] = SimpleQueue()
         """Each new reason why nothing can be written, and notes."""
         self._folder = folder
         self._begun = session
@@ -143,7 +143,7 @@ class _Writer:
     def _tell_written(self) -> None:
         if self._store is not None:
             for note in self._store.notes:
-                self.told.put(note)
+                self.reports.put(note)
             self._store.notes = []
         path = self._store.path if self._store is not None else None
         self.written = _Written(path, self._tried, not self.is_all_written, self._problem)
@@ -201,7 +201,7 @@ class _Writer:
         reason = error.message or error.title
         if reason != self._reason:
             self._reason, self._problem = reason, str(error)
-            self.told.put(error)
+            self.reports.put(error)
 
     def _made(self) -> SessionStore:
         if self._store is None:
@@ -488,8 +488,8 @@ class Keeper:
         self.session, self.read_only, self._has_begun = copy, False, False
         theirs = replace(copy, draft=Draft(), runs=list(map(replace, runs)))
         self._writer.ask(lambda writer: writer.continue_in(theirs))
-        told = one_line(title, 60)
-        self._notes.append(f"The file is read-only; changes go to a new session, {told}")
+        shown = one_line(title, 60)
+        self._notes.append(f"The file is read-only; changes go to a new session, {shown}")
 
     async def settle(self) -> bool:
         """Write everything that is to be kept; whether that could be written."""
@@ -515,7 +515,7 @@ class Keeper:
         """Write everything and let go; whether everything was written."""
         return await asyncio.wrap_future(self.begin_closing())
 
-    # --- what is told ------------------------------------------------------------------------------------
+    # --- what is reported --------------------------------------------------------------------------------
 
     async def news(self) -> list[Run]:
         """The runs that other windows and programs added to the session since the last call."""
@@ -539,8 +539,8 @@ class Keeper:
     def take_problems(self) -> tuple[list[StorageError], list[str]]:
         """Each new reason why something cannot be written, and notes on the file; each is returned once."""
         problems: list[StorageError] = []
-        while not self._writer.told.empty():
-            match self._writer.told.get():
+        while not self._writer.reports.empty():
+            match self._writer.reports.get():
                 case StorageError() as problem:
                     problems.append(problem)
                 case str() as note:

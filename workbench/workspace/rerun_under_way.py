@@ -72,10 +72,10 @@ class Rerun(Comparison):
     @property
     def remarks(self) -> list[str]:
         """The verdict in full, and what may explain a difference."""
-        told = list(map(one_line, self._verdict()))
+        notes = list(map(one_line, self._verdict()))
         if self.check is not None and any(choice.differs for choice in self.check.choices):
-            told += self._reasons()
-        return list(dict.fromkeys([*told, *(f"again: {one_line(note)}" for note in self.again.notes)]))
+            notes += self._reasons()
+        return list(dict.fromkeys([*notes, *(f"again: {one_line(note)}" for note in self.again.notes)]))
 
     def _verdict(self) -> list[str]:
         if (check := self.check) is not None:
