@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
 from math import fsum
+from typing import NamedTuple
 
 from workbench.domain.choice import Alternative, Token
 from workbench.domain.display import token_text
 from workbench.domain.figures import probability
 
 
-@dataclass(frozen=True, slots=True)
-class AlternativeRow:
+class AlternativeRow(NamedTuple):
     """One alternative, the chosen token where it was not listed, or the remaining mass."""
 
     label: str
@@ -46,7 +45,7 @@ def rows_of(token: Token) -> tuple[AlternativeRow, ...]:
     total = fsum(row.mass for row in rows if row.mass is not None)
     if total > 1:
         # Rounded and merged probabilities may sum to a little more than there is.
-        rows = [row if row.mass is None else replace(row, mass=row.mass / total) for row in rows]
+        rows = [row if row.mass is None else row._replace(mass=row.mass / total) for row in rows]
     elif rows and 1 - total > 1e-6:
         rows.append(AlternativeRow("(other)", 1 - total))
     return tuple(rows)

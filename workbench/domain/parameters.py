@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 ParameterValue: TypeAlias = bool | int | float | str | tuple[str, ...] | Mapping[str, float]
 """A parameter's value: `stop` is a tuple of texts, `logit_bias` maps token ids (as strings) to biases."""
@@ -45,8 +45,7 @@ class Range:
         return f"{low} x ≤ {_short(self.high)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One field of the request: everything that anyone needs to know of it."""
 
     name: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonObject, JsonValue
@@ -15,8 +16,7 @@ from workbench.domain.values import check_value, format_value, value_from_json
 _HASHABLE = (str, int, float, tuple)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A field that differs between two sets of parameters; None is unset."""
 
     name: str

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import fsum, isnan
 from typing import NamedTuple
@@ -15,8 +14,7 @@ from typing import NamedTuple
 from workbench.domain.choice import Alternative, Choice, top_choice
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """Consecutive tokens of a choice whose text is compared or scored."""
 
     choice: Choice
@@ -113,8 +111,7 @@ def top_choice_elsewhere(choice: Choice, tokens: range) -> Alternative | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class SecondScoring:
+class SecondScoring(NamedTuple):
     """How another model finds the text of a choice, in spans that both models' tokens add up to."""
 
     choice: Choice
@@ -135,7 +132,7 @@ class SecondScoring:
     def of_spans(self, choice: Choice) -> SecondScoring:
         """The same for a choice whose tokens are the spans."""
         spans = (span._replace(first=range(place, place + 1)) for place, span in enumerate(self.spans))
-        return replace(self, choice=choice, spans=tuple(spans))
+        return self._replace(choice=choice, spans=tuple(spans))
 
     def at(self, token: int) -> tuple[Span, Alternative | None] | None:
         """The span that a token of the choice is in, and its other top choice; None outside of all."""

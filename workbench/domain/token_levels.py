@@ -6,7 +6,6 @@ Logprobs, surprisals and entropies are in nats.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from math import exp, isnan, log
 from typing import Literal, NamedTuple, TypeAlias
@@ -168,8 +167,7 @@ Notable: TypeAlias = Literal["surprising", "not_first", "low_coverage"]
 """What makes a token one to go to."""
 
 
-@dataclass(frozen=True, slots=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """From where on a token is notable."""
 
     surprising: float = SURPRISING

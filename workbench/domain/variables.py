@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt
@@ -12,8 +12,7 @@ from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt
 _VARIABLE = re.compile(r"\{\{([^\W\d][\w-]*)\}\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
+class Filled(NamedTuple):
     """A text with its variables filled in."""
 
     text: str

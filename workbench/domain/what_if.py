@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, fsum, log
+from typing import NamedTuple
 
 LLAMA_ORDER = ("top_k", "top_p", "min_p", "temperature")
 """llama.cpp's order: temperature comes last, so the cuts are made on the model's own probabilities."""
@@ -17,8 +18,7 @@ LLAMA_ORDER = ("top_k", "top_p", "min_p", "temperature")
 _LARGEST_VOCABULARY = 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
+class Sampling(NamedTuple):
     """The parameters that reshape a distribution; None is neutral."""
 
     temperature: float | None = None
@@ -37,8 +37,7 @@ class Sampling:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Reshaped:
+class Reshaped(NamedTuple):
     """A distribution after the samplers."""
 
     probabilities: tuple[float | None, ...]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import isnan
 
 from workbench.domain.choice import Choice, ReceivedToken
@@ -69,7 +68,7 @@ async def score_answer(
     if isinstance(prompt, TokensPrompt):
         # Its prompt has ids alone: the answer begins after as many tokens.
         first = len(prompt.ids) - (len(choice) - choice.echoed)
-        scoring = replace(scoring, origin=scoring.choice.start_of(first))
+        scoring = scoring._replace(origin=scoring.choice.start_of(first))
     return Passage.answer_of(choice), scoring
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.metadata import version
 from math import exp, log
 from pathlib import Path
@@ -132,14 +131,14 @@ async def surprise_threshold(flow: FlowContext) -> None:
     """Set below which probability a token is surprising."""
     thresholds, title = flow.app.thresholds, "[ and ] go to tokens less likely than"
     if (share := await _ask_probability(flow, title, exp(-thresholds.surprising))) is not None:
-        flow.app.use_thresholds(replace(thresholds, surprising=-log(share)))
+        flow.app.use_thresholds(thresholds._replace(surprising=-log(share)))
 
 
 async def coverage_threshold(flow: FlowContext) -> None:
     """Set below which top-k mass a token is one of low coverage."""
     thresholds, title = flow.app.thresholds, "< and > go to tokens whose alternatives cover less than"
     if (share := await _ask_probability(flow, title, thresholds.low_coverage)) is not None:
-        flow.app.use_thresholds(replace(thresholds, low_coverage=share))
+        flow.app.use_thresholds(thresholds._replace(low_coverage=share))
 
 
 async def _ask_probability(flow: FlowContext, title: str, now: float) -> float | None:
