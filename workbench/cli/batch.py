@@ -14,7 +14,7 @@ from workbench.cli.parsing import file_name, positive
 from workbench.cli.progress import progress_bar
 from workbench.domain.display import visible
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.run import Outcome, Run
+from workbench.domain.run import Run
 from workbench.runner.compare_plan import Column, ignored, probes_of
 from workbench.runner.many_runs import Job
 from workbench.runner.status import Phase
@@ -90,7 +90,7 @@ def batch_status(runs: Sequence[Run], interrupted: bool) -> int:
     """The exit status: 130 stopped, 1 where a run failed, else 0."""
     if interrupted:
         return ExitStatus.INTERRUPTED
-    failed = any(run.outcome not in (Outcome.COMPLETE, Outcome.UNFINISHED) for run in runs)
+    failed = any(not run.is_answered for run in runs)
     return ExitStatus.FAILED if failed else ExitStatus.OK
 
 

@@ -42,7 +42,7 @@ def report(one: Run, *, as_json: bool) -> ExitStatus:
         print_failure(one.error)
     if one.outcome is Outcome.STOPPED:
         return ExitStatus.INTERRUPTED
-    return ExitStatus.OK if one.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED) else ExitStatus.FAILED
+    return ExitStatus.OK if one.is_answered else ExitStatus.FAILED
 
 
 def _tell_status(happened: Notification) -> None:

@@ -157,6 +157,11 @@ class Run:
         return self.outcome is None
 
     @property
+    def is_answered(self) -> bool:
+        """Whether the answer came to its marked end."""
+        return self.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED)
+
+    @property
     def tokens(self) -> int:
         """Tokens stored over all choices."""
         return sum(map(len, self.choices.values()))

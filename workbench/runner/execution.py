@@ -317,12 +317,16 @@ def _replace(choice: Choice, pieces: Sequence[ReceivedToken]) -> None:
 def _remarks(run: Run, endpoint: Endpoint) -> Iterator[str]:
     """What is odd about an answer, each in one plain line."""
     request = run.request
-    answered = run.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED)
-    if answered and len(run.choices) < request.choices:
+    if run.is_answered and len(run.choices) < request.choices:
         yield f"server returned {len(run.choices)} of {request.choices} choices"
     if run.model and request.model and run.model != request.model:
         yield f"answered by {one_line(run.model, 120)}, not {one_line(request.model, 120)}"
-    if answered and request.parameters.get("logprobs") is not None and run.tokens and not _has_logprobs(run):
+    if (
+        run.is_answered
+        and request.parameters.get("logprobs") is not None
+        and run.tokens
+        and not _has_logprobs(run)
+    ):
         yield "logprobs were requested, but none were returned"
     if dropped := [name for name in request.parameters.values if name in endpoint.drop]:
         yield f"not sent, as this endpoint does not take it: {', '.join(dropped)}"

@@ -25,14 +25,13 @@ from workbench.domain.case_comparison import (
 from workbench.domain.display import sentences
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, EndpointError, StorageError
-from workbench.domain.run import Outcome, Parent, Run
+from workbench.domain.run import Parent, Run
 from workbench.runner.connections import Connections
 from workbench.runner.score_text import score_answer
 from workbench.storage.session_file import iterate_runs
 
 BLESSED = "blessed"
 """The kind of a run whose answer replaces that of its parent in later checks."""
-_ANSWERED = (Outcome.COMPLETE, Outcome.UNFINISHED)
 _MOST_FAILURES = 100
 """Cases in a row that fail before the endpoint is given up."""
 
@@ -84,7 +83,7 @@ def survey(names: Sequence[Path], on_case: Callable[[Path, str, Run], None] = la
     paths = tuple(dict.fromkeys(path for name in names for path in _session_files(name)))
     for path in paths:
         for run in iterate_runs(path, with_tokens=False):
-            if run.outcome in _ANSWERED and run.choices:
+            if run.is_answered and run.choices:
                 newest[path, _root(run)] = run.id
                 on_case(path, _root(run), run)
     return Survey(paths, newest)
@@ -204,7 +203,7 @@ class RegressionCheck:
         request = replace(recorded.request, model=self.model or recorded.request.model)
         now = Run(request, self.endpoint.name, parent=Parent(case.root, kind=BLESSED), split=recorded.split)
         await self.connections.send(self.endpoint, now, batch=self.batch)
-        if now.error is not None or now.outcome not in _ANSWERED:
+        if now.error is not None or not now.is_answered:
             return now, AnswerComparison(error=_why_failed(now))
         return now, compare_runs(recorded, now, self.tolerances)
 

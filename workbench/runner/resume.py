@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.prompt import Prompt
 from workbench.domain.request import Request
-from workbench.domain.run import Outcome, Run
+from workbench.domain.run import Run
 from workbench.domain.sweep import Sweep
 from workbench.runner.compare_plan import Column, plan, plan_sweep, seeded
 from workbench.runner.many_runs import Job
@@ -43,7 +43,7 @@ def with_answers(jobs: Sequence[Job], done: Sequence[Run]) -> list[Job]:
     """The same jobs, each with a run that has answered it in full already, where there is one."""
     answers: dict[tuple[str, Request], list[Run]] = {}
     for run in reversed(done):
-        if run.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED):
+        if run.is_answered:
             answers.setdefault((run.endpoint, run.request), []).append(run)
     taken = []
     for job in jobs:

@@ -91,8 +91,7 @@ def _found(verdict: ProbeVerdict) -> str:
 
 def left_out(run: Run) -> Split:
     """What the answer to one plain request lacks, as far as that is known."""
-    answered = run.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED)
-    if not answered or run.split is not None or len(run.choices) >= run.request.choices:
+    if not run.is_answered or run.split is not None or len(run.choices) >= run.request.choices:
         return NOT_SPLIT
     several = count_prompts(run.request.prompt) > 1
     return Split(several, run.request.parameters.number("n", 1) > 1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from workbench.domain.display import one_line
-from workbench.domain.run import Outcome, Run
+from workbench.domain.run import Run
 from workbench.domain.summary import Measure, Summary, spread, summarise
 from workbench.domain.sweep import Sweep
 from workbench.domain.values import format_value
@@ -18,8 +18,6 @@ from workbench.workspace.costs import Cost, cost_of
 
 if TYPE_CHECKING:
     from workbench.workspace.workspace import Workspace
-
-ANSWERED = (Outcome.COMPLETE, Outcome.UNFINISHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class Layout:
     repeats: int = 1
 
     ONE_COLUMN: ClassVar = ("every value",)
-    """The columns of a sweep over one field."""
+    """The only column of a grid that has one."""
 
     @staticmethod
     def of_sweep(sweep: Sweep, about: str) -> Layout:
@@ -108,13 +106,13 @@ class Grid(Comparison):
     def summary(self) -> str:
         """How many requests stream and wait, and how many of all have an answer."""
         counts = [one for one in super().summary.split(" · ") if not one.endswith("done")]
-        answered = sum(run.outcome in ANSWERED for run in self._runs)
+        answered = sum(run.is_answered for run in self._runs)
         return " · ".join((*counts, f"{answered} of {len(self._runs)} answered"))
 
     @property
     def left(self) -> list[Run]:
         """The runs that ended without an answer."""
-        return [run for run in self._runs if not run.is_running and run.outcome not in ANSWERED]
+        return [run for run in self._runs if not run.is_running and not run.is_answered]
 
     @property
     def cost(self) -> str:
@@ -131,7 +129,7 @@ class Grid(Comparison):
     def send_left(self) -> None:
         """Send again what ended without an answer; call it when nothing streams."""
         for place, run in enumerate(self._runs):
-            if run.outcome not in ANSWERED:
+            if not run.is_answered:
                 self._runs[place] = Run(
                     run.request, run.endpoint, preset=run.preset, group=run.group, split=run.split
                 )

@@ -16,10 +16,7 @@ from workbench.domain.values import format_value
 from workbench.runner.compare_plan import Column
 from workbench.runner.saved_runs import SavedRun, saved_column
 from workbench.storage.endpoint_list import EndpointList
-from workbench.workspace.grid_under_way import ANSWERED, Layout
-
-EVERY_VALUE = "every value"
-"""The head of the only column of a grid."""
+from workbench.workspace.grid_under_way import Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +35,7 @@ def newest_answers(group: RunGroup) -> list[Run]:
     found: dict[tuple[str, str, Request], Run] = {}
     for run in group.runs:
         key = (run.endpoint, run.preset, run.request)
-        if key not in found or run.outcome in ANSWERED or found[key].outcome not in ANSWERED:
+        if key not in found or run.is_answered or not found[key].is_answered:
             found[key] = run
     return list(found.values())
 
@@ -89,7 +86,7 @@ def _sweep(
         prompt_to_editor(runs[0].request.prompt),
         fields[0],
         tuple(map(_word, varied[fields[0]])),
-        across or (EVERY_VALUE,),
+        across or Layout.ONE_COLUMN,
         len(repeats),
     )
     return SavedGrid(layout, columns, placed)
@@ -111,7 +108,7 @@ def _table(group: RunGroup, runs: Sequence[Run], endpoints: EndpointList) -> Sav
             columns.append(saved_column(SavedRun(name, run), endpoints))
     if len(prompts) == 1:
         about = prompt_to_editor(prompts[0])
-        return SavedGrid(Layout("Compare", about, "settings", names, (EVERY_VALUE,)), columns, placed)
+        return SavedGrid(Layout("Compare", about, "settings", names, Layout.ONE_COLUMN), columns, placed)
     rows = tuple(map(prompt_to_editor, prompts))
     return SavedGrid(Layout("Prompt set", group.about, "prompt", rows, names), columns, placed)
 
