@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,11 +20,12 @@ from textual.widgets import Input
 from tests.client.loopback import DONE, answering
 from tests.tui.scripted import answer, logprob_event, until, use_parameters, workbench
 from tests.tui.test_wiring import configure, toasts
+from workbench.domain.run import Outcome, Run
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import BY_ID, COMMANDS
 from workbench.tui.compare.screen import CompareScreen
-from workbench.tui.flows import FlowContext
+from workbench.tui.flows import FlowContext, load_flow
 from workbench.tui.popups.form import Form
 from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Picker
@@ -84,6 +89,33 @@ STEPS: Mapping[str, tuple[str, ...]] = {
 }
 """What each flow is told at one screen after another, by command."""
 
+WHOLE: Mapping[str, tuple[str, ...]] = {
+    "run": ("y",),
+    "run_again": ("y",),
+    "continue_answer": ("y",),
+    "jump": ("b",),
+    "save": ("n a m e enter",),
+    "sessions": ("enter",),
+    "choose_endpoint": ("enter",),
+    "choose_model": ("x enter",),
+    "choose_kind": ("down enter",),
+    "choose_preset": ("down enter",),
+    "save_preset": ("m i n e enter",),
+    "score": ("enter", "y"),
+    "score_elsewhere": ("enter", "enter", "y"),
+    "sweep": ("enter", "y", "escape"),
+    "variables": ("enter",),
+    "export": ("enter", "enter", "y"),
+    "surprise_threshold": ("enter",),
+    "coverage_threshold": ("enter",),
+}
+"""What those are told that end otherwise than by a no, so that they come to all they wait for."""
+
+TAKES_RUNS = {"delete_run", "new", "undo"}
+"""Those that take runs out of the session, or begin another one."""
+CHANGES_TEXT = {"continue_answer", "new", "redo", "undo"}
+"""Those that change the prompt's text."""
+
 TWO = logprob_event(" in", finish_reason="stop")
 TWO += TWO.replace(b'"index": 0', b'"index": 1') + DONE
 """A stream of two choices."""
@@ -94,39 +126,145 @@ def test_the_steps_of_every_flow_are_known() -> None:
     assert sorted(STEPS) == sorted(_FLOWS)
 
 
-@pytest.mark.parametrize("id", [id for id in _FLOWS if STEPS[id]])
-async def test_a_flow_cancelled_at_any_of_its_screens_leaves_nothing_behind(id: str) -> None:
+@pytest.mark.parametrize("where", [Where.OUTPUT, Where.TURNS])
+async def test_a_flow_cancelled_at_any_of_its_screens_leaves_nothing_behind(where: Where) -> None:
+    async with _workbench_at(where) as (app, pilot):
+        below = list(app.screen_stack)
+        for id in _flows_at(where):
+            for steps in range(len(STEPS[id])):
+                await _begin_anew(app, pilot, where)
+                before, runs = app.workspace.drafting.draft, len(app.main.output.runs)
+                worker = app.flows.start(BY_ID[id].flow)
+                for keys in STEPS[id][:steps]:
+                    shown = await _shown(app, pilot, below)
+                    await pilot.press(*keys.split())
+                    await until(pilot, lambda shown=shown: app.screen is not shown)  # type: ignore[misc]
+                await _shown(app, pilot, below)
+                worker.cancel()
+                await until(pilot, lambda: not app.flows.is_opening() and app.screen_stack == below)
+                assert not app.workspace.runs.is_streaming, id
+                assert app.workspace.drafting.draft == before, id
+                assert len(app.main.output.runs) >= runs, id
+                assert toasts(app) == [], id
+
+
+class CancelledAt:
+    """Runs a flow, and cancels it as it begins to wait for the nth time, counted from 0."""
+
+    def __init__(self, story: Awaitable[None], place: int) -> None:
+        self._story = story
+        self._place = place
+        self.is_cancelled = False
+
+    def __await__(self) -> Generator[Any, None, None]:
+        waits = self._story.__await__()
+        go_on = partial(next, waits)
+        for place in count():
+            try:
+                awaited = go_on()
+            except StopIteration:
+                return
+            if place == self._place:
+                task = asyncio.current_task()
+                assert task is not None
+                self.is_cancelled = task.cancel()
+            try:
+                yield awaited
+            except asyncio.CancelledError as error:
+                go_on = partial(waits.throw, error)
+            else:
+                go_on = partial(next, waits)
+
+
+@pytest.mark.parametrize("where", [Where.OUTPUT, Where.TURNS])
+async def test_a_flow_cancelled_wherever_it_waits_leaves_everything_usable(
+    where: Where, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with _workbench_at(where) as (app, pilot):
+        below, workspace = list(app.screen_stack), app.workspace
+        under_way = list(workspace.runs.under_way)
+
+        def is_over() -> bool:
+            is_back = app.screen_stack == below and not app.flows.is_opening()
+            return is_back and not workspace.runs.is_streaming and workspace.runs.under_way == under_way
+
+        for id in _flows_at(where):
+            is_cancelled, place = True, 0
+            while is_cancelled:
+                await _begin_anew(app, pilot, where)
+                text, kept = workspace.drafting.text, {run.id for run in workspace.session.runs}
+                is_cancelled = await _cancelled_at(app, pilot, id, place)
+                await until(pilot, is_over)
+                assert workspace.drafting.text == text or id in CHANGES_TEXT, id
+                assert kept <= {run.id for run in workspace.session.runs} or id in TAKES_RUNS, id
+                sent = await _sent(app, pilot)
+                assert sent.outcome is Outcome.COMPLETE, id
+                assert await workspace.keeper.settle(), id
+                place += 1
+
+
+async def _cancelled_at(app: WorkbenchApp, pilot: Pilot[int], id: str, place: int) -> bool:
+    """Run a flow with its answers, and cancel it where it waits for the nth time; False where it does not."""
+    story = load_flow(BY_ID[id].flow)
+    cancelled = list[CancelledAt]()
+
+    def cancelling(flow: FlowContext) -> CancelledAt:
+        cancelled.append(CancelledAt(story(flow), place))
+        return cancelled[0]
+
+    shown: Screen[Any] = app.screen
+    worker = app.flows.run(cancelling)
+    for keys in WHOLE.get(id, STEPS[id]):
+        await until(pilot, lambda last=shown: worker.is_finished or _is_ready(app.screen, last))  # type: ignore[misc]
+        shown = app.screen
+        while not worker.is_finished and app.screen is shown:
+            # Where something streams the first Esc stops it.
+            await pilot.press(*keys.split())
+            await pilot.pause()
+            if keys != "escape":
+                break
+    await until(pilot, lambda: worker.is_finished)
+    return cancelled[0].is_cancelled
+
+
+def _is_ready(screen: Screen[Any], last: Screen[Any]) -> bool:
+    """Whether another screen than the last one is there, and has its keys."""
+    return screen is not last and screen.is_mounted and (screen.focused is not None or not screen.focus_chain)
+
+
+@asynccontextmanager
+async def _workbench_at(where: Where) -> AsyncGenerator[tuple[WorkbenchApp, Pilot[int]]]:
+    """The workbench, on the chat screen where the flows belong there."""
     configure("confirm_above = 1\n")
     async with workbench(answering(TWO)) as (app, pilot, _):
-        await _run_two(app, pilot)
-        if BY_ID[id].where in (Where.CHAT, Where.TURNS):
+        if where is Where.TURNS:
             await _talk(app, pilot)
-        below = list(app.screen_stack)
-        for steps in range(len(STEPS[id])):
-            before, runs = app.workspace.drafting.draft, len(app.main.output.runs)
-            worker = app.flows.start(BY_ID[id].flow)
-            for keys in STEPS[id][:steps]:
-                shown = await _shown(app, pilot, below)
-                await pilot.press(*keys.split())
-                await until(pilot, lambda shown=shown: app.screen is not shown)  # type: ignore[misc]
-            await _shown(app, pilot, below)
-            worker.cancel()
-            await until(pilot, lambda: not app.flows.is_opening() and app.screen_stack == below)
-            assert not app.workspace.runs.is_streaming
-            assert app.workspace.drafting.draft == before
-            assert len(app.main.output.runs) >= runs
-            assert toasts(app) == []
+        yield app, pilot
 
 
-async def _run_two(app: WorkbenchApp, pilot: Pilot[int]) -> None:
-    """Have two runs in the session, the newest with two choices."""
-    for number, choices in enumerate((1, 2), 1):
-        use_parameters(app, app.main.parameters.parameters.set("n", choices))
-        await pilot.press("ctrl+j")
-        await _shown(app, pilot, [app.main])
-        await pilot.press("y")
-        await until(pilot, lambda: app.screen is app.main and not app.workspace.runs.is_streaming)
-        assert len(app.main.output.runs) == number
+def _flows_at(where: Where) -> list[str]:
+    return [id for id in _FLOWS if (BY_ID[id].where in (Where.CHAT, Where.TURNS)) == (where is Where.TURNS)]
+
+
+async def _begin_anew(app: WorkbenchApp, pilot: Pilot[int], where: Where) -> None:
+    """Have two runs of two choices in another session; the conversation stays as it is."""
+    app.clear_notifications()
+    if where is Where.TURNS:
+        return
+    app.workspace.begin_session()
+    app.workspace.drafting.use_endpoint(app.services.endpoint)
+    app.workspace.drafting.set_text(EXAMPLE)
+    use_parameters(app, app.workspace.drafting.parameters.set("n", 2))
+    for _ in range(2):
+        await _sent(app, pilot)
+
+
+async def _sent(app: WorkbenchApp, pilot: Pilot[int]) -> Run:
+    """A run of the draft that is over."""
+    run = app.workspace.send(app.workspace.request)
+    await until(pilot, lambda: app.workspace.session.run(run.id) is not None)
+    return run
 
 
 async def _talk(app: WorkbenchApp, pilot: Pilot[int]) -> None:
@@ -139,7 +277,7 @@ async def _talk(app: WorkbenchApp, pilot: Pilot[int]) -> None:
     await _shown(app, pilot, [app.main, chat])
     await pilot.press("y")
     await until(pilot, lambda: app.screen is chat and not app.workspace.runs.is_streaming)
-    assert len(app.main.output.runs) == 3
+    assert len(app.main.output.runs) == 1
 
 
 async def _shown(app: WorkbenchApp, pilot: Pilot[int], below: Sequence[Screen[Any]]) -> Screen[Any]:

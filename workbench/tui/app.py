@@ -12,6 +12,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 from textual import events, on
 from textual.app import App
+from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.driver import Driver
 from textual.widgets import Input, TextArea
@@ -187,6 +188,11 @@ class WorkbenchApp(App[int]):
     @on(PromptEditor.CurlPasted)
     def _offer_curl(self, event: PromptEditor.CurlPasted) -> None:
         self.flows.start("prompt.flow:offer_curl", event.text)
+
+    def pop_screen(self) -> AwaitComplete:
+        """Remove the screen on top; what it is still finding out has no widgets any more to be shown on."""
+        self.workers.cancel_node(self.screen)
+        return super().pop_screen()
 
     # --- themes ------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
@@ -32,6 +32,8 @@ Answer = TypeVar("Answer")
 Subject = ParamSpec("Subject")
 Owner = TypeVar("Owner", bound=Widget)
 _GROUP = "flows"
+_MOST_SECONDS = 1.0
+"""How long a screen that is to be removed may take to be composed."""
 
 
 def load_flow(name: str) -> Callable[..., Awaitable[None]]:
@@ -82,10 +84,13 @@ class FlowContext:
         try:
             return await answered
         finally:
-            self._remove(screen)
+            await self._remove(screen)
 
-    def _remove(self, screen: Screen[Any]) -> None:
+    async def _remove(self, screen: Screen[Any]) -> None:
         """Remove a screen that is still there as its flow was cancelled, and all that lies on top of it."""
+        if self.app.is_running and screen in self.app.screen_stack:
+            # A widget that is removed while it is composed would look in vain for those within it.
+            await _composed(screen)
         while self.app.is_running and screen in self.app.screen_stack:
             if (top := self.app.screen) is screen:
                 self.app.pop_screen()
@@ -109,8 +114,12 @@ class FlowContext:
         try:
             yield
         finally:
-            await under_way.aclose()
-            self.workspace.runs.under_way.remove(under_way)
+            # It stays under way until it has ended, also where the flow waits for that no more.
+            await asyncio.shield(self._end(under_way))
+
+    async def _end(self, under_way: UnderWay) -> None:
+        await under_way.aclose()
+        self.workspace.runs.under_way.remove(under_way)
 
     async def agreed(self, cost: Cost) -> bool:
         """Ask before sending something that may cost more than the limit for doing so without asking."""
@@ -149,6 +158,14 @@ class FlowContext:
     def fail(self, error: WorkbenchError, title: str) -> None:
         """Say what went wrong."""
         self.app.notify(str(error), title=title, severity="error", markup=False, timeout=10)
+
+
+async def _composed(screen: Screen[Any]) -> None:
+    composed = asyncio.Event()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_MOST_SECONDS):
+            if screen.call_later(composed.set):
+                await composed.wait()
 
 
 def _is_there(path: Path, own: Path | None) -> bool:

@@ -180,6 +180,8 @@ class CompareScreen(ResultScreen[Adopted | None]):
 
     def _reveal_divergence(self) -> None:
         """Bring into view where the answers diverge, unless someone reads elsewhere."""
+        if self.is_closed:
+            return
         divergence = self._comparison.agreement()[1]
         views = [column.view for column in self._columns]
         if divergence is None or any(view.cursor or not view.is_following for view in views):

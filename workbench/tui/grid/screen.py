@@ -96,6 +96,8 @@ class GridScreen(ResultScreen[Adopted | None]):
     # --- what is to be seen ------------------------------------------------------------------------------
 
     def _show(self) -> None:
+        if self.is_closed:
+            return
         self._show_cells()
         self._show_about()
         self._show_legend()

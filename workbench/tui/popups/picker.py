@@ -166,9 +166,6 @@ class Picker(Popup[str]):
 
     async def _add(self, more: Awaitable[Late]) -> None:
         items, note = await more
-        if not self.display:
-            # It was closed meanwhile, and its widgets go one by one.
-            return
         known = {item.value for item in self._items}
         self._items += [item for item in items if item.value not in known]
         self.query_one(Box).border_subtitle = Content(one_line(note))

@@ -31,6 +31,11 @@ class ResultScreen(Screen[ScreenResultType]):
         """Be laid out for the terminal's size from the first."""
         begin_at_size(self, self.app.size)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is being removed: its widgets go one by one, and what is still called finds few."""
+        return not self.display
+
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close with an answer."""
         return super().dismiss(result) if self.is_active else AwaitComplete()
