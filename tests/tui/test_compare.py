@@ -130,7 +130,7 @@ async def test_the_current_settings_and_the_first_preset_are_compared_first_then
         await pilot.press("f8")
         await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         box = app.screen.query_one(Vertical)
-        hint = "2 of 8 selected · Space toggle · Enter run · Esc"
+        hint = "2 of 8 selected · Space toggle · Enter run · Esc cancel"
         assert box.border_subtitle == hint and len(hint) < box.size.width
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen) and len(columns_of(app)) == 2)
