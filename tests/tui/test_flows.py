@@ -69,6 +69,8 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "wire": ("escape",),
     "copy_as_curl": (),
     "copy_as_python": (),
+    "copy_curl": (),
+    "copy_python": (),
     "open_config": (),
     "about": ("escape",),
     "surprise_threshold": ("escape",),

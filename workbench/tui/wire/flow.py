@@ -1,11 +1,13 @@
-"""Showing the last request as it went over the wire."""
+"""The last request as it went over the wire, and as a command or a program that sends it again."""
 
 from __future__ import annotations
 
-from workbench.runner.export_formats import export_run
+import json
+
+from workbench.domain.errors import BadValueError
+from workbench.runner.export_formats import export_request, export_run
 from workbench.storage.endpoint_list import endpoint_for
 from workbench.tui.flows import FlowContext
-from workbench.tui.wire.copying import copy_exported, copy_request
 from workbench.tui.wire.screen import Spot, WireScreen
 
 
@@ -42,8 +44,14 @@ def _copy(flow: FlowContext, form: str) -> None:
     Raises BadValueError where there is neither, or the run's endpoint is not known any more.
     """
     exchange, runs = flow.services.exchange, flow.workspace.runs
-    if exchange is not None or not runs:
-        copy_request(flow.app, exchange, form)
-    else:
+    if exchange is not None and exchange.wire.body:
+        wire = exchange.wire
+        request = export_request(form, json.loads(wire.body), exchange.endpoint, wire.url)
+    elif exchange is None and runs:
         endpoint = endpoint_for(runs[-1].endpoint, None, flow.services.endpoints)
-        copy_exported(flow.app, export_run(form, runs[-1], endpoint, runs[-1].bodies[:1])[0])
+        request = export_run(form, runs[-1], endpoint, runs[-1].bodies[:1])[0]
+    else:
+        raise BadValueError("Nothing has been sent since the start", hint="Run something first.")
+    flow.app.copy_to_clipboard(request.text)
+    if request.note:
+        flow.app.notify(request.note, markup=False, timeout=8)

@@ -14,12 +14,10 @@ from textual.widgets import Static
 from workbench.client.wire import MOST_KEPT
 from workbench.client.wire_events import WireEvent, WireEvents
 from workbench.domain.display import one_line, token_text, visible
-from workbench.domain.errors import BadValueError
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
-from workbench.tui.wire.copying import copy_request
 from workbench.tui.wire.event_list import EventList, EventRow
 from workbench.workspace.activity import Exchange
 
@@ -191,17 +189,3 @@ class WireScreen(ResultScreen[Spot]):
     def action_copy_raw(self) -> None:
         """Copy what the row is about, all of it, with the key masked."""
         self.app.copy_to_clipboard(self._raw(self.rows.cursor))
-
-    def action_copy_curl(self) -> None:
-        """Copy the request as a curl command, which reads the key from the environment."""
-        self._copy_request("curl")
-
-    def action_copy_python(self) -> None:
-        """Copy the request as a Python program, which reads the key from the environment."""
-        self._copy_request("python")
-
-    def _copy_request(self, form: str) -> None:
-        try:
-            copy_request(self.app, self._exchange, form)
-        except BadValueError as problem:
-            self.notify(str(problem), severity="warning", markup=False)
