@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import sys
+import time
 from dataclasses import asdict
 
 from tests.bench.figure import Figure
@@ -29,7 +30,9 @@ def main() -> int:
     measured: dict[str, list[Figure]] = {}
     for name in arguments.names or BENCHES:
         print(f"measuring {name} …", file=sys.stderr)
+        began = time.perf_counter()
         measured[name] = importlib.import_module(f"tests.bench.{name}").figures()
+        print(f"{name} took {time.perf_counter() - began:.0f} s", file=sys.stderr)
         if arguments.readme:
             # At once: a bench that fails later takes nothing of this one with it.
             README.write_text(with_figures(README.read_text("utf-8"), {name: measured[name]}), "utf-8")

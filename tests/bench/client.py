@@ -124,7 +124,7 @@ def server() -> Iterator[int]:
         process.wait()
 
 
-def _peer(python: Path, name: str, port: int) -> float:
+def _peer(python: Path | str, name: str, port: int) -> float:
     done = subprocess.run(
         [str(python), str(_PEERS), name, str(port)], capture_output=True, text=True, check=True
     )
@@ -139,7 +139,7 @@ def figures() -> list[Figure]:
         for _ in range(ROUNDS):
             took["ours"].append(_own(port))
             took["openai"].append(_peer(openai, "openai", port))
-            took["httpx raw bytes"].append(_peer(openai, "httpx", port))
+            took["httpx raw bytes"].append(_peer(sys.executable, "httpx", port))
     rates = {name: EVENTS / median(times) for name, times in took.items()}
     value, ratio = rates.pop("ours"), paired(took["openai"], took["ours"])
     return [
