@@ -52,7 +52,7 @@ async def test_an_endless_template_is_ended_and_the_next_one_renders(
 ) -> None:
     error = await refusal(renderer, source)
     assert error.title == "The template did not finish within 1 s"
-    assert "loops without end" in error.hint
+    assert "loops forever" in error.hint
     assert renderer.pid is None
     assert (await renderer.render(_GOOD, _ASKED)).prompt == "[user]Hi<|end|>"
 

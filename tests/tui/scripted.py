@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from time import monotonic
+from typing import Any
 
 from textual.pilot import Pilot
 
@@ -74,7 +75,7 @@ def use_parameters(app: WorkbenchApp, parameters: Parameters) -> None:
     app.workspace.drafting.use(replace(app.workspace.drafting.draft, parameters=parameters))
 
 
-async def until(pilot: Pilot[int], condition: Callable[[], bool]) -> None:
+async def until(pilot: Pilot[Any], condition: Callable[[], bool]) -> None:
     """Wait for a condition, and for what the screen has still to do then; fails where it never comes true."""
     deadline = monotonic() + _PATIENCE
     while not condition():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from textual import events
 from textual.app import App, ComposeResult
 
+from tests.tui.scripted import until
 from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.parameters import FIELDS, ParameterValue, Range
@@ -275,7 +276,7 @@ async def test_enter_on_the_models_row_asks_for_another() -> None:
     async with app.run_test(size=(80, 40)) as pilot:
         app.panel.set_model("org/model[beta]")
         await pilot.press("up", "enter")
-        assert app.models_asked == 1
+        await until(pilot, lambda: app.models_asked == 1)
         assert "org/model[beta]" in app.row("model")
 
 
