@@ -36,6 +36,9 @@ class ToyModel:
     """How many requests are answered before the others wait for ever."""
     held: Event = field(default_factory=Event)
     """Set once a request waits for ever."""
+    has_tokenizer: bool = False
+    vocabulary: list[str] = field(default_factory=list)
+    """The tokens that were tokenised; a token's id is its place."""
     served: Counter[str] = field(default_factory=Counter)
     """How often each prompt came."""
 
@@ -48,7 +51,7 @@ class ToyModel:
 
     def answer(self, body: dict[str, Any]) -> dict[str, Any]:
         """The body of a whole answer."""
-        prompt, k = body["prompt"], body.get("logprobs")
+        prompt, k = self.text_of(body["prompt"]), body.get("logprobs")
         shift = 0.0 if self.flickers and self.served[str(prompt)] % 2 else self.shift
         tokens: list[tuple[str, float | None, dict[str, float] | None]] = []
         text = ""
@@ -84,6 +87,16 @@ class ToyModel:
             ],
         }
 
+    def tokenize(self, text: str) -> list[dict[str, Any]]:
+        """The tokens of a text with their ids, as llama.cpp's `/tokenize` lists them."""
+        pieces = re.findall(self.cut, text)
+        self.vocabulary += [one for one in dict.fromkeys(pieces) if one not in self.vocabulary]
+        return [{"id": self.vocabulary.index(one), "piece": one} for one in pieces]
+
+    def text_of(self, prompt: str | list[int]) -> str:
+        """The text of a prompt, which may be token ids."""
+        return prompt if isinstance(prompt, str) else "".join(self.vocabulary[id] for id in prompt)
+
     @staticmethod
     def _top(found: dict[str, float], k: int | None) -> dict[str, float]:
         return dict(sorted(found.items(), key=lambda one: -one[1])[: k or 0])
@@ -94,6 +107,11 @@ class ToyModel:
 
         async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
             body: dict[str, Any] = dict(received.json)
+            if received.path.endswith("/tokenize"):
+                status = 200 if self.has_tokenizer else 404
+                tokens = json.dumps({"tokens": self.tokenize(body["content"])}).encode()
+                await answering(tokens, status, "application/json")(received, writer)
+                return
             self.served[str(body["prompt"])] += 1
             if self.holds_after is not None and self.served.total() > self.holds_after:
                 self.held.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from math import log
 from pathlib import Path
@@ -10,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.in_process import serving_beside
+from tests.cli.test_confirm import Terminal
 from tests.toy_model import ToyModel
 from workbench.cli import main
 from workbench.domain.display import visible
+from workbench.storage.folders import Folders
 from workbench.storage.session_file import read_runs
 
 TEXT = "Once upon a 猫 there was salt"
@@ -98,10 +101,48 @@ def test_an_endpoint_without_echo_is_named_with_what_is_needed(
     assert "Scoring needs an endpoint that answers echo: true" in capfd.readouterr().err
 
 
+def test_one_token_requests_score_what_an_endpoint_does_not_echo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    toy = ToyModel(refuses_echo=True, has_tokenizer=True)
+    session = tmp_path / "kept.toml"
+    with serving_beside(toy.handler) as loopback:
+        ask = ("score", "--text", TEXT, "--endpoint", loopback.base_url, "--probe", "--top", "10")
+        assert run(monkeypatch, *ask, "--session", str(session)) == 0
+        shown = " ".join(capfd.readouterr().out.split())
+        assert run(monkeypatch, *ask, "--json") == 0
+    prompts = [one.json["prompt"] for one in loopback.requests if not one.path.endswith("/tokenize")]
+    assert sorted(map(str, prompts[:6])) == sorted(str(list(range(end))) for end in range(1, 7))
+    # None of them may be a figure that leaves the unknown tokens out.
+    assert "7, 4 unknown ≤ -" in shown
+    assert shown.count("≥ ") == 2
+    ((told,),) = [one["scorings"] for one in json.loads(capfd.readouterr().out)]
+    assert told["unlisted_tokens"] == 4
+    known = [token for token in told["tokens"][1:] if token["logprob"] is not None]
+    assert [token["text"] for token in known] == [" 猫", " salt"]
+    assert known[1]["logprob"] == toy.distribution("Once upon a 猫 there was", 0.0)[" salt"]
+    (kept,) = read_runs(session)
+    assert [len(choice) for choice in kept.ordered] == [1] * 6
+
+
+def test_one_token_requests_go_out_only_after_their_cost_is_agreed_to(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    config = Folders.default(os.environ).config
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text("confirm_above = 5\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    with serving_beside(ToyModel(has_tokenizer=True).handler) as loopback:
+        assert run(monkeypatch, "score", "--text", TEXT, "--endpoint", loopback.base_url, "--probe") == 2
+        assert [one.path.rpartition("/")[2] for one in loopback.requests] == ["tokenize"]
+    assert "6 requests, which may generate up to 6 completion tokens.\nSend? [y/N]" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         ((), "no text given"),
+        (("--text", "a", "--probe", "--top", "0"), "--probe needs --top of at least 1"),
         (("--text", ""), "text is empty"),
         (("gone.txt",), "gone.txt"),
         (("--text", "a", "--endpoint", "a", "--endpoint", "b", "--endpoint", "c"), "at most two"),

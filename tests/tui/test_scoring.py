@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Label
 
 from tests.client.loopback import serving
 from tests.toy_model import ToyModel
 from tests.tui.scripted import until, use_parameters, workbench
 from workbench.domain.request import Parameters
+from workbench.domain.run import Outcome
 from workbench.domain.token_levels import Mode, difference_level
 from workbench.storage.config import load_state
 from workbench.tui.app import WorkbenchApp
@@ -21,6 +23,7 @@ from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Picker
+from workbench.tui.popups.question import Question
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.legend import Legend
 from workbench.tui.tokens.token_view import TokenView
@@ -78,6 +81,51 @@ async def test_an_endpoint_without_echo_is_told_what_is_needed(toy: ToyModel) ->
         run = next(iter(app.workspace.runs))
         told = [*run.notes, run.error.hint if run.error else ""]
         assert any("Scoring needs an endpoint that answers echo: true" in one for one in told)
+
+
+async def test_one_token_requests_colour_a_text_after_their_cost_is_agreed_to() -> None:
+    toy = ToyModel(refuses_echo=True, has_tokenizer=True)
+    async with workbench(toy.handler) as (app, pilot, loopback):
+        app.workspace.drafting.set_text("Once salt there 猫")
+        use_parameters(app, Parameters({"logprobs": 10}))
+        app.flows.start("scoring.flow:score_by_tokens")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        assert [one.path.rpartition("/")[2] for one in loopback.requests] == ["tokenize"]
+        question = " ".join(str(label.render()) for label in app.screen.query(Label))
+        assert "3 requests, which may generate up to 3 completion tokens" in question
+        await pilot.press("y")
+        await ended(app, pilot, 1)
+        run = next(iter(app.workspace.runs))
+        choice = run.choices[0]
+        assert choice.texts(0, choice.echoed) == ["Once", " salt", " there", " 猫"]
+        assert choice.logprob_of(1) == toy.distribution("Once", 0.0)[" salt"]
+        assert choice.logprob_of(2) is None
+        assert "1 of 3 tokens not among the 10 listed" in run.notes[0]
+        assert "prompt ppl ≥ " in figures_of(run)
+        assert "· ≥ " in figures_of(run)
+        prompts = [one.json["prompt"] for one in loopback.requests[1:]]
+        assert sorted(map(str, prompts), key=len) == ["[0]", "[0, 1]", "[0, 1, 2]"]
+
+
+async def test_stopped_one_token_requests_leave_what_they_found() -> None:
+    toy = ToyModel(has_tokenizer=True, holds_after=1)
+    async with workbench(toy.handler) as (app, pilot, _):
+        app.workspace.drafting.set_text("Once salt there 猫")
+        use_parameters(app, Parameters({"logprobs": 10}))
+        app.flows.start("scoring.flow:score_by_tokens")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        await pilot.press("y")
+        await until(pilot, toy.held.is_set)
+        await until(pilot, lambda: app.workspace.runs.is_streaming)
+        await pilot.press("escape")
+        await ended(app, pilot, 1)
+        (run,) = app.workspace.runs
+        assert run.outcome is Outcome.STOPPED
+        assert "Scored by 1 of 3 one-token requests" in run.notes[0]
 
 
 @asynccontextmanager

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -18,13 +20,22 @@ from workbench.cli.parsing import file_name
 from workbench.cli.tables import number, print_table, top_choice_cell
 from workbench.domain.display import one_line, percent, plural, sentences, token_text, visible
 from workbench.domain.endpoint import LOCAL, Endpoint
-from workbench.domain.errors import BadValueError, EndpointError, StorageError
-from workbench.domain.figures import bits_per_byte, mean_logprob, perplexity, probability
+from workbench.domain.errors import BadValueError, EndpointError, StorageError, WorkbenchError
+from workbench.domain.figures import (
+    bits_per_byte,
+    logprob_ceilings,
+    mean_logprob,
+    perplexity,
+    probability,
+    unlisted_tokens,
+)
 from workbench.domain.json_values import JsonValue
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.run import Failure, Run
 from workbench.domain.scoring import Passage, SecondScoring, Span
+from workbench.runner.connections import Connections
 from workbench.runner.many_runs import Job
+from workbench.runner.one_token_scoring import OneTokenScoring, plan_one_token_scoring
 from workbench.runner.score_text import scored, scoring_request
 from workbench.storage.endpoint_list import EndpointList, endpoint_for
 from workbench.workspace.costs import cost_of_jobs
@@ -41,6 +52,22 @@ class _Text:
 
 
 @dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is sent to have a text scored by one model."""
+
+    endpoint: Endpoint
+    run: Run
+    plan: OneTokenScoring | None = None
+    """None where one request has its prompt returned with logprobs."""
+
+    def passage(self) -> Passage:
+        """The text as it was scored. Raises EndpointError where it was not."""
+        if self.plan is None:
+            return scored(self.run)
+        return Passage.prompt_of(self.plan.scored(self.run).choices[0])
+
+
+@dataclass(frozen=True, slots=True)
 class _Scoring:
     """A text scored by one model."""
 
@@ -49,8 +76,14 @@ class _Scoring:
     passage: Passage
 
     @property
+    def unlisted(self) -> int:
+        """Tokens whose logprob is unknown: they were not among the alternatives of one-token requests."""
+        return unlisted_tokens(self.passage.choice, self.passage.tokens)
+
+    @property
     def figures(self) -> dict[str, float | None]:
-        logprobs = self.passage.choice.logprobs[: self.passage.tokens.stop]
+        """With `unlisted` tokens the most that the mean logprob can be, and the least that the others can."""
+        logprobs = logprob_ceilings(self.passage.choice, self.passage.tokens)
         return {
             "mean_logprob": mean_logprob(logprobs),
             "perplexity": perplexity(logprobs),
@@ -94,6 +127,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how many of the most surprising places, or largest differences, to print (default: 10)",
     )
+    parser.add_argument(
+        "--probe",
+        action="store_true",
+        help="send a request for one token after each token of the text, for an endpoint that returns no "
+        "prompt logprobs but answers /tokenize; tokens that are not among the alternatives stay unknown",
+    )
     add_batch_options(parser)
 
 
@@ -103,6 +142,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error("at most two endpoints or models are compared")
     if arguments.top < 0 or arguments.places < 0:
         parser.error("--top and --places must be at least 0")
+    if arguments.probe and not arguments.top:
+        parser.error("--probe needs --top of at least 1")
     try:
         texts = [_Text("text", text) for text in arguments.text]
         texts += [_Text(name, read_input(name)) for name in arguments.files]
@@ -114,23 +155,39 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error("no text given. Name a FILE, - for standard input, or use --text.")
     if empty := [one.name for one in texts if not one.text]:
         parser.error(f"{visible(empty[0])} is empty")
-    jobs = [
-        Job(
-            endpoint,
-            Run(scoring_request(TextPrompt(one.text), model, arguments.top), endpoint.name),
-        )
-        for one in texts
-        for endpoint, model in places
-    ]
-    if not is_agreed(cost_of_jobs(jobs), sure=arguments.yes):
-        return ExitStatus.BAD_ARGUMENTS
     with open_workspace(services, arguments.session) as workspace:
+        try:
+            groups = asyncio.run(_asked(texts, places, arguments))
+        except WorkbenchError as error:
+            print_failure(Failure.of(error))
+            return ExitStatus.FAILED
+        jobs = [Job(one.endpoint, one.run) for group in groups for one in group]
+        if not is_agreed(cost_of_jobs(jobs), sure=arguments.yes):
+            return ExitStatus.BAD_ARGUMENTS
         if execute_batch(workspace, jobs, arguments):
             return ExitStatus.INTERRUPTED
-        runs = [job.run for job in jobs]
-        each = len(places)
-        groups = [runs[place * each : (place + 1) * each] for place in range(len(texts))]
         return _report(list(zip(texts, groups, strict=True)), arguments)
+
+
+async def _asked(
+    texts: Sequence[_Text],
+    places: Sequence[tuple[Endpoint, str]],
+    arguments: argparse.Namespace,
+) -> list[list[_Asked]]:
+    """What is sent for each text. Raises BadValueError, EndpointError or EngineError."""
+    groups = []
+    async with aclosing(Connections(dict(os.environ))) as connections:
+        for text in texts:
+            prompt, group = TextPrompt(text.text), []
+            for endpoint, model in places:
+                if arguments.probe:
+                    plan = await plan_one_token_scoring(connections, endpoint, prompt)
+                    group.append(_Asked(endpoint, plan.run(endpoint, model, arguments.top), plan))
+                else:
+                    run = Run(scoring_request(prompt, model, arguments.top), endpoint.name)
+                    group.append(_Asked(endpoint, run))
+            groups.append(group)
+    return groups
 
 
 def _places(arguments: argparse.Namespace, endpoints: EndpointList) -> list[tuple[Endpoint, str]]:
@@ -142,17 +199,17 @@ def _places(arguments: argparse.Namespace, endpoints: EndpointList) -> list[tupl
     ]
 
 
-def _report(groups: Sequence[tuple[_Text, Sequence[Run]]], arguments: argparse.Namespace) -> ExitStatus:
+def _report(groups: Sequence[tuple[_Text, Sequence[_Asked]]], arguments: argparse.Namespace) -> ExitStatus:
     """Print what was scored, and on standard error what failed."""
     status = ExitStatus.OK
     reports: list[JsonValue] = []
-    for text, runs in groups:
+    for text, group in groups:
         scorings = []
-        for one in runs:
-            model = one.model or one.request.model
+        for one in group:
+            model = one.run.model or one.run.request.model
             try:
-                title = f"{model} @ {one.endpoint}" if model else one.endpoint
-                scorings.append(_Scoring(title, one, scored(one)))
+                title = f"{model} @ {one.endpoint.name}" if model else one.endpoint.name
+                scorings.append(_Scoring(title, one.run, one.passage()))
             except EndpointError as error:
                 print_failure(Failure.of(error))
                 status = ExitStatus.FAILED
@@ -170,14 +227,15 @@ def _report(groups: Sequence[tuple[_Text, Sequence[Run]]], arguments: argparse.N
 def _print(text: _Text, scorings: Sequence[_Scoring], spans: Sequence[Span], places: int) -> None:
     rows = []
     for one in scorings:
-        found = one.figures
+        found, unlisted = one.figures, one.unlisted
+        most, least = ("≤ ", "≥ ") if unlisted else ("", "")
         rows.append(
             [
                 one.title,
-                str(len(one.passage.tokens)),
-                number(found["mean_logprob"], ".4f"),
-                number(found["perplexity"], ".3f"),
-                number(found["bits_per_byte"], ".4f"),
+                str(len(one.passage.tokens)) + (f", {unlisted} unknown" if unlisted else ""),
+                most + number(found["mean_logprob"], ".4f"),
+                least + number(found["perplexity"], ".3f"),
+                least + number(found["bits_per_byte"], ".4f"),
             ]
         )
     size = f"{plural(len(text.text), 'character')}, {plural(len(text.text.encode()), 'byte')}"
@@ -240,6 +298,7 @@ def _to_json(text: _Text, scorings: Sequence[_Scoring], second: SecondScoring | 
             {
                 "endpoint": one.run.endpoint,
                 "model": one.run.model or one.run.request.model or None,
+                "unlisted_tokens": one.unlisted,
                 **one.figures,
                 "tokens": [token_to_json(one.passage.choice.token(index)) for index in one.passage.tokens],
             }

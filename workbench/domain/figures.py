@@ -7,13 +7,15 @@ nothing to stand on is None.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import exp, fsum, isnan, log
+from math import exp, fsum, isnan, log, nan
 
 from workbench.domain.choice import Choice
 from workbench.domain.run import Run
 
 _AT_ONCE = 0.02
 """Seconds; tokens that arrive closer together came in one piece."""
+_ROUNDING = 1e-6
+"""Probability; less than this may remain beside the listed ones only because they are rounded."""
 
 
 def probability(logprob: float | None) -> float | None:
@@ -45,13 +47,40 @@ def perplexity(logprobs: Iterable[float]) -> float | None:
 def bits_per_byte(choice: Choice, tokens: range) -> float | None:
     """Bits that some tokens take by the model, for each byte of their UTF-8: comparable between tokenizers.
 
-    Tokens without a logprob are left out, with their bytes. None where no byte is left.
+    An unlisted token counts with its ceiling, which makes this the least that it can be; tokens of which
+    nothing is known are left out, with their bytes. None where no byte is left.
 
     Gao et al. (2020), "The Pile: an 800GB dataset of diverse text for language modeling", section 3.1.
     """
-    known = [index for index in tokens if not isnan(choice.logprobs[index])]
-    size = sum(len(choice.bytes_of(index)) for index in known)
-    return -fsum(choice.logprobs[index] for index in known) / log(2) / size if size else None
+    logprobs = logprob_ceilings(choice, tokens)
+    known = [(index, one) for index, one in zip(tokens, logprobs, strict=True) if not isnan(one)]
+    size = sum(len(choice.bytes_of(index)) for index, _ in known)
+    return -fsum(logprob for _, logprob in known) / log(2) / size if size else None
+
+
+def unlisted_tokens(choice: Choice, tokens: range) -> int:
+    """How many tokens have no logprob as they are not among the alternatives listed in their place."""
+    return sum(isnan(choice.logprobs[index]) and choice.alternatives_of(index) != () for index in tokens)
+
+
+def logprob_ceilings(choice: Choice, tokens: range) -> list[float]:
+    """The logprobs of some tokens; where one is not listed among the alternatives, the most it can have.
+
+    That is the logprob of the least of the likeliest listed, or of the remaining mass if it is less. NaN
+    where nothing is known.
+    """
+    return [
+        _ceiling(choice, index) if isnan(choice.logprobs[index]) else choice.logprobs[index]
+        for index in tokens
+    ]
+
+
+def _ceiling(choice: Choice, index: int) -> float:
+    listed = sorted((one for one in choice.alternative_logprobs_of(index) if not isnan(one)), reverse=True)
+    top = min(choice.listed_top, len(listed))
+    if not top:
+        return nan
+    return min(listed[top - 1], log(max(1 - (coverage(listed) or 0.0), _ROUNDING)))
 
 
 def coverage(alternatives: Iterable[float]) -> float | None:

@@ -15,7 +15,8 @@ from workbench.domain.run import Run
 NO_PROMPT_LOGPROBS = "The endpoint returned no logprobs of the prompt"
 NEEDS_ECHO = (
     "Scoring needs an endpoint that answers echo: true together with logprobs, "
-    "as `local`, `workbench serve` and vLLM do."
+    "as `local`, `workbench serve` and vLLM do. Where only /tokenize answers, one-token requests can score "
+    "a text instead (Score by one-token requests, or `workbench score --probe`)."
 )
 _REFUSED = (400, 404, 422, 501)
 

@@ -10,8 +10,10 @@ from workbench.domain.figures import (
     bits_per_byte,
     choice_tokens_per_second,
     completion_tokens,
+    logprob_ceilings,
     perplexity,
     tokens_per_second,
+    unlisted_tokens,
 )
 from workbench.domain.run import Outcome, Run
 from workbench.workspace.activity import Activity
@@ -103,12 +105,13 @@ def figures_of(run: Run, choice: int | None = None) -> str:
         logprobs = [logprob for one in choices for logprob in one.logprobs[one.echoed :]]
         if (value := perplexity(logprobs)) is not None:
             parts.append(f"ppl {value:.3g}")
-        prompt = [logprob for one in choices[:1] for logprob in one.logprobs[: one.echoed]]
-        if (value := perplexity(prompt)) is not None:
-            parts.append(f"prompt ppl {value:.3g}")
         for one in choices[:1]:
-            if (bits := bits_per_byte(one, range(one.echoed))) is not None:
-                parts.append(f"{bits:.3g} bits/byte")
+            prompt = range(one.echoed)
+            least = "≥ " if unlisted_tokens(one, prompt) else ""
+            if (value := perplexity(logprob_ceilings(one, prompt))) is not None:
+                parts.append(f"prompt ppl {least}{value:.3g}")
+            if (bits := bits_per_byte(one, prompt)) is not None:
+                parts.append(f"{least}{bits:.3g} bits/byte")
     return " · ".join(parts)
 
 

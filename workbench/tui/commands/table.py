@@ -182,6 +182,13 @@ COMMANDS: tuple[Command, ...] = (
         flow="scoring.flow:score",
     ),
     Command(
+        "score_by_tokens",
+        (),
+        "Score by one-token requests",
+        "Score a text token by token, where the endpoint returns no logprobs of the prompt.",
+        flow="scoring.flow:score_by_tokens",
+    ),
+    Command(
         "score_elsewhere",
         (),
         "Score with another model",

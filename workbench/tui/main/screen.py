@@ -478,7 +478,7 @@ class MainScreen(Screen[None]):
         if self.close_drawer():
             self.output.focus_view()
         else:
-            self._workspace.runs.activity.stop()
+            self._workspace.runs.stop()
 
     # --- looking -----------------------------------------------------------------------------------------
 

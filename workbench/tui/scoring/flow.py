@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+from workbench.domain.display import plural
 from workbench.domain.errors import BadValueError
 from workbench.domain.figures import bits_per_byte
 from workbench.domain.prompt import Prompt, TextPrompt
 from workbench.domain.scoring import SecondScoring
 from workbench.runner.branching import branch_from, end_of
+from workbench.runner.one_token_scoring import plan_one_token_scoring
 from workbench.runner.saved_runs import SavedRun
 from workbench.runner.score_text import aligned_runs, score_answer, scoring_request
 from workbench.storage.text_files import read_text
@@ -18,16 +20,43 @@ from workbench.tui.flows import FlowContext
 from workbench.tui.popups.line_popup import LinePopup, typed_path
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.running.flow import send
+from workbench.workspace.activity import Activity
 from workbench.workspace.costs import cost_of
 
 
 async def score(flow: FlowContext) -> None:
     """Choose a text, and colour it by how likely the model finds each of its tokens."""
+    if (prompt := await _text_to_score(flow)) is not None:
+        await send(flow, scoring_request(prompt, flow.workspace.drafting.requested_model, _top(flow)))
+
+
+async def score_by_tokens(flow: FlowContext) -> None:
+    """Choose a text, and colour it by what one-token requests find of its tokens."""
     if (prompt := await _text_to_score(flow)) is None:
         return
+    drafting = flow.workspace.drafting
+    endpoint = drafting.endpoint
+    plan = await plan_one_token_scoring(flow.services.connections, endpoint, prompt)
+    sent = plan.run(endpoint, drafting.requested_model, _top(flow))
+    cost = cost_of(endpoint, sent.request, sent.split)
+    question = f"A request for one token after each token of the text. {cost}"
+    if not await flow.confirmed(question, "send", "cancel"):
+        return
+    flow.release()
+    flow.app.notify(f"{plural(cost.requests, 'one-token request')}; Esc stops them", title="Scoring")
+    ended = asyncio.Event()
+    sending = Activity(flow.services, lambda run: ended.set())
+    async with flow.running(sending):
+        sending.start(sent, endpoint)
+        await ended.wait()
+    if sent.choices or sent.error is not None:
+        flow.workspace.runs.keep_compared(plan.scored(sent))
+
+
+def _top(flow: FlowContext) -> int:
+    """How many alternatives to list for each token."""
     given = flow.workspace.drafting.requested_parameters.get("logprobs")
-    top = given if isinstance(given, int) and given else 5
-    await send(flow, scoring_request(prompt, flow.workspace.drafting.requested_model, top))
+    return given if isinstance(given, int) and given else 5
 
 
 async def _text_to_score(flow: FlowContext) -> Prompt | None:
