@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from itertools import combinations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import fields
 from rich.style import Style
 from textual.color import Color, Lab
 from textual.theme import BUILTIN_THEMES

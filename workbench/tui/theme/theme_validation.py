@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -37,7 +38,7 @@ _COLOURS = ThemeFile.__struct_fields__[:11]
 _REQUIRED = _COLOURS[:3]
 
 
-class WorkbenchTheme(Struct, frozen=True):
+class WorkbenchTheme(Struct, frozen=True, dict=True):
     """A theme of the screen, and how it colours tokens."""
 
     theme: Theme
@@ -62,15 +63,17 @@ class WorkbenchTheme(Struct, frozen=True):
     @property
     def background(self) -> Color:
         """What tokens lie on."""
-        return self._colour("background")
+        return Color.parse(self.colours["background"])
 
     @property
     def foreground(self) -> Color:
         """What text is written in."""
-        return self._colour("foreground")
+        return Color.parse(self.colours["foreground"])
 
-    def _colour(self, name: str) -> Color:
-        return Color.parse(self.theme.to_color_system().generate()[name])
+    @cached_property
+    def colours(self) -> dict[str, str]:
+        """The colours that Textual derives from the theme, by the names of its variables."""
+        return self.theme.to_color_system().generate()
 
 
 class Themes(Struct, frozen=True):

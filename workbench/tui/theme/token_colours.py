@@ -89,15 +89,14 @@ def token_styles(theme: WorkbenchTheme, depth: ColourDepth) -> TokenStyles:
     if depth is ColourDepth.EIGHT_BIT:
         levels = _eight_bit(levels)
     muted = _muted(foreground, background)
-    system = theme.theme.to_color_system().generate()
-    panel, error = Color.parse(system["panel"]), Color.parse(system["error"])
+    panel, error = Color.parse(theme.colours["panel"]), Color.parse(theme.colours["error"])
     # The widget's own background shows below the first level, unless the theme set one.
     plain = Style(color=_rich(_readable(foreground, background)))
     first = plain + Style(bgcolor=_rich(levels[0])) if theme.levels else plain
     others = [_on(colour, foreground, background) for colour in levels[1:]]
     cursor_ground = _furthest([foreground, _WHITE, _BLACK, background.inverse], levels)
     found_ground = _furthest(_turned(theme.hue), [*levels, cursor_ground])
-    own = [Color.parse(system[name]).with_alpha(1) for name in ("primary", "secondary")]
+    own = [Color.parse(theme.colours[name]).with_alpha(1) for name in ("primary", "secondary")]
     selected_ground = _furthest([*own, *_turned(theme.hue)], [*levels, cursor_ground, found_ground])
     return TokenStyles(
         levels=(first, others[0], others[1], others[2], others[3]),
