@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from workbench.cli import garbage
 from workbench.cli.commands import COMMANDS
 from workbench.cli.exit_status import ExitStatus
+from workbench.cli.messages import print_message
 from workbench.cli.parsing import Parser, use_utf8
-from workbench.domain.display import visible
 from workbench.domain.errors import WorkbenchError
 
 
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return status
         return _open_screen(arguments)
     except WorkbenchError as error:
-        print(f"workbench: {visible(str(error))}", file=sys.stderr)
+        print_message(str(error))
         return ExitStatus.FAILED
     except BrokenPipeError:
         # The reader is gone; point the descriptor elsewhere so that the interpreter's last flush is quiet.

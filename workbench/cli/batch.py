@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.cli.command_workspace import run_in, stop_on_signals
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
+from workbench.cli.messages import print_message, print_notes
 from workbench.cli.parsing import file_name, positive
 from workbench.cli.progress import progress_bar
 from workbench.domain.display import visible
@@ -63,14 +63,8 @@ def announce(
     print_notes(ignored(columns, probes_of(workspace.services.folders, columns)))
     if answered := sum(not job.run.is_running for job in jobs):
         line = f"{answered} of {len(jobs)} requests are answered already in {arguments.session}"
-        print(f"workbench: {visible(line)}", file=sys.stderr)
+        print_message(line)
     return is_agreed(cost_of_jobs(jobs), sure=arguments.yes)
-
-
-def print_notes(remarks: Sequence[str]) -> None:
-    """Say what is to be known of answers, on standard error."""
-    for remark in remarks:
-        print(f"note: {visible(remark)}", file=sys.stderr)
 
 
 def with_logprobs(columns: Sequence[Column]) -> list[Column]:

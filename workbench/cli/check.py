@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import asdict, replace
@@ -15,6 +14,7 @@ from workbench.cli.check_report import print_report, report_to_json, write_junit
 from workbench.cli.command_workspace import services_of, stop_on_signals
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
+from workbench.cli.messages import print_message
 from workbench.cli.output import json_line, print_json
 from workbench.cli.parsing import file_name, positive
 from workbench.cli.progress import progress_bar
@@ -202,7 +202,7 @@ async def _check(
         [] if progress is None else [one for one in progress.done if one.verdict is not CaseVerdict.FAILED]
     )
     if earlier:
-        print(f"workbench: {len(earlier)} of {found.count} cases are done already", file=sys.stderr)
+        print_message(f"{len(earlier)} of {found.count} cases are done already")
     # A case that failed is checked again, so the newest result of each counts.
     results = list({(one.file, one.run): one for one in earlier}.values())
     with progress_bar("cases", found.count, len(results)) as bar:

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from workbench.cli.batch import print_notes
 from workbench.cli.compare_table import agreement, print_compared
 from workbench.cli.exit_status import ExitStatus
+from workbench.cli.messages import print_notes
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.sessions import choose_runs
 from workbench.domain.errors import BadValueError

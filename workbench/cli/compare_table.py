@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.cli.batch import print_notes
+from workbench.cli.messages import print_notes
 from workbench.cli.tables import SUMMARY_HEADS, percent_of, print_table, summary_cells
 from workbench.domain.choice import Token
 from workbench.domain.comparison import Divergence, common_prefix, distinguishing, first_divergence

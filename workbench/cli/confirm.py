@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 
+from workbench.cli.messages import print_message
 from workbench.storage.config import load_config
 from workbench.storage.folders import Folders
 from workbench.workspace.costs import Cost
@@ -26,7 +27,7 @@ def is_agreed(cost: Cost, *, sure: bool) -> bool:
     limit = load_config(Folders.default(os.environ)).config.confirm_above
     must_ask = cost.must_be_confirmed(limit) and not sure and sys.stdin.isatty()
     if must_ask or not cost.is_plain:
-        print(f"workbench: {cost}", file=sys.stderr)
+        print_message(str(cost))
     if not must_ask:
         return True
     print("Send? [y/N] ", end="", file=sys.stderr, flush=True)

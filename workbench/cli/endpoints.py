@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import sys
 from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
 from workbench.cli.exit_status import ExitStatus
+from workbench.cli.messages import print_message
 from workbench.cli.output import print_json
 from workbench.cli.parsing import file_name
 from workbench.domain.display import one_line, visible
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             return _test(endpoint_for(arguments.name, None, loaded), arguments.model, as_json=arguments.json)
         case "delete":
             delete_endpoint(folders, arguments.name)
-            print(f"{visible(arguments.name)} is deleted.", file=sys.stderr)
+            print_message(f"{arguments.name} is deleted.", "")
         case _:
             _list(loaded, as_json=arguments.json)
     return ExitStatus.OK
@@ -75,7 +75,7 @@ def _list(loaded: EndpointList, *, as_json: bool) -> None:
     ]
     print_table("", ("endpoint", "title", "", "base URL"), rows)
     for name, problem in loaded.broken.items():
-        print(f"workbench: {visible(name)} is left out: {visible(str(problem))}", file=sys.stderr)
+        print_message(f"{name} is left out: {problem}")
 
 
 def _show(endpoint: Endpoint, *, as_json: bool) -> None:
@@ -111,11 +111,11 @@ def _set(folders: Folders, loaded: EndpointList, name: str, texts: Mapping[str, 
     base = loaded.endpoints.get(name) or replace(loaded.shipped.get(like, Endpoint("", "")), name=name)
     was = name if name in loaded.own else ""
     path = save_endpoint(folders, with_texts(base, texts), loaded, was=was, like=like)
-    print(f"{visible(str(path))} is written.", file=sys.stderr)
+    print_message(f"{path} is written.", "")
 
 
 def _test(endpoint: Endpoint, model: str, *, as_json: bool) -> int:
-    print(f"{visible(endpoint.name)}: {ANNOUNCEMENT}.", file=sys.stderr)
+    print_message(f"{endpoint.name}: {ANNOUNCEMENT}.", "")
     checked = asyncio.run(_check(endpoint, model, dict(os.environ)))
     if as_json:
         print_json({"good": checked.is_good, "models": list(checked.models), "told": list(checked.lines)})
@@ -126,6 +126,4 @@ def _test(endpoint: Endpoint, model: str, *, as_json: bool) -> int:
 
 async def _check(endpoint: Endpoint, model: str, environment: MutableMapping[str, str]) -> Checked:
     async with aclosing(Connections(environment)) as connections:
-        return await check(
-            connections, endpoint, model, on_step=lambda words: print(f"  {words}", file=sys.stderr)
-        )
+        return await check(connections, endpoint, model, on_step=lambda words: print_message(words, "  "))

@@ -6,8 +6,8 @@ import sys
 
 from workbench.cli.command_workspace import stop_on_signals
 from workbench.cli.exit_status import ExitStatus
+from workbench.cli.messages import print_message, print_notes
 from workbench.cli.output import INTERVAL, Printer, print_failure, print_json, run_to_json
-from workbench.domain.display import visible
 from workbench.domain.run import Outcome, Run
 from workbench.runner.status import Phase
 from workbench.workspace.notifications import Notification, StatusChanged
@@ -36,8 +36,7 @@ def report(one: Run, *, as_json: bool) -> ExitStatus:
     if as_json:
         print_json(run_to_json(one))
     else:
-        for note in one.notes:
-            print(f"workbench: {visible(note)}", file=sys.stderr)
+        print_notes(one.notes, "workbench: ")
     if one.error is not None:
         print_failure(one.error)
     if one.outcome is Outcome.STOPPED:
@@ -50,4 +49,4 @@ def _tell_status(happened: Notification) -> None:
     if isinstance(happened, StatusChanged) and (words := str(happened.status)):
         is_waiting = happened.status.phase is Phase.RETRYING
         if is_waiting or sys.stderr.isatty():
-            print(f"workbench: {visible(words)}", file=sys.stderr, flush=True)
+            print_message(words)

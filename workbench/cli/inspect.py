@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from math import log
 
-from workbench.cli.batch import print_notes
 from workbench.cli.exit_status import ExitStatus
+from workbench.cli.messages import print_notes
 from workbench.cli.output import print_json, token_to_json
 from workbench.cli.parsing import file_name, refusing
 from workbench.cli.sessions import choose_choice, choose_runs, choose_token, read_session

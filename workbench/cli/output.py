@@ -7,6 +7,7 @@ import json
 import sys
 from math import isfinite
 
+from workbench.cli.messages import print_message
 from workbench.domain.choice import Token
 from workbench.domain.display import visible
 from workbench.domain.json_values import JsonValue
@@ -133,7 +134,7 @@ def print_failure(failure: Failure) -> None:
     """Tell on standard error what went wrong and what to do next."""
     for part in (failure.title, failure.message, failure.hint):
         if part:
-            print(f"workbench: {visible(part)}", file=sys.stderr)
+            print_message(part)
 
 
 def logprob_to_json(text: str, logprob: float | None, raw: bytes | None) -> dict[str, JsonValue]:

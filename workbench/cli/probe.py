@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from contextlib import aclosing, suppress
 
 from workbench.cli.command_workspace import services_of
 from workbench.cli.exit_status import ExitStatus
+from workbench.cli.messages import print_message
 from workbench.cli.output import print_json
 from workbench.cli.parsing import refusing
 from workbench.domain.display import one_line
@@ -36,11 +36,9 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     with refusing(parser):
         services = services_of(arguments)
     endpoint, folders = services.endpoint, services.folders
-    print(
-        f"Sending at most {MOST_REQUESTS} requests of at most {MOST_TOKENS} tokens a choice "
-        f"to {one_line(endpoint.address, 80) or endpoint.name}.",
-        file=sys.stderr,
-    )
+    address = one_line(endpoint.address, 80) or endpoint.name
+    most = f"at most {MOST_REQUESTS} requests of at most {MOST_TOKENS} tokens a choice"
+    print_message(f"Sending {most} to {address}.", "")
     found = asyncio.run(_probe(services.connections, endpoint, arguments.model))
     if found.findings:
         found = found.over(load_probe(folders, endpoint.name))
@@ -62,4 +60,4 @@ async def _probe(connections: Connections, endpoint: Endpoint, model: str) -> Pr
 
 
 def _tell(number: int, words: str) -> None:
-    print(f"{number:2} {words}", file=sys.stderr)
+    print_message(f"{number:2} {words}", "")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from workbench.cli.messages import print_notes
 from workbench.domain.choice import Choice
-from workbench.domain.display import visible
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Session
@@ -26,7 +25,7 @@ def open_for_writing(name: str) -> Iterator[Keeper]:
     path = Path(name)
     keeper = Keeper(path.parent)
     opened = asyncio.run(keeper.open(path, create=True))
-    _tell(opened.notes)
+    print_notes(opened.notes, "workbench: ")
     if opened.error is not None:
         raise opened.error
     if opened.read_only:
@@ -38,7 +37,7 @@ def open_for_writing(name: str) -> Iterator[Keeper]:
     finally:
         is_written = keeper.begin_closing().result()
         problems, notes = keeper.take_problems()
-        _tell(notes)
+        print_notes(notes, "workbench: ")
     if not is_written:
         why = " ".join(f"{problems[-1].title}: {problems[-1].message}".split()) if problems else ""
         raise StorageError(
@@ -52,7 +51,7 @@ def open_for_writing(name: str) -> Iterator[Keeper]:
 def read_session(name: str) -> Session:
     """The session in a file. Raises StorageError for one that is missing or broken."""
     opened = SessionStore.open(Path(name))
-    _tell(opened.notes)
+    print_notes(opened.notes, "workbench: ")
     opened.store.close()
     if opened.error is not None:
         raise opened.error
@@ -89,8 +88,3 @@ def choose_token(choice: Choice, number: int) -> int:
     if not 0 < number <= len(choice):
         raise BadValueError(f"The choice has no token {number}", hint=f"It has {len(choice)}.")
     return number - 1
-
-
-def _tell(notes: Iterable[str]) -> None:
-    for note in notes:
-        print(f"workbench: {visible(note)}", file=sys.stderr)

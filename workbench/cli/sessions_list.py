@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 from workbench.cli.exit_status import ExitStatus
+from workbench.cli.messages import print_message
 from workbench.cli.output import print_json
-from workbench.domain.display import one_line, visible
+from workbench.domain.display import one_line
 from workbench.domain.json_values import JsonValue
 from workbench.storage.folders import Folders
 from workbench.storage.library import Library, Listed
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         print_table(str(library.folder), heads, [_row(one) for one in found])
     else:
         which = "no session matches" if arguments.search else "no sessions yet"
-        print(f"workbench: {which} in {visible(str(library.folder))}", file=sys.stderr)
+        print_message(f"{which} in {library.folder}")
     return ExitStatus.OK
 
 

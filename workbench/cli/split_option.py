@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Mapping
 
-from workbench.domain.display import visible
+from workbench.cli.messages import print_message
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.parameters import Range
@@ -50,5 +49,5 @@ def split_of(request: Request, endpoint: Endpoint, *, split: bool) -> Split | No
         quirks = Quirks(load_probe(Folders.default(os.environ), endpoint.name))
         if (offer := offer_split(endpoint, request, quirks)) is not None:
             words = f"{endpoint.name} may not answer this in one request: {offer.reason}"
-            print(f"workbench: {visible(words)}; --split sends {offer.requests} instead", file=sys.stderr)
+            print_message(f"{words}; --split sends {offer.requests} instead")
     return None

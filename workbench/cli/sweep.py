@@ -17,11 +17,11 @@ from workbench.cli.batch import (
     announce,
     batch_status,
     execute_batch,
-    print_notes,
     with_logprobs,
 )
 from workbench.cli.command_workspace import open_workspace, services_of
 from workbench.cli.exit_status import ExitStatus
+from workbench.cli.messages import print_notes
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.parsing import refusing
 from workbench.cli.tables import print_table

@@ -1,0 +1,19 @@
+"""What a command says to a person beside its result: on standard error, without control characters."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from workbench.domain.display import visible
+
+
+def print_message(text: str, prefix: str = "workbench: ") -> None:
+    """Print a line for a person."""
+    print(f"{prefix}{visible(text)}", file=sys.stderr, flush=True)
+
+
+def print_notes(notes: Iterable[str], prefix: str = "note: ") -> None:
+    """Print what is to be known of answers or files, a line each."""
+    for note in notes:
+        print_message(note, prefix)
