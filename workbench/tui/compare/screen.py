@@ -318,7 +318,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
     def action_copy_or_stop_all(self) -> None:
         """Copy what is selected, else stop all columns."""
         if text := self.current.view.selected_text():
-            self._copy(text)
+            self.app.copy_to_clipboard(text)
         else:
             self._comparison.stop()
 
@@ -326,10 +326,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
         """Copy this column's exact text."""
         choice = self.current.choice
         if text := self.current.view.selected_text() or (choice.text if choice else ""):
-            self._copy(text)
-
-    def _copy(self, text: str) -> None:
-        self.app.copy_to_clipboard(text)
+            self.app.copy_to_clipboard(text)
 
     def action_adopt(self) -> None:
         """Go on with this column's parameters; what streams is stopped."""

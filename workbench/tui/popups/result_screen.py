@@ -39,3 +39,7 @@ class ResultScreen(Screen[ScreenResultType]):
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close with an answer."""
         return super().dismiss(result) if self.is_active else AwaitComplete()
+
+    def action_close(self) -> None:
+        """Go back without a result."""
+        self.dismiss(None)

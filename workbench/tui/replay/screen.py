@@ -173,10 +173,6 @@ class ReplayScreen(ResultScreen[None]):
         self.run_worker(self.replay.play(), exclusive=True, group="replay")
         self._resume_frames()
 
-    def action_close(self) -> None:
-        """Leave; a replay changes nothing."""
-        self.dismiss(None)
-
     def action_cycle_colour(self) -> None:
         """Let the colours tell the next thing."""
         self.view.mode = self.view.mode.next()

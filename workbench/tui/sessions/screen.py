@@ -166,10 +166,6 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         if (listed := self.highlighted) is not None:
             self.dismiss(ChosenSession(Path(listed.path)))
 
-    def action_close(self) -> None:
-        """Go back to the session that is open."""
-        self.dismiss(None)
-
     def action_compare(self) -> None:
         """Go back, and compare runs of this session with those of the open one."""
         if (listed := self.highlighted) is not None:
