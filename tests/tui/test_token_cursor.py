@@ -50,11 +50,11 @@ def test_going_token_by_token_crosses_sections_and_skips_empty_ones() -> None:
     went = []
     while cursor is not None:
         went.append(cursor)
-        cursor = token_cursor.beside(transcript, cursor, 1)
+        cursor = token_cursor.seek(transcript, cursor, 1, token_cursor.adjacent)
     assert went == [(0, 0), (0, 1), (2, 0)]
     assert went[-1] == token_cursor.last(transcript)
-    assert token_cursor.beside(transcript, went[-1], -1) == (0, 1)
-    assert token_cursor.beside(transcript, went[0], -1) is None
+    assert token_cursor.seek(transcript, went[-1], -1, token_cursor.adjacent) == (0, 1)
+    assert token_cursor.seek(transcript, went[0], -1, token_cursor.adjacent) is None
 
 
 def test_going_line_by_line_holds_the_column_and_passes_over_rows_without_tokens() -> None:

@@ -39,12 +39,14 @@ from workbench.tui.key_queue import KeyQueue
 from workbench.tui.main.output_pane import OutputPane
 from workbench.tui.main.prompt_editor import PromptEditor
 from workbench.tui.main.screen import MainScreen
+from workbench.tui.main.sparkline import Sparkline
 from workbench.tui.painting import paint_directly
 from workbench.tui.reduced_motion import hold_cursor, is_reduced
 from workbench.tui.terminal import is_suspendable, let_go_of_terminal, safe_driver
 from workbench.tui.theme.theme_validation import Themes, load_themes, theme_stamp
 from workbench.tui.theme.token_colours import detect_depth, theme_for, token_styles
 from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.tokens.legend import Legend
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript_view import TranscriptView
 from workbench.workspace.services import Services
@@ -105,10 +107,13 @@ class WorkbenchApp(App[int]):
     def _use_styles(self) -> None:
         """Draw the tokens of every screen that is open with the colours of the theme."""
         styles = self.token_styles
-        self.main.use_token_styles(styles)
         for screen in self.screen_stack:
             for view in screen.query(TranscriptView):
                 view.token_styles = styles
+            for legend in screen.query(Legend):
+                legend.token_styles = styles
+            for bars in screen.query(Sparkline):
+                bars.token_styles = styles
 
     def _fatal_error(self) -> None:
         """Tell where the workbench failed; values, among which may be a key, are left out."""
@@ -235,8 +240,8 @@ class WorkbenchApp(App[int]):
     def _give_thresholds(self, event: TokenView.Mounted) -> None:
         event.view.thresholds = self.thresholds
 
-    @on(OutputPane.ModeChanged)
-    def _remember_mode(self, event: OutputPane.ModeChanged) -> None:
+    @on(MainScreen.ModeChanged)
+    def _remember_mode(self, event: MainScreen.ModeChanged) -> None:
         if event.mode is not Mode.DIFFERENCE:
             self._remember(replace(self._state, colour_by=event.mode.value))
 

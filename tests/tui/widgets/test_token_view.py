@@ -18,13 +18,13 @@ from textual.selection import SELECT_ALL, Selection
 from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.display import visible
 from workbench.domain.token_levels import Mode, Thresholds
+from workbench.tui.theme.token_styles import NO_COLOURS
 from workbench.tui.tokens.row_painter import PaintOptions, paint
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section, Transcript
-from workbench.tui.tokens.transcript_view import PLAIN_STYLES
 
 STYLES = replace(
-    PLAIN_STYLES,
+    NO_COLOURS,
     levels=(
         Style(color="color(20)"),
         Style(color="color(21)"),
@@ -61,6 +61,7 @@ class ViewApp(App[None]):
         super().__init__()
         self.view = TokenView(token_styles=STYLES)
         self.said: list[Message] = []
+        self.followed: list[bool] = []
 
     def compose(self) -> ComposeResult:
         yield self.view
@@ -68,11 +69,11 @@ class ViewApp(App[None]):
     def on_token_view_cursor_moved(self, message: TokenView.CursorMoved) -> None:
         self.said.append(message)
 
-    def on_transcript_view_followed(self, message: TokenView.Followed) -> None:
-        self.said.append(message)
+    def on_mount(self) -> None:
+        self.watch(self.view, "is_following", self._note_following, init=False)
 
-    def on_transcript_view_released(self, message: TokenView.Released) -> None:
-        self.said.append(message)
+    def _note_following(self, is_following: bool) -> None:
+        self.followed.append(is_following)
 
 
 @asynccontextmanager
@@ -368,8 +369,7 @@ async def test_the_end_is_followed_until_the_reader_scrolls_and_again_from_the_e
         assert lines(view)[-1] == "last"
         await pilot.pause()
         assert isinstance(pilot.app, ViewApp)
-        said = [type(message).__name__ for message in pilot.app.said if hasattr(message, "view")]
-        assert [one for one in said if one != "CursorMoved"] == ["Released", "Followed"]
+        assert pilot.app.followed == [False, True]
 
 
 async def test_a_move_of_the_cursor_releases_the_view() -> None:

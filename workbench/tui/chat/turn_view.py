@@ -52,4 +52,4 @@ class TurnView(TokenView, inherit_bindings=False):
         top, height = self.scroll_offset.y, self.scrollable_content_region.height
         if not top <= y < top + max(height - 1, 1):
             self._scroll_y_to(min(y, self.max_scroll_y))
-            self._follow(self.scroll_offset.y >= self.max_scroll_y)
+            self.is_following = self.scroll_offset.y >= self.max_scroll_y

@@ -389,12 +389,12 @@ COMMANDS: tuple[Command, ...] = (
             "Extend the selection by token, by line, or to the end of the answer.",
             shown="Shift+← → ↑ ↓ Home End",
             actions=(
-                "select(-1)",
-                "select(1)",
-                "select_line(-1)",
-                "select_line(1)",
-                "select_end(-1)",
-                "select_end(1)",
+                "select('token', -1)",
+                "select('token', 1)",
+                "select('line', -1)",
+                "select('line', 1)",
+                "select('end', -1)",
+                "select('end', 1)",
             ),
         ),
         Command(

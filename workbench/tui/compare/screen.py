@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from textual import events, getters, on
 from textual.app import ComposeResult
@@ -141,6 +142,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
                 column.view.second = self._second.of_spans(column.choice)
                 column.view.mode = Mode.DIFFERENCE
             self.watch(column.view, "scroll_y", self._follower(column), init=False)
+            self.watch(column.view, "is_following", partial(self._follow_released, column), init=False)
         self._comparison.start()
         self._timer = self.set_interval(frame_seconds(self.app), self._frame)
         self._go_to(0)
@@ -290,11 +292,9 @@ class CompareScreen(ResultScreen[Adopted | None]):
 
         return follow
 
-    @on(TokenView.Released)
-    def _follow_released(self, event: TokenView.Released) -> None:
-        self._following[event.view] = False
-        column = next((one for one in self._columns if one.view is event.view), None)
-        if column is not None:
+    def _follow_released(self, column: CompareColumn, is_following: bool) -> None:
+        if not is_following:
+            self._following[column.view] = False
             self._scroll_others(column)
 
     def _scroll_others(self, column: CompareColumn) -> None:

@@ -78,12 +78,6 @@ class OutputPane(Vertical):
     class TokenLost(Message):
         """No token is under the cursor any more."""
 
-    @dataclass
-    class ModeChanged(Message):
-        """The colours tell something else."""
-
-        mode: Mode
-
     def __init__(
         self,
         styles: TokenStyles,
@@ -426,24 +420,14 @@ class OutputPane(Vertical):
 
     # --- how it looks ------------------------------------------------------------------------------------
 
-    def use_token_styles(self, styles: TokenStyles) -> None:
-        """Draw with the styles of another theme."""
-        self._styles = styles
-        self.view.token_styles = self.bars.token_styles = styles
-
     def action_cycle_colour(self) -> None:
         """Let the colours tell the next thing."""
-        self._colour_by(self.view.mode.next(is_scored_twice=self.view.second is not None))
+        self.view.mode = self.view.mode.next(is_scored_twice=self.view.second is not None)
 
     def show_second(self, second: SecondScoring) -> None:
         """Colour an answer by how much more another model is surprised."""
-        self.view.second = second
-        self._colour_by(Mode.DIFFERENCE)
+        self.view.second, self.view.mode = second, Mode.DIFFERENCE
         self._tell_token()
-
-    def _colour_by(self, mode: Mode) -> None:
-        self.view.mode = mode
-        self.post_message(self.ModeChanged(mode))
 
     def action_toggle_whitespace(self) -> None:
         """Show blanks, tabs and line ends, or not."""

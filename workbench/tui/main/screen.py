@@ -94,6 +94,12 @@ class MainScreen(Screen[None]):
         """The draft of the start is there, to be typed into."""
 
     @dataclass
+    class ModeChanged(Message):
+        """The colours show another measure."""
+
+        mode: Mode
+
+    @dataclass
     class SessionOpened(Message):
         """Another session's file is the one to come back to."""
 
@@ -153,6 +159,7 @@ class MainScreen(Screen[None]):
         """Show the draft, ready to run."""
         self._frames = self.set_interval(frame_seconds(self.app), self._frame, pause=True)
         self.output.view.mode = self.legend.mode = self._first_mode
+        self.watch(self.output.view, "mode", self._show_mode, init=False)
         self.inspector.show(None)
         self._counter = PromptCounter(self._workspace.services, self.prompt.set_size)
         self._workspace.subscribe(self.hear)
@@ -482,16 +489,9 @@ class MainScreen(Screen[None]):
 
     # --- looking -----------------------------------------------------------------------------------------
 
-    def use_token_styles(self, styles: TokenStyles) -> None:
-        """Draw tokens with the styles of another theme."""
-        self._token_styles = styles
-        if self.is_mounted:
-            self.output.use_token_styles(styles)
-            self.legend.use_token_styles(styles)
-
-    @on(OutputPane.ModeChanged)
-    def _show_mode(self, event: OutputPane.ModeChanged) -> None:
-        self.legend.mode = event.mode
+    def _show_mode(self, mode: Mode) -> None:
+        self.legend.mode = mode
+        self.post_message(self.ModeChanged(mode))
 
     @on(OutputPane.TokenFocused)
     def _show_token(self, event: OutputPane.TokenFocused) -> None:

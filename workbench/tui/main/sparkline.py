@@ -11,11 +11,12 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.message import Message
+from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.domain.choice import Choice
-from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.theme.token_styles import NO_COLOURS, TokenStyles
 
 _BARS = "▁▂▃▄▅▆▇█"
 _FULL = -log(0.01)
@@ -74,6 +75,8 @@ class Sparkline(Widget):
     Sparkline { height: 1; width: 1fr; }
     """
 
+    token_styles: reactive[TokenStyles] = reactive(NO_COLOURS)
+
     @dataclass
     class Jumped(Message):
         """A bar was clicked."""
@@ -82,26 +85,11 @@ class Sparkline(Widget):
         position: int
         """The most surprising token of the bar."""
 
-        @property
-        def control(self) -> Sparkline:
-            """The row of bars."""
-            return self.sparkline
-
     def __init__(self, token_styles: TokenStyles, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._styles = token_styles
+        self.set_reactive(Sparkline.token_styles, token_styles)
         self._peaks: Peaks | None = None
         self._position: int | None = None
-
-    @property
-    def token_styles(self) -> TokenStyles:
-        """The styles of the bars; set when the theme changes."""
-        return self._styles
-
-    @token_styles.setter
-    def token_styles(self, styles: TokenStyles) -> None:
-        self._styles = styles
-        self.refresh()
 
     def show(self, choice: Choice | None, position: int | None = None) -> None:
         """Show a choice, with the bar marked that holds the token at `position`."""
@@ -132,7 +120,7 @@ class Sparkline(Widget):
 
     def _style(self, base: Style, start: int, stop: int) -> Style:
         marked = self._position is not None and start <= self._position < stop
-        return base + (self._styles.cursor if marked else self._styles.figures)
+        return base + (self.token_styles.cursor if marked else self.token_styles.figures)
 
     def on_click(self, event: events.Click) -> None:
         """Go to what was clicked."""

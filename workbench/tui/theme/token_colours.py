@@ -20,7 +20,7 @@ from textual.theme import BUILTIN_THEMES
 from workbench.storage.theme_file import LEVELS
 from workbench.tui.theme.contrast import READABLE, contrast
 from workbench.tui.theme.theme_validation import Themes, WorkbenchTheme, adopt
-from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.theme.token_styles import NO_COLOURS, SIXTEEN_COLOURS, TokenStyles
 
 SIXTEEN_THEME = "sixteen"
 """The theme for terminals with 16 colours or none; it uses the terminal's own."""
@@ -81,9 +81,9 @@ def theme_for(name: str, depth: ColourDepth, themes: Themes, default: str) -> Wo
 def token_styles(theme: WorkbenchTheme, depth: ColourDepth) -> TokenStyles:
     """How tokens are drawn under a theme on a terminal."""
     if depth is ColourDepth.NONE:
-        return _WITHOUT_COLOUR
+        return NO_COLOURS
     if depth is ColourDepth.SIXTEEN or theme.is_ansi:
-        return _SIXTEEN
+        return SIXTEEN_COLOURS
     levels = level_colours(theme)
     background, foreground = levels[0], theme.foreground
     if depth is ColourDepth.EIGHT_BIT:
@@ -238,81 +238,3 @@ def _eight_bit(levels: Sequence[Color]) -> tuple[Color, ...]:
         ]
         paths = sorted(longer)[:_NEAR] or [(cost, (*path, level)) for cost, path in paths]
     return paths[0][1]
-
-
-def _fixed(
-    *,
-    color: str | None = None,
-    on: str | None = None,
-    bold: bool = False,
-    underline: bool = False,
-    reverse: bool = False,
-    italic: bool = False,
-    dim: bool = False,
-) -> Style:
-    """A style that says everything, so that what lies under it cannot change what it looks like."""
-    return Style(
-        color=color,
-        bgcolor=on,
-        bold=bold,
-        underline=underline,
-        reverse=reverse,
-        italic=italic,
-        dim=dim,
-    )
-
-
-_SIXTEEN = TokenStyles(
-    levels=(
-        _fixed(),
-        _fixed(underline=True),
-        _fixed(underline=True, bold=True),
-        _fixed(color="black", on="yellow"),
-        _fixed(color="bright_white", on="red", bold=True),
-    ),
-    differences=(
-        _fixed(color="black", on="cyan", italic=True, bold=True),
-        _fixed(italic=True),
-        _fixed(),
-        _fixed(underline=True),
-        _fixed(color="black", on="yellow", underline=True, bold=True),
-    ),
-    shades=(),
-    unknown=_fixed(dim=True),
-    prompt=_fixed(dim=True),
-    figures=_fixed(dim=True),
-    control=_fixed(color="black", on="green"),
-    cursor=_fixed(reverse=True, bold=True, underline=True),
-    found=_fixed(color="black", on="cyan", underline=True),
-    selected=_fixed(color="bright_white", on="blue"),
-    dimmed=Style(dim=True),
-)
-"""In the terminal's own colours, of which only the usual pairs can be relied on to be readable."""
-
-_WITHOUT_COLOUR = TokenStyles(
-    levels=(
-        _fixed(),
-        _fixed(underline=True),
-        _fixed(bold=True),
-        _fixed(bold=True, underline=True),
-        # Reverse is left to what lies over a token: cursor, found and selected.
-        _fixed(bold=True, underline=True, italic=True),
-    ),
-    shades=(),
-    differences=(
-        _fixed(italic=True, bold=True),
-        _fixed(italic=True),
-        _fixed(),
-        _fixed(underline=True),
-        _fixed(underline=True, bold=True),
-    ),
-    unknown=_fixed(dim=True),
-    prompt=_fixed(dim=True),
-    figures=_fixed(dim=True),
-    control=_fixed(reverse=True, dim=True),
-    cursor=_fixed(reverse=True, bold=True, underline=True),
-    found=_fixed(reverse=True, italic=True, underline=True),
-    selected=_fixed(reverse=True, dim=True, underline=True),
-    dimmed=Style(dim=True),
-)
-"""In attributes alone."""

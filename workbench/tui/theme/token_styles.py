@@ -31,3 +31,65 @@ class TokenStyles(Struct, frozen=True):
     """Text selected for copying."""
     dimmed: Style
     """Laid over an answer that a newer failure pushed back, or a prefix that all columns share."""
+
+
+def _fixed(definition: str = "") -> Style:
+    """A style that says everything, so that what lies under it cannot change what it looks like."""
+    plain = Style(bold=False, underline=False, reverse=False, italic=False, dim=False)
+    return plain + Style.parse(definition)
+
+
+SIXTEEN_COLOURS = TokenStyles(
+    levels=(
+        _fixed(),
+        _fixed("underline"),
+        _fixed("underline bold"),
+        _fixed("black on yellow"),
+        _fixed("bold bright_white on red"),
+    ),
+    shades=(),
+    differences=(
+        _fixed("italic bold black on cyan"),
+        _fixed("italic"),
+        _fixed(),
+        _fixed("underline"),
+        _fixed("underline bold black on yellow"),
+    ),
+    unknown=_fixed("dim"),
+    prompt=_fixed("dim"),
+    figures=_fixed("dim"),
+    control=_fixed("black on green"),
+    cursor=_fixed("reverse bold underline"),
+    found=_fixed("underline black on cyan"),
+    selected=_fixed("bright_white on blue"),
+    dimmed=Style(dim=True),
+)
+"""In the terminal's own colours, of which only the usual pairs can be relied on to be readable."""
+
+NO_COLOURS = TokenStyles(
+    # Reverse is left to what lies over a token: cursor, found and selected.
+    levels=(
+        _fixed(),
+        _fixed("underline"),
+        _fixed("bold"),
+        _fixed("bold underline"),
+        _fixed("bold underline italic"),
+    ),
+    shades=(),
+    differences=(
+        _fixed("italic bold"),
+        _fixed("italic"),
+        _fixed(),
+        _fixed("underline"),
+        _fixed("underline bold"),
+    ),
+    unknown=_fixed("dim"),
+    prompt=_fixed("dim"),
+    figures=_fixed("dim"),
+    control=_fixed("reverse dim"),
+    cursor=_fixed("reverse bold underline"),
+    found=_fixed("reverse italic underline"),
+    selected=_fixed("reverse dim underline"),
+    dimmed=Style(dim=True),
+)
+"""In attributes alone."""

@@ -14,7 +14,7 @@ from textual.widget import Widget
 from workbench.domain.display import one_line
 from workbench.domain.token_levels import FIXED, Mode, Scale, legend
 from workbench.tui.fixed_width import fit
-from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.theme.token_styles import NO_COLOURS, TokenStyles
 
 
 class Legend(Widget):
@@ -22,6 +22,7 @@ class Legend(Widget):
 
     DEFAULT_CSS = "Legend { height: 1; }"
 
+    token_styles: reactive[TokenStyles] = reactive(NO_COLOURS)
     mode: reactive[Mode] = reactive(Mode.FITTED)
     scale: reactive[Scale] = reactive(FIXED)
     """The scale fitted to the answer under the cursor."""
@@ -30,18 +31,13 @@ class Legend(Widget):
 
     def __init__(self, styles: TokenStyles, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._token_styles = styles
-
-    def use_token_styles(self, styles: TokenStyles) -> None:
-        """Draw with the styles of another theme."""
-        self._token_styles = styles
-        self.refresh()
+        self.set_reactive(Legend.token_styles, styles)
 
     def render_line(self, y: int) -> Strip:
         """The row."""
         base = self.rich_style
-        muted = base + self._token_styles.figures
-        styles = self._token_styles
+        styles = self.token_styles
+        muted = base + styles.figures
         samples: Sequence[Style] = styles.levels
         if self.mode is Mode.DIFFERENCE:
             samples = styles.differences

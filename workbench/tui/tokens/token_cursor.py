@@ -55,13 +55,9 @@ def notable(transcript: Transcript, finder: Finder) -> Cursor | None:
     return None
 
 
-def beside(transcript: Transcript, cursor: Cursor, step: int) -> Cursor | None:
-    """The token after (step 1) or before (-1), across sections."""
-    return seek(transcript, cursor, step, lambda choice, position, step: _within(choice, position + step))
-
-
-def _within(choice: Choice, position: int) -> int | None:
-    return position if 0 <= position < len(choice) else None
+def adjacent(choice: Choice, position: int, step: int) -> int | None:
+    """The position after (step 1) or before (-1); None beyond the choice."""
+    return position + step if 0 <= position + step < len(choice) else None
 
 
 def seek(transcript: Transcript, cursor: Cursor, step: int, finder: Finder) -> Cursor | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 from textual import events
 from textual.message import Message
@@ -11,12 +12,12 @@ from textual.message import Message
 from workbench.domain.token_levels import Notable, Thresholds
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.theme.token_styles import NO_COLOURS, TokenStyles
 from workbench.tui.tokens import token_cursor
 from workbench.tui.tokens.selection import select_tokens
 from workbench.tui.tokens.text_search import Search
 from workbench.tui.tokens.token_cursor import Cursor, Finder
-from workbench.tui.tokens.transcript_view import PLAIN_STYLES, TranscriptView
+from workbench.tui.tokens.transcript_view import TranscriptView
 
 
 class TokenView(TranscriptView):
@@ -34,11 +35,6 @@ class TokenView(TranscriptView):
         position: int
         """The token's place in the section's choice."""
 
-        @property
-        def control(self) -> TokenView:
-            """The view."""
-            return self.view
-
     @dataclass
     class Mounted(Message):
         """The view is on a screen: its owner may set what it goes by."""
@@ -46,7 +42,7 @@ class TokenView(TranscriptView):
         view: TokenView
 
     def __init__(
-        self, *, token_styles: TokenStyles = PLAIN_STYLES, id: str | None = None, classes: str | None = None
+        self, *, token_styles: TokenStyles = NO_COLOURS, id: str | None = None, classes: str | None = None
     ) -> None:
         super().__init__(token_styles=token_styles, id=id, classes=classes)
         self.thresholds = Thresholds()
@@ -71,7 +67,7 @@ class TokenView(TranscriptView):
         top, height = self.scroll_offset.y, max(self.scrollable_content_region.height, 1)
         if y < top or y >= top + height:
             self._scroll_y_to(max(y - height // 3, 0))
-            self._follow(self.scroll_offset.y >= self.max_scroll_y)
+            self.is_following = self.scroll_offset.y >= self.max_scroll_y
 
     def _move(self, cursor: Cursor | None, column: int | None = None, follow: bool = False) -> bool:
         """Put the cursor on a token; nowhere means that there is nowhere to go."""
@@ -79,12 +75,12 @@ class TokenView(TranscriptView):
             return False
         if self.text_selection is not None:
             self.screen.clear_selection()
-        old, self._cursor, self._column = self._cursor, cursor, column
+        old, self._cursor, self._column, self._selecting_from = self._cursor, cursor, column, None
         if old is not None and old.section < len(self._transcript):
             self._forget_tokens(old.section, old.position, old.position + 1)
         self._forget_tokens(cursor.section, cursor.position, cursor.position + 1)
         self._bring(token_cursor.y_of(self._transcript, cursor))
-        self._follow(follow)
+        self.is_following = follow
         key = self._transcript.section(cursor.section).key
         self.post_message(self.CursorMoved(self, key, cursor.position))
         return True
@@ -101,15 +97,10 @@ class TokenView(TranscriptView):
 
     def action_token(self, step: int) -> None:
         """Go to the token after or before."""
-        self._selecting_from = None
-        if self._cursor is None:
-            self._enter()
-        else:
-            self._move(token_cursor.beside(self._transcript, self._cursor, step))
+        self._seek(token_cursor.adjacent, step)
 
     def action_line(self, rows: int) -> None:
         """Go some rows down, or up where negative."""
-        self._selecting_from = None
         if self._cursor is None:
             self._enter()
             return
@@ -135,9 +126,9 @@ class TokenView(TranscriptView):
 
     def action_notable(self, kind: Notable, step: int) -> None:
         """Go to the next or previous token that is notable."""
-        self._go_notable(partial(self.thresholds.next, kind), step)
+        self._seek(partial(self.thresholds.next, kind), step)
 
-    def _go_notable(self, finder: Finder, step: int) -> None:
+    def _seek(self, finder: Finder, step: int) -> None:
         if self._cursor is None:
             self._enter()
         else:
@@ -148,16 +139,14 @@ class TokenView(TranscriptView):
         if self.second is None:
             self.notify("Score the answer with another model first.", markup=False, timeout=3)
         else:
-            self._go_notable(self.second.next_elsewhere, step)
+            self._seek(self.second.next_elsewhere, step)
 
     async def on_click(self, event: events.Click) -> None:
         """Put the cursor on the token that was clicked."""
         offset = event.get_content_offset(self)
         if offset is None or self.text_selection is not None:
             return
-        y = offset.y + self.scroll_offset.y
-        self._selecting_from = None
-        self._move(token_cursor.token_at(self._transcript, y, offset.x))
+        self._move(token_cursor.token_at(self._transcript, offset.y + self.scroll_offset.y, offset.x))
 
     # Finding
 
@@ -181,29 +170,21 @@ class TokenView(TranscriptView):
         """Go to the next or previous place found."""
         await self.find_next(step)
 
-    def action_select(self, step: int) -> None:
-        """Move the cursor by a token and select from where this began."""
-        if self._cursor is not None:
-            self._select_to(token_cursor.beside(self._transcript, self._cursor, step))
-
-    def action_select_line(self, rows: int) -> None:
-        """Move the cursor by rows and select from where this began."""
-        if self._cursor is not None:
-            column = token_cursor.column_of(self._transcript, self._cursor)
-            self._select_to(token_cursor.line(self._transcript, self._cursor, rows, column))
-
-    def action_select_end(self, step: int) -> None:
-        """Move the cursor to the last token of its answer (1) or the first (-1) and select all between."""
-        if self._cursor is not None:
-            section = self._cursor.section
-            position = 0 if step < 0 else self._transcript.body(section).seen - 1
-            self._select_to(Cursor(section, position))
-
-    def _select_to(self, to: Cursor | None) -> None:
-        if self._cursor is None or to is None:
+    def action_select(self, unit: Literal["token", "line", "end"], step: int) -> None:
+        """Move the cursor by tokens, rows or to the end of its answer, and select from where this began."""
+        transcript, cursor = self._transcript, self._cursor
+        if cursor is None:
             return
-        begin = self._selecting_from or self._cursor
-        self._move(to)
-        self._selecting_from = begin
-        first, last = sorted((begin, to))
-        self.screen.selections = {self: select_tokens(self._transcript, first, last)}
+        to: Cursor | None
+        match unit:
+            case "token":
+                to = token_cursor.seek(transcript, cursor, step, token_cursor.adjacent)
+            case "line":
+                to = token_cursor.line(transcript, cursor, step, token_cursor.column_of(transcript, cursor))
+            case "end":
+                to = Cursor(cursor.section, 0 if step < 0 else transcript.body(cursor.section).seen - 1)
+        if to is not None:
+            begin = self._selecting_from or cursor
+            self._move(to)
+            self._selecting_from = begin
+            self.screen.selections = {self: select_tokens(transcript, *sorted((begin, to)))}

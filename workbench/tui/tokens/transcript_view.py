@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 
 from msgspec.structs import replace
 from rich.style import Style
@@ -11,8 +11,7 @@ from textual import events
 from textual.cache import LRUCache
 from textual.dom import NoScreen
 from textual.geometry import Region, Size
-from textual.message import Message
-from textual.reactive import Reactive, reactive
+from textual.reactive import Reactive, reactive, var
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
@@ -20,11 +19,11 @@ from textual.timer import Timer
 
 from workbench.domain.scoring import SecondScoring
 from workbench.domain.token_levels import Mode
-from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.theme.token_styles import NO_COLOURS, TokenStyles
 from workbench.tui.tokens.row_painter import PaintOptions, paint
 from workbench.tui.tokens.selection import selected_span, selected_text
 from workbench.tui.tokens.text_search import Search
-from workbench.tui.tokens.token_cursor import Cursor
+from workbench.tui.tokens.token_cursor import Cursor, at
 from workbench.tui.tokens.transcript import BODY, TITLE, ReadingPosition, Row, Section, Transcript
 
 _BUDGET = 0.012
@@ -36,33 +35,6 @@ _CLUSTER = 16
 """Characters before a token that may be drawn with it as one cluster."""
 _FEW = 256
 """Rows up to which changed ones are looked up in the cache one by one."""
-
-PLAIN_STYLES = TokenStyles(
-    shades=(),
-    levels=(
-        Style(),
-        Style(italic=True),
-        Style(underline=True),
-        Style(bold=True),
-        Style(bold=True, underline=True),
-    ),
-    differences=(
-        Style(bold=True, italic=True),
-        Style(italic=True),
-        Style(),
-        Style(underline=True),
-        Style(bold=True, underline=True),
-    ),
-    unknown=Style(),
-    prompt=Style(dim=True),
-    figures=Style(dim=True),
-    control=Style(dim=True, italic=True),
-    cursor=Style(bold=True, reverse=True),
-    found=Style(underline2=True, bold=True),
-    selected=Style(reverse=True),
-    dimmed=Style(dim=True),
-)
-"""Without any colour, until a theme's styles are set."""
 
 
 class TranscriptView(ScrollView, can_focus=True):
@@ -76,7 +48,7 @@ class TranscriptView(ScrollView, can_focus=True):
     """
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
     """As the scrollbar always stands there, a new row needs no new layout of the screen."""
-    token_styles: reactive[TokenStyles] = reactive(PLAIN_STYLES)
+    token_styles: reactive[TokenStyles] = reactive(NO_COLOURS)
     """The styles of tokens, titles and cursor; set when the theme changes."""
     mode: reactive[Mode] = reactive(Mode.FITTED)
     """What the colours tell."""
@@ -88,31 +60,11 @@ class TranscriptView(ScrollView, can_focus=True):
     """Another model's scoring of one of the answers, for the colours of Mode.DIFFERENCE."""
     search: reactive[Search | None] = reactive(None)
     """What is highlighted where it is found."""
-
-    @dataclass
-    class Followed(Message):
-        """The view follows the end again."""
-
-        view: TranscriptView
-
-        @property
-        def control(self) -> TranscriptView:
-            """The view."""
-            return self.view
-
-    @dataclass
-    class Released(Message):
-        """The view stays where it is while text comes."""
-
-        view: TranscriptView
-
-        @property
-        def control(self) -> TranscriptView:
-            """The view."""
-            return self.view
+    is_following = var(True)
+    """Whether the end stays in view as text comes."""
 
     def __init__(
-        self, *, token_styles: TokenStyles = PLAIN_STYLES, id: str | None = None, classes: str | None = None
+        self, *, token_styles: TokenStyles = NO_COLOURS, id: str | None = None, classes: str | None = None
     ) -> None:
         super().__init__(id=id, classes=classes)
         self.set_reactive(TranscriptView.token_styles, token_styles)
@@ -120,7 +72,6 @@ class TranscriptView(ScrollView, can_focus=True):
         self._options = PaintOptions(Style(), token_styles)
         self._strips: LRUCache[int, Strip] = LRUCache(_CACHED)
         self._cursor: Cursor | None = None
-        self._following = True
         self._fitting = False
         self._settling: Timer | None = None
         self._thumb = (0, 0)
@@ -147,9 +98,9 @@ class TranscriptView(ScrollView, can_focus=True):
 
         self._reflow(put)
         self._cursor = None
-        if cursor is not None and any(section.key == cursor[0] for section in kept):
-            index, position = self._transcript.index_of(cursor[0]), cursor[1]
-            self._cursor = Cursor(index, position) if position < self._transcript.body(index).seen else None
+        if cursor is not None:
+            with suppress(KeyError):
+                self._cursor = at(self._transcript, *cursor)
 
     def add_section(self, section: Section) -> None:
         """Show a section below all others."""
@@ -178,13 +129,13 @@ class TranscriptView(ScrollView, can_focus=True):
         self._show_place(ReadingPosition(self._transcript.index_of(key), BODY, offset))
 
     def _show_place(self, place: ReadingPosition) -> None:
-        self._follow(False)
+        self.is_following = False
         self._scroll_y_to(min(self._transcript.y_of(place), int(self.max_scroll_y)))
 
     def pull(self) -> bool:
         """Show what the choices have got since the last call; whether that was anything."""
         before = self._transcript.height
-        place = None if self._following else self._transcript.place(self.scroll_offset.y)
+        place = self._place
         changed = self._transcript.pull()
         if changed is None:
             return False
@@ -219,18 +170,18 @@ class TranscriptView(ScrollView, can_focus=True):
         return max(size.width * size.height, 2000)
 
     @property
-    def is_following(self) -> bool:
-        """Whether the end stays in view as text comes."""
-        return self._following
-
-    @property
     def is_settled(self) -> bool:
         """Whether every row is laid out for this width; else that continues in the background."""
         return self._transcript.is_settled
 
+    @property
+    def _place(self) -> ReadingPosition | None:
+        """Where the reader stays; None where they follow the end."""
+        return None if self.is_following else self._transcript.place(self.scroll_offset.y)
+
     def _reflow(self, change: Callable[[], None]) -> None:
         """Change rows anywhere and keep the place."""
-        place = None if self._following else self._transcript.place(self.scroll_offset.y)
+        place = self._place
         change()
         self._strips.clear()
         self.refresh()
@@ -239,7 +190,7 @@ class TranscriptView(ScrollView, can_focus=True):
             self._settling = self.set_interval(1 / 60, self._settle)
 
     def _settle(self) -> None:
-        place = None if self._following else self._transcript.place(self.scroll_offset.y)
+        place = self._place
         if self._transcript.settle(_SLICE):
             self._strips.clear()
             self.refresh()
@@ -253,9 +204,7 @@ class TranscriptView(ScrollView, can_focus=True):
         self._strips.maxsize = max(_CACHED, 2 * event.size.height)
         width = self.scrollable_content_region.width
         if width != self._transcript.width:
-            place = self._transcript.place(self.scroll_offset.y)
-            if self._following:
-                place = None
+            place = self._place
             self._reflow(lambda: self._transcript.resize(width, place, _BUDGET, self._room))
         else:
             self._fit(None)
@@ -266,7 +215,7 @@ class TranscriptView(ScrollView, can_focus=True):
         self._fitting = True
         try:
             self.virtual_size = Size(transcript.width, transcript.height)
-            if self._following:
+            if self.is_following:
                 self._scroll_y_to(self.max_scroll_y)
             elif place is not None and place.section < len(transcript):
                 self._scroll_y_to(transcript.y_of(place))
@@ -291,11 +240,11 @@ class TranscriptView(ScrollView, can_focus=True):
             self.refresh(self.size.region)
             return
         super().watch_scroll_y(old_value, new_value)
-        self._follow(round(new_value) >= self.max_scroll_y)
+        self.is_following = round(new_value) >= self.max_scroll_y
 
     def follow_end(self) -> None:
         """Scroll to the end and follow it, also where all that there is so far is in view."""
-        self._follow(True)
+        self.is_following = True
         self._fit(None)
 
     def _move_thumb(self) -> None:
@@ -309,11 +258,6 @@ class TranscriptView(ScrollView, can_focus=True):
             self._thumb = thumb
             self.vertical_scrollbar.window_virtual_size = height
             self.vertical_scrollbar.position = self.scroll_y
-
-    def _follow(self, following: bool) -> None:
-        if following != self._following:
-            self._following = following
-            self.post_message(self.Followed(self) if following else self.Released(self))
 
     # Painting
 
