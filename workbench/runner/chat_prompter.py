@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workbench.chat.jinja_template import ChatRenderer, JinjaTemplate
-from workbench.chat.templates import BuiltinTemplate
+from workbench.chat.sources import template_from_props
+from workbench.chat.templates import PLAIN, BuiltinTemplate, plain_template
 from workbench.domain.conversation import Conversation, Prefixes, WhenFull
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters
 from workbench.domain.turns import Chat
-from workbench.runner.chat_request import ChatRequest, ContextWindow, adds_bos, chat_request, find_template
+from workbench.runner.chat_request import ChatRequest, ContextWindow, chat_request, named_template
 from workbench.runner.connections import Connections
 
 
@@ -75,12 +76,19 @@ class Prompter:
     async def _found(self, chat: Chat, endpoint: Endpoint) -> BuiltinTemplate | JinjaTemplate:
         key = (chat.template, chat.prefixes, "" if chat.template else endpoint.name)
         if self._template is None or self._template[0] != key:
-            found = await find_template(chat.template, self._connections, endpoint, chat.prefixes)
-            self._template = key, found
+            self._template = key, await self._find(chat, endpoint)
         return self._template[1]
 
+    async def _find(self, chat: Chat, endpoint: Endpoint) -> BuiltinTemplate | JinjaTemplate:
+        if not chat.template:
+            return template_from_props(await self._connections.props(endpoint))
+        return plain_template(chat.prefixes) if chat.template == PLAIN else named_template(chat.template)
+
     async def _adds_bos(self, endpoint: Endpoint, bos: str) -> bool:
+        """Whether an endpoint with a tokenizer puts the begin-of-text token before every prompt itself."""
         key = (endpoint.name, bos)
-        if key not in self._bos:
-            self._bos[key] = await adds_bos(self._connections, endpoint, bos)
-        return self._bos[key]
+        if endpoint.tokenizer and key not in self._bos:
+            plain = await self._connections.tokenize(endpoint, "x")
+            whole = await self._connections.tokenize(endpoint, "x", as_prompt=True)
+            self._bos[key] = len(whole) > len(plain) and whole[0][1] == bos.encode()
+        return self._bos.get(key, False)

@@ -9,16 +9,14 @@ from pathlib import Path
 from workbench.chat.context import Fitted, fit
 from workbench.chat.jinja_template import ChatRenderer, JinjaTemplate
 from workbench.chat.rendered import Rendered
-from workbench.chat.sources import DEFAULT, load_templates, template_from_props
-from workbench.chat.templates import BUILTIN_TEMPLATES, PLAIN, BuiltinTemplate, plain_template
-from workbench.domain.conversation import Conversation, Prefixes, WhenFull
-from workbench.domain.endpoint import Endpoint
+from workbench.chat.sources import DEFAULT, load_templates
+from workbench.chat.templates import BUILTIN_TEMPLATES, BuiltinTemplate
+from workbench.domain.conversation import Conversation, WhenFull
 from workbench.domain.errors import BadValueError, EndpointError, TemplateError
 from workbench.domain.parameters import FIELDS
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
-from workbench.runner.connections import Connections
 
 _DEFAULT_MAX_TOKENS = 16
 """The default length of an answer in the API."""
@@ -61,27 +59,10 @@ class ChatRequest:
         return tuple(one for one in (left_out, words) if one)
 
 
-async def find_template(
-    source: str,
-    connections: Connections,
-    endpoint: Endpoint,
-    prefixes: Prefixes = Prefixes(),  # noqa: B008 - a frozen value
-) -> BuiltinTemplate | JinjaTemplate:
-    """The template of a name or a file; an empty `source` asks the endpoint, as llama.cpp's `/props` tells.
-
-    `prefixes` are those of the plain template.
-
-    Raises TemplateError, StorageError or EndpointError.
-    """
-    if not source:
-        return template_from_props(await connections.props(endpoint))
-    return plain_template(prefixes) if source == PLAIN else named_template(source)
-
-
 def named_template(source: str) -> BuiltinTemplate | JinjaTemplate:
     """A template of ours by name, or one in a file: `FILE`, or `FILE:NAME` where it holds several.
 
-    Raises TemplateError where there is no such template.
+    Raises TemplateError where there is no such template, StorageError where its file cannot be read.
     """
     if source in BUILTIN_TEMPLATES:
         return BUILTIN_TEMPLATES[source]
@@ -152,18 +133,6 @@ async def _fitted(
 
 def _guess(prompt: str) -> int:
     return len(prompt.encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN + 1
-
-
-async def adds_bos(connections: Connections, endpoint: Endpoint, bos: str) -> bool:
-    """Whether an endpoint puts the begin-of-text token before every prompt itself, as llama.cpp's do.
-
-    Only one with a tokenizer can be asked. Raises EndpointError.
-    """
-    if not bos or not endpoint.tokenizer:
-        return False
-    plain = await connections.tokenize(endpoint, "x")
-    whole = await connections.tokenize(endpoint, "x", as_prompt=True)
-    return len(whole) > len(plain) and whole[0][1] == bos.encode()
 
 
 def answer_text(run: Run, choice: int = 0) -> str:
