@@ -104,7 +104,7 @@ def answer_events(pieces: Iterable[bytes], status: int = 200) -> Iterator[Event]
 def run_of(events: Iterable[Event], request: Request | None = None) -> Run:
     """The run that events make."""
     run = Run(request or Request(TextPrompt("x")))
-    recorder = Recorder(run, Endpoint("test", _BASE))
+    recorder = Recorder(run, Endpoint("test", _BASE), run.choice)
     for place, event in enumerate(events):
         recorder.take(event, float(place))
     return run

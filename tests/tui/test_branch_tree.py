@@ -152,7 +152,7 @@ async def test_a_run_that_streams_is_shown_as_it_grows_and_ends() -> None:
 
 def shown(screen: TreeScreen) -> str:
     """The first row."""
-    return str(screen.options.get_option_at_index(0).prompt)
+    return str(screen.listing.options.get_option_at_index(0).prompt)
 
 
 async def test_a_name_is_kept_in_the_file_and_can_be_undone() -> None:

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
+from functools import partial
 from math import isnan
 from time import perf_counter
 from typing import NamedTuple
@@ -36,7 +37,7 @@ from workbench.domain.errors import EndpointError
 from workbench.domain.run import Failure, Outcome, Run, Usage
 from workbench.runner.echo import explain_missing_echo, mark_prompts
 from workbench.runner.limiter import Limiter, RequestSlot
-from workbench.runner.split_run import send_apart
+from workbench.runner.split_run import ChoiceAt, send_apart
 from workbench.runner.status import Phase, Status
 
 _BAD_KEY = 401
@@ -111,17 +112,20 @@ class Sender:
         the request went out that was answered: waiting for a turn or for another attempt is not part of them.
         """
         if not run.split:
-            await self._exchange(run, run)
+            await self._exchange(run, run, run.choice)
             return
         try:
-            await send_apart(run, run.split, self._endpoint, lambda part: self._exchange(part, run))
+            await send_apart(run, run.split, self._endpoint, partial(self._exchange, run))
         finally:
             if self._first_sent is not None:
                 run.total = perf_counter() - self._first_sent
 
-    async def _exchange(self, run: Run, whole: Run) -> None:
+    async def _exchange(self, whole: Run, run: Run, choice_at: ChoiceAt) -> None:
         """Send one request until it is answered or refused for good; it is part of the `whole` run."""
-        recorder, refusals = Recorder(run, self._endpoint), _Refusals(self._endpoint.retries, self._limiter)
+        recorder, refusals = (
+            Recorder(run, self._endpoint, choice_at),
+            _Refusals(self._endpoint.retries, self._limiter),
+        )
         wire, self._wire = self._wire, None
         try:
             while True:
@@ -210,8 +214,10 @@ _NO_ANSWER = Failure(
 class Recorder:
     """Fills a run from the events of its exchange."""
 
-    def __init__(self, run: Run, endpoint: Endpoint) -> None:
+    def __init__(self, run: Run, endpoint: Endpoint, choice_at: ChoiceAt) -> None:
+        """`choice_at` finds the choice to fill, or makes it."""
         self._run = run
+        self._choice_at = choice_at
         self._endpoint = endpoint
         self._failed = False
         self._is_done = False
@@ -220,9 +226,8 @@ class Recorder:
 
     def take(self, event: Event, at: float) -> None:
         """Store an event that came `at` seconds after the request."""
-        run = self._run
         if type(event) is Delta:
-            choice = run.choice(event.choice)
+            choice = self._choice_at(event.choice)
             if event.replaces:
                 _replace(choice, event.pieces)
             else:
@@ -240,7 +245,7 @@ class Recorder:
                 run.response_id, run.model = response_id or run.response_id, model or run.model
                 run.created = run.created if created is None else created
             case Finished(index, reason):
-                run.choice(index).finish_reason = reason
+                self._choice_at(index).finish_reason = reason
             case UsageReceived(usage):
                 run.usage = usage if run.usage is None or usage != Usage() else run.usage
             case Warning(text):

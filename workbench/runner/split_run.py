@@ -97,8 +97,10 @@ def left_out(run: Run) -> Split:
     return Split(several, run.request.parameters.number("n", 1) > 1)
 
 
-SendPart: TypeAlias = Callable[[Run], Coroutine[None, None, None]]
-"""Sends one request and fills its run; errors end in the run, never as exceptions."""
+ChoiceAt: TypeAlias = Callable[[int], Choice]
+"""The choice that an answer calls by an index."""
+SendPart: TypeAlias = Callable[[Run, ChoiceAt], Coroutine[None, None, None]]
+"""Sends one request and fills its run, with the choices given; errors end in the run, never as exceptions."""
 
 
 async def send_apart(run: Run, split: Split, endpoint: Endpoint, send: SendPart) -> None:
@@ -107,11 +109,11 @@ async def send_apart(run: Run, split: Split, endpoint: Endpoint, send: SendPart)
     A request that fails leaves the others' answers; the run then is an error that says how many failed. On
     cancellation all of them stop.
     """
-    parts = [_PartRun(one, run) for one in parts_of(run.request, split)]
+    parts = [_Sent(Run(one.request, run.endpoint), one.indexes, run) for one in parts_of(run.request, split)]
     run.raw_logprobs = endpoint.raw_logprobs
-    tasks = [asyncio.create_task(send(part)) for part in parts]
+    tasks = [asyncio.create_task(send(part.run, part.choice)) for part in parts]
     for part, task in zip(parts, tasks, strict=True):
-        task.add_done_callback(partial(_settle, part))
+        task.add_done_callback(partial(_settle, part.run))
     try:
         await asyncio.gather(*tasks)
     finally:
@@ -121,67 +123,65 @@ async def send_apart(run: Run, split: Split, endpoint: Endpoint, send: SendPart)
         _join(run, parts)
 
 
-class _PartRun(Run):
+@dataclass(frozen=True, slots=True)
+class _Sent:
     """A part's own run, whose choices are the whole's: what streams into it is seen there at once."""
 
-    __slots__ = ("_indexes", "_whole")
-
-    def __init__(self, part: Part, whole: Run) -> None:
-        super().__init__(part.request, whole.endpoint)
-        self._indexes = part.indexes
-        self._whole = whole
-
-    @property
-    def indexes(self) -> tuple[int, ...]:
-        """Where its choices stand in the whole."""
-        return self._indexes
+    run: Run
+    indexes: tuple[int, ...]
+    """Where its choices stand in the whole."""
+    whole: Run
 
     def choice(self, index: int) -> Choice:
-        if index not in self.choices:
-            place = self._indexes[index] if index < len(self._indexes) else self._unasked()
-            self.choices[index] = self._whole.choice(place)
-        return self.choices[index]
+        """The whole's choice for an index of the part."""
+        choices = self.run.choices
+        if index not in choices:
+            is_requested = index < len(self.indexes)
+            choices[index] = self.whole.choice(self.indexes[index] if is_requested else self._unrequested())
+        return choices[index]
 
-    def _unasked(self) -> int:
+    def _unrequested(self) -> int:
         """An index behind all those requested: what nobody requested is kept too."""
-        return max(*self._whole.choices, self._whole.request.choices - 1) + 1
+        return max(*self.whole.choices, self.whole.request.choices - 1) + 1
 
 
 def _settle(part: Run, task: asyncio.Task[None]) -> None:
     part.outcome = part.outcome or (Outcome.STOPPED if task.cancelled() else Outcome.ERROR)
 
 
-def _join(run: Run, parts: Sequence[_PartRun]) -> None:
+def _join(run: Run, parts: Sequence[_Sent]) -> None:
     """What is known of the parts, as it is of the whole."""
-    sent = [part for part in parts if part.sent]
+    runs = [part.run for part in parts]
+    sent = [part for part in parts if part.run.sent]
     if sent:
-        run.sent = sent[0].sent
-        run.parts = tuple(_sent_part(part, run) for part in sent)
-    run.response_id = next((part.response_id for part in parts if part.response_id), "")
-    run.created = next((part.created for part in parts if part.created is not None), None)
-    models = list(dict.fromkeys(part.model for part in parts if part.model))
+        run.sent = sent[0].run.sent
+        run.parts = tuple(map(_sent_part, sent))
+    run.response_id = next((one.response_id for one in runs if one.response_id), "")
+    run.created = next((one.created for one in runs if one.created is not None), None)
+    models = list(dict.fromkeys(one.model for one in runs if one.model))
     run.model = models[0] if models else ""
-    run.usage = _added([part.usage for part in parts if part.usage is not None])
+    run.usage = _added([one.usage for one in runs if one.usage is not None])
     run.outcome = next(
-        (one for one in _WORST_FIRST if any(part.outcome is one for part in parts)), Outcome.COMPLETE
+        (outcome for outcome in _WORST_FIRST if any(one.outcome is outcome for one in runs)), Outcome.COMPLETE
     )
     run.choices = {index: run.choices[index] for index in sorted(run.choices)}
-    failed = [part.error for part in parts if part.error is not None]
+    failed = [one.error for one in runs if one.error is not None]
     if failed:
         run.error = _failure(failed[0], len(failed), len(parts))
     run.note(_how(run, parts))
-    for part in parts:
-        for note in part.notes:
+    for one in runs:
+        for note in one.notes:
             run.note(note)
     if len(models) > 1:
         run.note(f"{len(models)} models answered")
-    if run.usage is not None and any(part.usage is None for part in parts):
+    if run.usage is not None and any(one.usage is None for one in runs):
         run.note("some requests reported no usage")
 
 
-def _sent_part(part: _PartRun, run: Run) -> SentPart:
-    changes = {name: value for name, value in part.sent.items() if run.sent.get(name) != value}
-    return SentPart(part.indexes, changes, part.response_id)
+def _sent_part(part: _Sent) -> SentPart:
+    sent, whole = part.run.sent, part.whole.sent
+    changes = {name: value for name, value in sent.items() if whole.get(name) != value}
+    return SentPart(part.indexes, changes, part.run.response_id)
 
 
 def _added(usages: Sequence[Usage]) -> Usage | None:
@@ -201,16 +201,16 @@ def _failure(first: Failure, failed: int, requests: int) -> Failure:
     return Failure(title, first.message, first.hint, first.status, first.request_id)
 
 
-def _how(run: Run, parts: Sequence[_PartRun]) -> str:
+def _how(run: Run, parts: Sequence[_Sent]) -> str:
     """How the run went out, seeds included."""
     split = run.split or NOT_SPLIT
     each = " and ".join(
         name for name, is_split in (("prompt", split.prompts), ("choice", split.choices)) if is_split
     )
-    sent = sum(bool(part.sent) for part in parts)
+    sent = sum(bool(part.run.sent) for part in parts)
     count = f"{len(parts)}" if sent == len(parts) else f"{sent} of {len(parts)}"
     words = f"sent as {count} requests, one for each {each}"
-    seeds = seeds_of(tuple(Part(part.request, part.indexes) for part in parts))
+    seeds = seeds_of(tuple(Part(part.run.request, part.indexes) for part in parts))
     if not split.choices:
         return words
     if len(seeds) > 1:

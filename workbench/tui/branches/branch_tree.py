@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from textual import on
-from textual.content import Content
+from textual import getters, on
+from textual.app import ComposeResult
 from textual.widgets import OptionList
 
 from workbench.domain.display import one_line
@@ -13,23 +13,26 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.domain.session import subtree
 from workbench.tui.branches.branch_rows import BranchRow, branch_line, branch_passage, rows_of_tree
-from workbench.tui.branches.listing_screen import ListingScreen
+from workbench.tui.branches.row_listing import RowListing
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
+from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.line_popup import LinePopup
+from workbench.tui.popups.result_screen import ResultScreen
 from workbench.workspace.workspace import Workspace
 
 _EVERY = 0.5
 """Seconds from one showing of what streams to the next."""
 
 
-class TreeScreen(ListingScreen[Run]):
+class TreeScreen(ResultScreen[Run]):
     """Shows the tree; answers with the run to go to, or None."""
 
     BINDINGS = bindings_at(Where.TREE)
-    heading = "Branches"
     where = Where.TREE
+
+    listing = getters.query_one(RowListing)
 
     def __init__(self, workspace: Workspace, current: Run | None) -> None:
         """`current` is the run to begin at."""
@@ -40,6 +43,10 @@ class TreeScreen(ListingScreen[Run]):
         """The tree as the list shows it."""
         self._growing: list[int] = []
         """Places of the rows whose runs stream."""
+
+    def compose(self) -> ComposeResult:
+        yield RowListing("Branches")
+        yield KeyRow(self.where)
 
     def on_mount(self) -> None:
         """Show what streams as it grows."""
@@ -52,29 +59,32 @@ class TreeScreen(ListingScreen[Run]):
             self.show_rows()
             return
         for place in self._growing:
-            self.put_row(place, branch_line(self.rows[place], self.row_width))
+            self.listing.put_row(place, branch_line(self.rows[place], self.listing.row_width))
         self._growing = [place for place in self._growing if self.rows[place].run.is_running]
 
+    @on(RowListing.Fitted)
     def show_rows(self) -> None:
         """Show the runs as they are now."""
         self.rows = rows_of_tree(self._workspace.runs)
         self._growing = [place for place, row in enumerate(self.rows) if row.run.is_running]
         places = [place for place, row in enumerate(self.rows) if row.run.id == self._wanted]
-        lines = [branch_line(row, self.row_width) for row in self.rows]
+        lines = [branch_line(row, self.listing.row_width) for row in self.rows]
         roots = sum(row.depth == 0 for row in self.rows)
         count = f"{len(lines)} run{'s' * (len(lines) != 1)}"
         words = f"{count}, {len(lines) - roots} of them branches" if lines else "no runs yet"
-        self.put_rows(lines, places[0] if places else len(lines) - 1, words)
+        self.listing.put_rows(lines, places[0] if places else len(lines) - 1, words)
 
-    def passage_of(self, place: int) -> Content:
-        """The run's text around the place where it parts, and all its figures."""
-        self._wanted = self.rows[place].run.id
-        return branch_passage(self.rows[place], self._workspace.runs)
+    @on(RowListing.RowHighlighted)
+    def _show_passage(self, event: RowListing.RowHighlighted) -> None:
+        """Show the run's text around the place where it diverges, and all its figures."""
+        row = self.rows[event.place]
+        self._wanted = row.run.id
+        self.listing.show_passage(branch_passage(row, self._workspace.runs))
 
     @property
     def highlighted(self) -> BranchRow | None:
         """The run under the cursor."""
-        place = self.options.highlighted
+        place = self.listing.options.highlighted
         return self.rows[place] if place is not None and place < len(self.rows) else None
 
     # --- walking -----------------------------------------------------------------------------------------
@@ -82,7 +92,7 @@ class TreeScreen(ListingScreen[Run]):
     def _go(self, run: Run | None) -> None:
         for place, row in enumerate(self.rows):
             if row.run is run:
-                self.options.highlighted = place
+                self.listing.options.highlighted = place
 
     def action_parent(self) -> None:
         """Go to the run that this one branched from."""
@@ -114,7 +124,7 @@ class TreeScreen(ListingScreen[Run]):
         if (row := self.highlighted) is None:
             return
         pruned = subtree([one.run for one in self.rows], row.run)
-        place = self.options.highlighted or 0
+        place = self.listing.options.highlighted or 0
         label = "the pruned run" if len(pruned) == 1 else f"the {len(pruned)} pruned runs"
         try:
             self._workspace.runs.remove(pruned, label)

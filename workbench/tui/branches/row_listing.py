@@ -1,23 +1,23 @@
-"""A screen of rows with figures over a passage about the row under the cursor."""
+"""Rows with figures over a passage about the row under the cursor."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events, getters, on
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
+from textual.binding import BindingType
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ScreenResultType
+from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from workbench.tui.branches.row_text import figure_heads
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.popups.row_list import RowList
 
 _MARK, _NO_MARK = "▸", " "
@@ -26,28 +26,38 @@ _EDGES = 5
 """Cells of a row that frame, mark and scrollbar take."""
 
 
-class ListingScreen(ResultScreen[ScreenResultType]):
-    """Rows to choose from, laid out for the width; a class below fills them."""
+class RowListing(Vertical):
+    """Rows to choose from, laid out for the width; its screen fills them when it is asked to."""
 
     DEFAULT_CSS = """
-    ListingScreen #heads { height: 1; color: $text-muted; padding: 0 3 0 1; text-align: right; }
-    ListingScreen RowList, ListingScreen RowList:focus {
+    RowListing #heads { height: 1; color: $text-muted; padding: 0 3 0 1; text-align: right; }
+    RowListing RowList, RowListing RowList:focus {
         border: round $border-blurred; height: 3fr;
     }
-    ListingScreen RowList > .option-list--option { padding: 0; }
-    ListingScreen VerticalScroll {
+    RowListing RowList > .option-list--option { padding: 0; }
+    RowListing VerticalScroll {
         border: round $border-blurred; height: 2fr; padding: 0 1; background: $background;
         scrollbar-size-vertical: 1;
     }
-    ListingScreen #passage { width: 1fr; height: auto; }
+    RowListing #passage { width: 1fr; height: auto; }
     """
-    BINDINGS = bindings_at(Where.LISTING)
-    heading: ClassVar[str]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.LISTING)
+
+    @dataclass
+    class Fitted(Message):
+        """The rows have another width, and are to be put anew."""
+
+    @dataclass
+    class RowHighlighted(Message):
+        """The cursor is on a row, whose passage is to be shown."""
+
+        place: int
 
     options = getters.query_one(OptionList)
 
-    def __init__(self) -> None:
+    def __init__(self, heading: str) -> None:
         super().__init__()
+        self._heading = heading
         self._drawn = 0
         self._place = -1
         self._rows: list[Content] = []
@@ -58,13 +68,12 @@ class ListingScreen(ResultScreen[ScreenResultType]):
         yield RowList(markup=False)
         with VerticalScroll(can_focus=False):
             yield Static(id="passage")
-        yield KeyRow(self.where)
 
     @on(events.Resize)
     def _fit(self, event: events.Resize) -> None:
         if event.size.width != self._drawn:
             self._drawn = event.size.width
-            self.show_rows()
+            self.post_message(self.Fitted())
             self.options.focus()
 
     @property
@@ -72,17 +81,9 @@ class ListingScreen(ResultScreen[ScreenResultType]):
         """Cells that a row may fill."""
         return max(self.size.width - _EDGES, 1)
 
-    def show_rows(self) -> None:
-        """Show all rows as they are now."""
-        raise NotImplementedError
-
-    def passage_of(self, place: int) -> Content:
-        """What there is to say of the row at a place."""
-        raise NotImplementedError
-
     def put_rows(self, rows: Sequence[Content], place: int, words: str) -> None:
         """Show these rows with the cursor on one of them; `words` say what they are."""
-        self.query_one("#about", Static).update(Content.assemble((self.heading, "bold"), f"  {words}"))
+        self.query_one("#about", Static).update(Content.assemble((self._heading, "bold"), f"  {words}"))
         self.query_one("#heads", Static).update(Content(figure_heads(self.row_width)))
         self._rows = [Content.assemble(_NO_MARK, row) for row in rows]
         self.options.clear_options()
@@ -90,22 +91,26 @@ class ListingScreen(ResultScreen[ScreenResultType]):
         if rows:
             self.options.highlighted = place
         else:
-            self.query_one("#passage", Static).update(Content(""))
+            self.show_passage(Content(""))
 
     @on(OptionList.OptionHighlighted)
     def _look(self, event: OptionList.OptionHighlighted) -> None:
-        self.query_one("#passage", Static).update(self.passage_of(event.option_index))
+        self.post_message(self.RowHighlighted(event.option_index))
         self._show_plain(event.option_index)
         if event.option_index != self._place:
             self._place = event.option_index
             self.query_one(VerticalScroll).scroll_home(animate=False)
 
+    def show_passage(self, passage: Content) -> None:
+        """Show what there is to say of the row under the cursor."""
+        self.query_one("#passage", Static).update(passage)
+
     def put_row(self, place: int, row: Content) -> None:
-        """Show one row in another state, and what there is to say of it where the cursor is on it."""
+        """Show one row in another state."""
         self._rows[place] = Content.assemble(_NO_MARK, row)
         if place == self.options.highlighted:
             self._show_plain(place)
-            self.query_one("#passage", Static).update(self.passage_of(place))
+            self.post_message(self.RowHighlighted(place))
         else:
             self.options.replace_option_prompt_at_index(place, self._rows[place])
 
@@ -120,3 +125,7 @@ class ListingScreen(ResultScreen[ScreenResultType]):
         """Scroll the passage by pages."""
         passage = self.query_one(VerticalScroll)
         passage.scroll_relative(y=pages * max(passage.size.height - 1, 1), animate=False)
+
+    def action_close(self) -> None:
+        """Go back to where one was."""
+        self.screen.dismiss(None)
