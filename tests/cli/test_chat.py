@@ -10,7 +10,7 @@ import pytest
 from tests.cli.test_run import workbench
 from tests.client.loopback import DONE, JSON, answering, event, in_turn, serving
 from workbench.cli.chat import read_variables
-from workbench.cli.sessions import read_session
+from workbench.cli.session_files import read_session
 from workbench.domain.errors import BadValueError
 
 ANSWER = answering(event("x", finish_reason="stop") + DONE)

@@ -11,7 +11,7 @@ from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.follow_run import follow, report
 from workbench.cli.parsing import file_name, refusing
-from workbench.cli.sessions import choose_choice, choose_runs, choose_token
+from workbench.cli.session_files import choose_choice, choose_runs, choose_token
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError

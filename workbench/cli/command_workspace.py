@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Any, TypeVar
 
-from workbench.cli.sessions import open_for_writing
+from workbench.cli.session_files import open_for_writing
 from workbench.domain.endpoint import LOCAL
 from workbench.workspace.keeper import Keeper
 from workbench.workspace.services import Services

@@ -30,7 +30,7 @@ COMMANDS: Mapping[str, CliCommand] = {
         "workbench.cli.inspect", "Print the tokens of a run with their probabilities and alternatives."
     ),
     "tree": CliCommand("workbench.cli.tree", "Show a session's runs as a tree; name and prune them."),
-    "sessions": CliCommand("workbench.cli.sessions_list", "List and search the sessions."),
+    "sessions": CliCommand("workbench.cli.sessions", "List and search the sessions."),
     "export": CliCommand(
         "workbench.cli.export", "Write a session as Markdown, JSON Lines, HTML, SVG, text, curl or Python."
     ),

@@ -10,7 +10,7 @@ from workbench.cli.compare_table import agreement, print_compared
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_notes
 from workbench.cli.output import print_json, run_to_json
-from workbench.cli.sessions import choose_runs
+from workbench.cli.session_files import choose_runs
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.prompt import prompt_to_editor

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.parsing import file_name
-from workbench.cli.sessions import choose_runs, read_session
+from workbench.cli.session_files import choose_runs, read_session
 from workbench.domain.display import visible
 from workbench.domain.run import Run
 from workbench.domain.session import Session

@@ -9,7 +9,7 @@ from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_notes
 from workbench.cli.output import print_json, token_to_json
 from workbench.cli.parsing import file_name, refusing
-from workbench.cli.sessions import choose_choice, choose_runs, choose_token, read_session
+from workbench.cli.session_files import choose_choice, choose_runs, choose_token, read_session
 from workbench.cli.tables import number, percent_of, print_table, top_choice_cell
 from workbench.domain.alternatives import rows_of
 from workbench.domain.choice import Choice

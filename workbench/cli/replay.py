@@ -14,7 +14,7 @@ from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import Printer, print_json
 from workbench.cli.parsing import file_name, refusing
-from workbench.cli.sessions import choose_runs, read_session
+from workbench.cli.session_files import choose_runs, read_session
 from workbench.domain.choice import Token
 from workbench.domain.display import visible
 from workbench.domain.json_values import JsonValue

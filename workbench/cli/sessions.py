@@ -1,90 +1,73 @@
-"""Session files as commands use them."""
+"""`workbench sessions`: the sessions there are, the one changed last first."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+import argparse
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 
-from workbench.cli.messages import print_notes
-from workbench.domain.choice import Choice
-from workbench.domain.errors import BadValueError, StorageError
-from workbench.domain.run import Run
-from workbench.domain.session import Session
-from workbench.storage.session_store import SessionStore
-from workbench.workspace.keeper import Keeper
+from workbench.cli.exit_status import ExitStatus
+from workbench.cli.messages import print_message
+from workbench.cli.output import print_json
+from workbench.domain.display import one_line
+from workbench.domain.json_values import JsonValue
+from workbench.storage.folders import Folders
+from workbench.storage.library import Library, Listed
 
 
-@contextmanager
-def open_for_writing(name: str) -> Iterator[Keeper]:
-    """The keeper of a session file, which is created where there is none.
-
-    Raises StorageError for a file that is broken, and at the end for what could not be written.
-    """
-    path = Path(name)
-    keeper = Keeper(path.parent)
-    opened = asyncio.run(keeper.open(path, create=True))
-    print_notes(opened.notes, "workbench: ")
-    if opened.error is not None:
-        raise opened.error
-    if opened.read_only:
-        raise StorageError(
-            f"{name} cannot be written", "It was opened read-only.", "Choose another file.", path=name
-        )
-    try:
-        yield keeper
-    finally:
-        is_written = keeper.begin_closing().result()
-        problems, notes = keeper.take_problems()
-        print_notes(notes, "workbench: ")
-    if not is_written:
-        why = " ".join(f"{problems[-1].title}: {problems[-1].message}".split()) if problems else ""
-        raise StorageError(
-            "The result is not kept in the session, or only in part",
-            why,
-            "Free some space or check the folder, and run it again.",
-            path=name,
-        )
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument(
+        "--search",
+        default="",
+        metavar="WORDS",
+        help="only sessions whose title, prompts or answers contain all words",
+    )
+    parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
 
 
-def read_session(name: str) -> Session:
-    """The session in a file. Raises StorageError for one that is missing or broken."""
-    opened = SessionStore.open(Path(name))
-    print_notes(opened.notes, "workbench: ")
-    opened.store.close()
-    if opened.error is not None:
-        raise opened.error
-    return opened.session
+def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """List the sessions; returns the exit status."""
+    library = Library(Folders.default(os.environ))
+    found = library.search(arguments.search)
+    if arguments.json:
+        print_json([_to_json(one) for one in found])
+    elif found:
+        # Only the table needs what draws tables.
+        from workbench.cli.tables import print_table
+
+        heads = ("session", "runs", "changed", "tags", "file")
+        print_table(str(library.folder), heads, [_row(one) for one in found])
+    else:
+        which = "no session matches" if arguments.search else "no sessions yet"
+        print_message(f"{which} in {library.folder}")
+    return ExitStatus.OK
 
 
-def choose_runs(session: Session, wanted: str | None) -> list[Run]:
-    """The run with an id (or its beginning) or a name, or all runs.
-
-    Raises StorageError where there is none, or where the beginning fits several.
-    """
-    if wanted is None:
-        if not session.runs:
-            raise StorageError("the session has no runs")
-        return list(session.runs)
-    found = [run for run in session.runs if run.id.startswith(wanted) or run.name == wanted]
-    if len(found) != 1:
-        known = ", ".join(run.id[:8] for run in session.runs[-20:])
-        many = "several runs fit" if found else "there is no run"
-        raise StorageError(f"{many} {wanted!r}", hint=f"The newest runs: {known}.")
-    return found
+def _row(one: Listed) -> tuple[str, ...]:
+    path = Path(one.path)
+    title = one_line(one.title or path.stem, 80)
+    if one.error:
+        title = f"{title} — not a session: {_error(one)}"
+    changed = f"{datetime.fromtimestamp(one.modified):%Y-%m-%d %H:%M}"
+    return title, "—" if one.error else str(one.runs), changed, one_line(", ".join(one.tags), 40), path.name
 
 
-def choose_choice(run: Run, number: int) -> Choice:
-    """A run's choice by its number from 1. Raises BadValueError where there is none."""
-    choice = run.choices.get(number - 1)
-    if choice is None:
-        raise BadValueError(f"The run has no choice {number}", hint=f"It has {len(run.choices)}.")
-    return choice
+def _error(one: Listed) -> str:
+    line = "" if one.line is None else f"line {one.line}: "
+    return f"{line}{one_line(one.error)}"
 
 
-def choose_token(choice: Choice, number: int) -> int:
-    """The index of a token by its number from 1. Raises BadValueError where there is none."""
-    if not 0 < number <= len(choice):
-        raise BadValueError(f"The choice has no token {number}", hint=f"It has {len(choice)}.")
-    return number - 1
+def _to_json(one: Listed) -> JsonValue:
+    return {
+        "path": one.path,
+        "title": one.title,
+        "created": one.created or None,
+        "changed": datetime.fromtimestamp(one.modified, UTC).isoformat(),
+        "bytes": one.size,
+        "runs": one.runs,
+        "tags": list(one.tags),
+        "error": one.error or None,
+        "line": one.line,
+    }

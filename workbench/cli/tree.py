@@ -8,7 +8,7 @@ from dataclasses import asdict
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json
 from workbench.cli.parsing import file_name
-from workbench.cli.sessions import choose_runs, open_for_writing, read_session
+from workbench.cli.session_files import choose_runs, open_for_writing, read_session
 from workbench.cli.tables import number, print_table
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line
