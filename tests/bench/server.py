@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.bench.figure import PAIRED, Figure, median, paired
+from workbench.local.llama_library import SPIN_COUNT
 from workbench.local.model_file import find_model, model_name
 from workbench.local.options import ServeOptions
 
@@ -50,7 +51,7 @@ def _process(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
         stderr=subprocess.DEVNULL,
         text=True,
         cwd=_ROOT,
-        env={**os.environ, "BENCH_KEY": _KEY},
+        env={"GOMP_SPINCOUNT": SPIN_COUNT, **os.environ, "BENCH_KEY": _KEY},
     )
     try:
         yield process
