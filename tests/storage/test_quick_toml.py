@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 
 import pytest
+import tomli
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -45,9 +46,9 @@ def test_a_text_that_looks_like_columns_stays_a_text(quotes: str) -> None:
 def test_a_file_cut_off_anywhere_has_the_same_error(at: int) -> None:
     raw = _file(_long_run("Once", " upon"))[:at]
     try:
-        document = tomllib.loads(raw.decode())
-    except tomllib.TOMLDecodeError as error:
-        with pytest.raises(tomllib.TOMLDecodeError) as caught:
+        document = tomli.loads(raw.decode())
+    except tomli.TOMLDecodeError as error:
+        with pytest.raises(tomli.TOMLDecodeError) as caught:
             loads(raw)
         assert str(caught.value) == str(error)
     else:
@@ -55,7 +56,7 @@ def test_a_file_cut_off_anywhere_has_the_same_error(at: int) -> None:
 
 
 @pytest.mark.parametrize("control", [b"\x00", b"\x1b", b"\r", b"\x7f"])
-def test_a_control_character_in_a_column_is_refused_as_tomllib_does(control: bytes) -> None:
+def test_a_control_character_in_a_column_is_refused_as_by_the_parser(control: bytes) -> None:
     raw = _file(_long_run("Once", " upon")).replace(b"0.1 0.2", b"0.1" + control + b"0.2")
-    with pytest.raises(tomllib.TOMLDecodeError):
+    with pytest.raises(tomli.TOMLDecodeError):
         loads(raw)

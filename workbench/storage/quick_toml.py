@@ -1,31 +1,35 @@
-"""TOML as session files hold it, whose long token columns tomllib need not look through."""
+"""TOML as session files hold it, whose long token columns the parser need not look through.
+
+The parser is tomli: it is tomllib compiled, and three times as fast.
+"""
 
 from __future__ import annotations
 
-import tomllib
 import uuid
 from collections.abc import Mapping
+
+import tomli
 
 _TABLE = "\n[[runs.tokens]]\n"
 _LONG = 200
 """Characters from which a column is worth taking out."""
 _CONTROLS = bytes(code for code in (*range(32), 127) if code not in b"\t\n")
-"""What no TOML may hold as it is, but for line ends with a carriage return, which are left to tomllib."""
+"""What no TOML may hold as it is, but for line ends with a carriage return, which are left to tomli."""
 
 
 def loads(raw: bytes) -> dict[str, object]:
-    """What `tomllib` makes of some bytes, many times faster where they hold long token columns.
+    """What `tomli` makes of some bytes, many times faster where they hold long token columns.
 
     A byte order mark at the beginning is left out.
 
-    Raises UnicodeDecodeError or tomllib.TOMLDecodeError.
+    Raises UnicodeDecodeError or tomli.TOMLDecodeError.
     """
     text = raw.decode("utf-8-sig")
     if len(text) > _LONG and len(raw.translate(None, _CONTROLS)) == len(raw):
         short, columns = _cut(text)
         if columns and (document := _put_back(short, columns)) is not None:
             return document
-    return tomllib.loads(text)
+    return tomli.loads(text)
 
 
 def _cut(text: str) -> tuple[str, dict[str, str]]:
@@ -68,8 +72,8 @@ def _literal_at(text: str, at: int, end: int) -> tuple[int, int] | None:
 def _put_back(short: str, columns: Mapping[str, str]) -> dict[str, object] | None:
     """The document with its columns; None where it is none, or a column was but a part of a text."""
     try:
-        document = tomllib.loads(short)
-    except tomllib.TOMLDecodeError:
+        document = tomli.loads(short)
+    except tomli.TOMLDecodeError:
         # The error is to be that of the whole text.
         return None
     found = 0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import tomli
 from msgspec import Struct
 
 from workbench.domain.display import one_line
@@ -42,7 +42,7 @@ def parse_document(raw: bytes, path: Path) -> dict[str, object]:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise broken(path, f"line {line} is not UTF-8", line) from None
-    except tomllib.TOMLDecodeError as error:
+    except tomli.TOMLDecodeError as error:
         found = _AT_LINE.search(str(error))
         line = int(found[1]) if found else raw.count(b"\n") + 1
         raise broken(path, str(error), line) from None
