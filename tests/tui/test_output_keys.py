@@ -323,7 +323,7 @@ async def test_capital_l_lists_all_runs_and_goes_to_the_one_found_by_its_text() 
         await until(pilot, lambda: isinstance(app.screen, Picker))
         rows = [str(one.prompt).split(" · ") for one in app.screen.query_one(OptionList).options]
         assert [row[0].split() for row in rows] == [["3", "—"], ["2", "—"], ["1", "—"]]
-        assert rows[1][2:4] == ["scripted", "pear tree"]
+        assert rows[1][1:4] == ["pear tree", "done", "end of text"]
         await pilot.press(*"peartree", *["left"] * 4, "space")
         await until(pilot, lambda: len(app.screen.query_one(OptionList).options) == 1)
         await pilot.press("enter")

@@ -69,7 +69,7 @@ async def test_a_comparison_is_one_line_that_unfolds_and_opens_again() -> None:
         output = app.main.output
         await run(app, pilot)
         await compare(app, pilot)
-        header = "▸─ 2–3 · comparison of current settings, greedy"
+        header = "▸ 2–3 · comparison of current settings, greedy"
         assert short(app)[1:] == [header]
         assert " · 2 runs · " in titles(app)[1]
         await run(app, pilot)
@@ -81,7 +81,7 @@ async def test_a_comparison_is_one_line_that_unfolds_and_opens_again() -> None:
         await until(pilot, lambda: app.main.footer.where is Where.GROUP)
         assert "Enter Open  Space Fold" in app.main.footer.render().plain
         await pilot.press("space")
-        assert short(app)[1] == "▾─ 2–3 · comparison of current settings, greedy"
+        assert short(app)[1] == "▾ 2–3 · comparison of current settings, greedy"
         assert [title[:4] for title in titles(app)[2:]] == ["── 2", "── 3", "── 4"]
         gone = []
         for key in ("j", "j", "j", "k", "k"):
@@ -105,14 +105,14 @@ async def test_a_sweep_opens_as_its_grid_also_after_the_next_start() -> None:
         await pilot.press("m", "m")
         await until(pilot, lambda: shown(app, 1)[0] == "0.5")
         await leave(app, pilot)
-        assert short(app) == ["▸─ 1–12 · sweep of temperature 0, 0.2, 0.4 × top_p 0.5, 1"]
+        assert short(app) == ["▸ 1–12 · sweep of temperature 0, 0.2, 0.4 × top_p 0.5, 1"]
         await pilot.press("ctrl+q")
         await until(pilot, lambda: app.return_code == 0)
         sent = len(loopback.requests)
     app = WorkbenchApp(Services.open(dict(os.environ)))
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: len(app.workspace.runs) == 12)
-        assert short(app) == ["▸─ 1–12 · sweep of temperature 0, 0.2, 0.4 × top_p 0.5, 1"]
+        assert short(app) == ["▸ 1–12 · sweep of temperature 0, 0.2, 0.4 × top_p 0.5, 1"]
         await pilot.press("f4", "enter")
         await until(pilot, lambda: isinstance(app.screen, GridScreen))
         assert "12 of 12 answered" in told(app, "about")
@@ -132,7 +132,7 @@ async def test_a_prompt_set_opens_as_its_grid_and_what_is_missing_can_be_sent() 
             one = run_of(prompt, temperature=0 if preset else 1)
             one.endpoint, one.preset, one.group = app.workspace.drafting.endpoint.name, preset, "g"
             app.workspace.runs.keep_compared(one)
-        assert short(app) == ["▸─ 1–3 · 2 prompts × current settings, greedy"]
+        assert short(app) == ["▸ 1–3 · 2 prompts × current settings, greedy"]
         await pilot.press("f4", "enter")
         await until(pilot, lambda: isinstance(app.screen, GridScreen))
         assert "3 of 4 answered" in told(app, "about")
@@ -152,7 +152,7 @@ async def test_the_run_list_goes_to_a_run_in_a_folded_block() -> None:
         await until(pilot, lambda: isinstance(app.screen, Picker))
         await pilot.press(*"greedy", "enter")
         await until(pilot, lambda: app.screen is app.main and cursor_run(app) == 2)
-        assert [title[:4] for title in titles(app)] == ["▾─ 1", "── 1", "── 2"]
+        assert [title[:4] for title in titles(app)] == ["▾ 1–", "── 1", "── 2"]
         assert app.main.output.group is None
 
 
@@ -167,7 +167,7 @@ async def test_what_is_about_one_answer_needs_one_and_a_block_is_deleted_as_one(
         assert titles(app) == []
         await pilot.press("u")
         await until(pilot, lambda: len(app.workspace.runs) == 2)
-        assert short(app) == ["▸─ 1–2 · comparison of current settings, greedy"]
+        assert short(app) == ["▸ 1–2 · comparison of current settings, greedy"]
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])

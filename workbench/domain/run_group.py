@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import insort
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from workbench.domain.display import one_line, plural
@@ -29,7 +30,7 @@ class GroupKind(StrEnum):
 class RunGroup:
     """The runs of one group, in the session's order; what varies among them is known as they are added."""
 
-    __slots__ = ("_failed", "_names", "_prompts", "_values", "id", "runs")
+    __slots__ = ("_failed", "_names", "_prompts", "_seen", "_values", "id", "runs")
 
     def __init__(self, id: str, runs: Iterable[Run] = ()) -> None:
         """`id` is what the runs have as their `group`."""
@@ -37,7 +38,9 @@ class RunGroup:
         self.runs: list[Run] = []
         self._prompts: dict[Prompt, None] = {}
         self._names: dict[tuple[str, str, str], None] = {}
-        self._values: dict[str, dict[str, ParameterValue | None]] = {one.name: {} for one in PARAMETERS}
+        self._values: dict[str, list[ParameterValue | None]] = {one.name: [] for one in PARAMETERS}
+        """The different values of each parameter, in order."""
+        self._seen: set[tuple[str, str]] = set()
         self._failed = 0
         for run in runs:
             self.add(run)
@@ -50,7 +53,9 @@ class RunGroup:
         self._failed += run.outcome is Outcome.ERROR
         for name, values in self._values.items():
             value = run.request.parameters.get(name)
-            values.setdefault(format_value(value), value)
+            if (seen := (name, format_value(value))) not in self._seen:
+                self._seen.add(seen)
+                insort(values, value, key=_order)
 
     @property
     def prompts(self) -> list[Prompt]:
@@ -58,12 +63,13 @@ class RunGroup:
         return list(self._prompts)
 
     @property
-    def varied(self) -> dict[str, list[ParameterValue | None]]:
+    def varied(self) -> dict[str, Sequence[ParameterValue | None]]:
         """The parameters that vary with their values, sorted; the seed only where it alone does."""
-        found = {name: list(values.values()) for name, values in self._values.items() if len(values) > 1}
+        found: dict[str, Sequence[ParameterValue | None]]
+        found = {name: values for name, values in self._values.items() if len(values) > 1}
         if len(found) > 1:
             found.pop("seed", None)
-        return {name: sorted(values, key=_order) for name, values in found.items()}
+        return found
 
     @property
     def kind(self) -> GroupKind:
@@ -116,9 +122,14 @@ def _order(value: ParameterValue | None) -> tuple[bool, float, str]:
     return value is not None, value if isinstance(value, int | float) else 0, "" if is_number else str(value)
 
 
-def _values(values: list[ParameterValue | None]) -> str:
-    words = ["unset" if value is None else one_line(format_value(value), 20) for value in values]
-    return ", ".join(words) if len(words) <= _FEW else f"{words[0]} to {words[-1]} ({len(words)} values)"
+def _values(values: Sequence[ParameterValue | None]) -> str:
+    if len(values) > _FEW:
+        return f"{_word(values[0])} to {_word(values[-1])} ({len(values)} values)"
+    return ", ".join(map(_word, values))
+
+
+def _word(value: ParameterValue | None) -> str:
+    return "unset" if value is None else one_line(format_value(value), 20)
 
 
 def _listed(names: list[str]) -> str:

@@ -15,15 +15,15 @@ _SEARCHED = 1_000
 
 
 def run_item(run: Run, title: str) -> Item:
-    """A run under a title: its preset, endpoint and model, the beginning of its answer, and its figures."""
+    """A run under a title: its preset, the beginning of its answer, its figures, endpoint and model."""
     choice = next(iter(run.ordered), None)
     # A token is hardly ever shorter than a character.
     answer = "" if choice is None else "".join(choice.texts(choice.echoed, choice.echoed + _SEARCHED))
     parts = (
         one_line(run.preset, 24) or "—",
-        f"{one_line(run.endpoint, 24)} · {one_line(run.model or run.request.model, 24)}",
         one_line(answer, _BEGINNING) or "no text",
         figures_of(run),
+        f"{one_line(run.endpoint, 24)} · {one_line(run.model or run.request.model, 24)}",
     )
     searched = (
         *(run.preset, run.endpoint, run.model),

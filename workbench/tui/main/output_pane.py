@@ -303,7 +303,8 @@ class OutputPane(Vertical):
     @on(TokenView.CursorMoved)
     def _follow_cursor(self, event: TokenView.CursorMoved) -> None:
         event.stop()
-        self._leave_group()
+        if self.view.cursor is not None:
+            self._leave_group()
         self._show_figures()
         self._tell_token()
 

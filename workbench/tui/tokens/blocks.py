@@ -38,7 +38,7 @@ def group_key(group: RunGroup) -> str:
 
 def group_section(group: RunGroup, numbers: str, *, folded: bool, is_current: bool) -> Section:
     """The header of runs that were sent together; `numbers` is what their own titles begin with."""
-    title = f"{'▸' if folded else '▾'}─ {numbers} · {group.about} · {group.summary}"
+    title = f"{'▸' if folded else '▾'} {numbers} · {group.about} · {group.summary}"
     return Section(group_key(group), title, emphasis="current" if is_current else "strong")
 
 
