@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from tests.bench.figure import PAIRED, Figure, median, paired
 from workbench.local.llama_library import SPIN_COUNT
+from workbench.local.llama_model import count_cores
 from workbench.local.model_file import find_model, model_name
 from workbench.local.options import ServeOptions
 
@@ -130,7 +131,7 @@ def _scoring(url: str) -> Figure:
 def figures() -> list[Figure]:
     """Tokens a second in turns, so that what else the machine does meets both alike; medians of the turns."""
     options = ServeOptions()
-    own = ["-c", _OWN, str(find_model()), str(options.slots), str(options.context), str(os.cpu_count() or 1)]
+    own = ["-c", _OWN, str(find_model()), str(options.slots), str(options.context), str(count_cores())]
     ours = ["-m", "workbench.local", "--api-key-env", "BENCH_KEY"]
     kinds = {
         "one stream": (1, None),

@@ -49,7 +49,7 @@ class LlamaModel:
         params.n_ctx = sequences * context
         params.n_batch = params.n_ubatch = max(BATCH, sequences)
         params.n_seq_max = sequences
-        params.n_threads = params.n_threads_batch = _count_cores()
+        params.n_threads = params.n_threads_batch = count_cores()
         params.flash_attn_type = FLASH_ATTENTION_OFF
         self._context = library.llama_init_from_model(self._model, params)
         if not self._context:
@@ -197,7 +197,7 @@ class LlamaModel:
         )
 
 
-def _count_cores() -> int:
+def count_cores() -> int:
     """How many cores this process may use: two threads on one core only wait for each other."""
     if not hasattr(os, "sched_getaffinity"):
         return os.cpu_count() or 1
