@@ -14,9 +14,9 @@ from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome
 from workbench.domain.sweep import Sweep, parse_axis
-from workbench.runner.compare_plan import plan_sweep
+from workbench.runner.compare_plan import Column, plan_sweep
 from workbench.runner.many_runs import Job
-from workbench.runner.resume import Earlier, earlier, sweep_again, with_answers
+from workbench.runner.resume import Earlier, compare_again, earlier, sweep_again, with_answers
 
 ENDPOINT = Endpoint("here", "http://127.0.0.1:1/v1", model="m")
 
@@ -36,14 +36,49 @@ def test_the_seed_drawn_for_the_newest_attempt_is_found_with_its_group() -> None
     new = [job.run for job in plan_sweep(sweep_of(70, repeats=2), ENDPOINT, "new")]
     other = [job.run for job in plan_sweep(sweep_of(9, "b"), ENDPOINT, "other")]
     wanted = plan_sweep(sweep_of(None), ENDPOINT, "now")
-    assert earlier(asked(wanted), [*old, *new, *other]) == Earlier("new", 70)
+    assert earlier(asked(wanted), [*old, *new, *other]) == Earlier("new", 70, new)
 
 
-def test_a_pinned_seed_and_another_endpoint_go_on_with_nothing() -> None:
+def test_an_attempt_with_a_pinned_seed_is_continued_in_its_group_and_draws_no_other() -> None:
+    done = [job.run for job in plan_sweep(sweep_of(3), ENDPOINT, "old")]
+    done[0].outcome = Outcome.COMPLETE
+    assert earlier(asked(plan_sweep(sweep_of(3), ENDPOINT, "now")), done) == Earlier("old", None, done)
+    again = [job.run for job in sweep_again(sweep_of(3), ENDPOINT, done)]
+    assert again[0] is done[0]
+    assert {(run.group, run.request.parameters.get("seed")) for run in again} == {("old", 3)}
+
+
+def test_another_endpoint_continues_nothing() -> None:
     done = [job.run for job in plan_sweep(sweep_of(3), ENDPOINT, "old")]
     elsewhere = Endpoint("elsewhere", "http://127.0.0.1:2/v1")
-    assert earlier(asked(plan_sweep(sweep_of(3), ENDPOINT, "now")), done) is None
     assert earlier(asked(plan_sweep(sweep_of(None), elsewhere, "now")), done) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "is_continued"), [("0", True), ("0,1,2", True), ("1,2", False), ("1.5,2", False)]
+)
+def test_fewer_or_more_of_the_same_values_continue_a_sweep_and_others_begin_one(
+    values: str, is_continued: bool
+) -> None:
+    done = [job.run for job in plan_sweep(sweep_of(3), ENDPOINT, "old")]
+    for run in done:
+        run.outcome = Outcome.COMPLETE
+    request = Request(TextPrompt("a"), "m", Parameters())
+    jobs = sweep_again(Sweep(request, (parse_axis(f"temperature={values}"),)), ENDPOINT, done)
+    assert [job.run.group == "old" for job in jobs] == [is_continued] * len(jobs)
+    assert any(job.run in done for job in jobs) == is_continued
+
+
+def test_an_answer_of_a_comparison_does_not_draw_a_sweep_into_its_block() -> None:
+    column = Column("greedy", ENDPOINT, "m", Parameters({"temperature": 0}))
+    other = Column("warm", ENDPOINT, "m", Parameters({"top_p": 0.5}))
+    done = [job.run for job in compare_again([TextPrompt("a")], [column, other], [])]
+    for run in done:
+        run.outcome = Outcome.COMPLETE
+    jobs = sweep_again(sweep_of(None), ENDPOINT, done)
+    assert not {run.group for run in done} & {job.run.group for job in jobs}
+    again = compare_again([TextPrompt("a")], [column, other], done)
+    assert [job.run for job in again] == done
 
 
 def test_answers_stand_in_the_place_of_the_requests_they_answer_each_once() -> None:

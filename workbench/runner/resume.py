@@ -20,23 +20,41 @@ _MOST_SEED = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What ties new runs to those that an earlier attempt left."""
+    """An attempt that is continued."""
 
     group: str
-    seed: int
-    """The seed that was drawn for the first of them."""
+    seed: int | None
+    """The seed that was drawn for the first of its runs; None where none was."""
+    runs: Sequence[Run]
 
 
-def earlier(requests: Iterable[tuple[str, Request]], done: Sequence[Run]) -> Earlier | None:
-    """The newest attempt at any of the requests that have no seed yet, whatever seed was drawn for it.
+def earlier(
+    requests: Iterable[tuple[str, Request]], done: Iterable[Run], *, any_seed: bool = False
+) -> Earlier | None:
+    """The newest attempt at the same requests, fewer of them or more, whatever seed was drawn for it.
 
-    Each request comes with the name of its endpoint.
+    Each request comes with the name of its endpoint. A group with other requests besides is not an attempt at
+    these: what is sent now would stand among them.
     """
-    wanted = {(endpoint, request) for endpoint, request in requests if _seed(request) is None}
-    seeds = [(run, seed) for run in done if (seed := _seed(run.request)) is not None] if wanted else []
-    drawn = [(run.group, seed) for run, seed in seeds if (run.endpoint, _seedless(run.request)) in wanted]
-    group = next((group for group, _ in reversed(drawn) if group), "")
-    return Earlier(group, min(seed for one, seed in drawn if one == group)) if group else None
+    wanted = set(requests)
+    draws = not any_seed and any(_seed(request) is None for _, request in wanted)
+    attempts: dict[str, list[Run]] = {}
+    for run in done:
+        if run.group:
+            # The group of the newest run is the last one.
+            runs = attempts[run.group] = attempts.pop(run.group, [])
+            runs.append(run)
+    for group, runs in reversed(attempts.items()):
+        sent, drawn = set[tuple[str, Request]](), list[int]()
+        for run in runs:
+            request, seed = run.request, _seed(run.request)
+            if draws and seed is not None and (run.endpoint, request) not in wanted:
+                drawn.append(seed)
+                request = _seedless(request)
+            sent.add((run.endpoint, request))
+        if (sent <= wanted or sent >= wanted) and bool(drawn) == draws:
+            return Earlier(group, min(drawn, default=None), runs)
+    return None
 
 
 def with_answers(jobs: Sequence[Job], done: Sequence[Run]) -> list[Job]:
@@ -52,37 +70,38 @@ def with_answers(jobs: Sequence[Job], done: Sequence[Run]) -> list[Job]:
     return taken
 
 
-def sweep_again(sweep: Sweep, endpoint: Endpoint, done: Sequence[Run]) -> list[Job]:
-    """A sweep's jobs in the cells' order; what was answered before keeps its run.
+def sweep_again(sweep: Sweep, endpoint: Endpoint, done: Iterable[Run]) -> list[Job]:
+    """A sweep's jobs in the cells' order; what an earlier attempt has answered keeps its run.
 
-    Without a seed of its own it goes on with the one drawn before, else draws one.
+    Without a seed of its own it continues with the one drawn before, else draws one.
     """
-    group, request = uuid.uuid4().hex, sweep.request
-    if request.parameters.get("seed") is None:
-        once = replace(sweep, repeats=1)
-        wanted = ((endpoint.name, once.request_for(cell)) for cell in once.cells())
-        before = earlier(wanted, done) or _drawn()
-        group = before.group
+    is_pinned = sweep.request.parameters.get("seed") is not None
+    # Repeats count a pinned seed up; of a drawn one only the first is known.
+    once = sweep if is_pinned else replace(sweep, repeats=1)
+    before = earlier(((endpoint.name, once.request_for(cell)) for cell in once.cells()), done) or _drawn()
+    request = sweep.request
+    if not is_pinned:
         request = replace(request, parameters=request.parameters.set("seed", before.seed))
-    return with_answers(plan_sweep(replace(sweep, request=request), endpoint, group), done)
+    return with_answers(plan_sweep(replace(sweep, request=request), endpoint, before.group), before.runs)
 
 
 def compare_again(
-    prompts: Sequence[Prompt], columns: Sequence[Column], done: Sequence[Run], *, any_seed: bool = False
+    prompts: Sequence[Prompt], columns: Sequence[Column], done: Iterable[Run], *, any_seed: bool = False
 ) -> list[Job]:
-    """A comparison's jobs, prompt by prompt; what was answered before keeps its run.
+    """A comparison's jobs, prompt by prompt; what an earlier attempt has answered keeps its run.
 
     Columns without a seed share the one drawn before, else a new one; `any_seed` lets them have none.
     """
-    jobs = plan(prompts, columns, uuid.uuid4().hex)
-    if not any_seed:
-        before = earlier(((job.run.endpoint, job.run.request) for job in jobs), done) or _drawn()
-        jobs = plan(prompts, [seeded(column, before.seed) for column in columns], before.group)
-    return with_answers(jobs, done)
+    jobs = plan(prompts, columns, "")
+    asked = ((job.run.endpoint, job.run.request) for job in jobs)
+    before = earlier(asked, done, any_seed=any_seed) or _drawn()
+    if not any_seed and before.seed is not None:
+        columns = [seeded(column, before.seed) for column in columns]
+    return with_answers(plan(prompts, columns, before.group), before.runs)
 
 
 def _drawn() -> Earlier:
-    return Earlier(uuid.uuid4().hex, secrets.randbelow(_MOST_SEED))
+    return Earlier(uuid.uuid4().hex, secrets.randbelow(_MOST_SEED), ())
 
 
 def _seed(request: Request) -> int | None:
