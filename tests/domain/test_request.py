@@ -99,7 +99,7 @@ def test_costs_are_prompts_by_candidates_by_tokens() -> None:
 def test_best_of_below_n_does_not_go_together() -> None:
     problems = list(Parameters({"n": 3, "best_of": 2}).problems())
     assert [(one.field, one.title) for one in problems] == [
-        ("best_of", "best_of must be at least n (3), not 2")
+        ("best_of", "best_of must be at least n, 3 (got 2)")
     ]
 
 

@@ -27,7 +27,7 @@ def test_options_may_spell_the_field_with_hyphens() -> None:
     [
         ("temperature", "FIELD=VALUES"),
         ("heat=1,2", "FIELD=VALUES"),
-        ("temperature=0:3:1", "0 ≤ x ≤ 2"),
+        ("temperature=0:3:1", "between 0 and 2"),
         ("temperature=1:0:1", "LOW ≤ HIGH"),
         ("temperature=0:1:0", "STEP above 0"),
         ("temperature=0:1", "LOW:HIGH:STEP"),

@@ -134,17 +134,17 @@ def test_an_endpoints_own_range_replaces_the_contracts() -> None:
     limits = {"logprobs": Range(0, 20)}
     assert step_value(FIELDS["logprobs"], 5, 1, limits) == 6
     assert check_value(FIELDS["logprobs"], 20, limits) is None
-    assert check_value(FIELDS["logprobs"], 20) == "logprobs must be 0 ≤ x ≤ 5, not 20"
+    assert check_value(FIELDS["logprobs"], 20) == "logprobs must be between 0 and 5 (got 20)"
 
 
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("top_p", 0, "top_p must be 0 < x ≤ 1, not 0"),
-        ("stop", ("a",) * 5, "stop takes at most 4 strings, not 5"),
+        ("top_p", 0, "top_p must be above 0 and at most 1 (got 0)"),
+        ("stop", ("a",) * 5, "stop takes at most 4 strings (got 5)"),
         ("stop", ("",), "stop must not hold an empty text"),
         ("logit_bias", {"x": 1}, "logit_bias: 'x' is not a token id"),
-        ("logit_bias", {"7": 101}, "logit_bias: the bias of 7 must be -100 ≤ x ≤ 100, not 101"),
+        ("logit_bias", {"7": 101}, "logit_bias: the bias of 7 must be between -100 and 100 (got 101)"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(name: str, value: ParameterValue, why: str) -> None:

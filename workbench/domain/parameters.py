@@ -41,8 +41,8 @@ class Range:
         return (self.low < value if self.low_open else self.low <= value) and value <= self.high
 
     def __str__(self) -> str:
-        low = f"{_short(self.low)} <" if self.low_open else f"{_short(self.low)} ≤"
-        return f"{low} x ≤ {_short(self.high)}"
+        low, high = _short(self.low), _short(self.high)
+        return f"above {low} and at most {high}" if self.low_open else f"between {low} and {high}"
 
 
 class Field(NamedTuple):

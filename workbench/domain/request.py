@@ -91,7 +91,7 @@ class Parameters:
         best_of, n = self.number("best_of", 0), self.number("n", 1)
         if best_of and best_of < n:
             yield BadValueError(
-                f"best_of must be at least n ({n:g}), not {best_of:g}",
+                f"best_of must be at least n, {n:g} (got {best_of:g})",
                 hint=FIELDS["best_of"].help,
                 field="best_of",
             )

@@ -93,10 +93,10 @@ def check_value(field: Field, value: ParameterValue, limits: Mapping[str, Range]
             return None
         case int() | float():
             if allowed is not None and value not in allowed:
-                return f"{field.name} must be {allowed}, not {format_value(value)}"
+                return f"{field.name} must be {allowed} (got {format_value(value)})"
         case tuple():
             if field.most is not None and len(value) > field.most:
-                return f"{field.name} takes at most {field.most} strings, not {len(value)}"
+                return f"{field.name} takes at most {field.most} strings (got {len(value)})"
             if any(not one for one in value):
                 return f"{field.name} must not hold an empty text"
         case _:
@@ -104,7 +104,7 @@ def check_value(field: Field, value: ParameterValue, limits: Mapping[str, Range]
                 if not key.isascii() or not key.isdigit():
                     return f"{field.name}: {key!r} is not a token id"
                 if allowed is not None and bias not in allowed:
-                    return f"{field.name}: the bias of {key} must be {allowed}, not {format_value(bias)}"
+                    return f"{field.name}: the bias of {key} must be {allowed} (got {format_value(bias)})"
     return None
 
 

@@ -172,7 +172,7 @@ def _check_together(order: Order) -> None:
         raise bad_request(name, f"prompt and {name} ask for more than {MOST_CHOICES} choices")
     best_of = int(order.parameters.number("best_of", order.n))
     if best_of < order.n:
-        raise bad_request("best_of", f"best_of must be at least n ({order.n}), not {best_of}")
+        raise bad_request("best_of", f"best_of must be at least n, {order.n} (got {best_of})")
     if order.stream and best_of > 1 and order.parameters.get("best_of") is not None:
         raise bad_request("best_of", "best_of above 1 cannot be streamed; leave stream out")
 
