@@ -71,12 +71,23 @@ def test_a_group_says_what_was_varied(runs: list[Run], kind: GroupKind, about: s
 
 def test_it_says_how_many_runs_there_are_when_they_were_sent_and_how_many_failed() -> None:
     group = RunGroup("g", [sent(seed=1), sent(seed=2)])
-    when = f"{WHEN.astimezone():%Y-%m-%d %H:%M}"
+    when = f"{WHEN.astimezone():%d %b %H:%M}"
     assert group.summary == f"2 runs · {when}"
     failed = sent(seed=3)
     failed.outcome = Outcome.ERROR
     group.add(failed)
     assert group.summary == f"3 runs · {when} · 1 failed"
+
+
+def test_it_tells_the_runs_of_a_sweep_apart() -> None:
+    runs = [sent(temperature=0.5, seed=1), sent(temperature=0.5, top_p=0.5, seed=1), sent(seed=1)]
+    group = RunGroup("g", runs)
+    assert [group.settings_of(run) for run in runs] == [
+        "temperature 0.5 top_p unset",
+        "temperature 0.5 top_p 0.5",
+        "temperature unset top_p unset",
+    ]
+    assert RunGroup("g", [sent(preset="greedy"), sent(seed=1)]).settings_of(runs[0]) == ""
 
 
 def test_runs_sent_alone_are_in_no_group() -> None:

@@ -183,4 +183,6 @@ async def test_a_folded_sweep_of_two_thousand_cells_is_one_row(size: tuple[int, 
         assert view.virtual_size.height <= 2
         await pilot.press("f4", "L")
         await until(pilot, lambda: isinstance(app.screen, Picker))
-        assert len(app.screen.query_one(OptionList).options) == 2000
+        rows = app.screen.query_one(OptionList).options
+        assert len(rows) == 2000
+        assert str(rows[0].prompt).split(" · ")[:2] == ["2000  temperature 1.999", "went"]

@@ -71,6 +71,12 @@ class RunGroup:
             found.pop("seed", None)
         return found
 
+    def settings_of(self, run: Run) -> str:
+        """What tells a run of a sweep from the others: `temperature 0.5 top_p 1`; empty for other kinds."""
+        if self.kind is not GroupKind.SWEEP:
+            return ""
+        return " ".join(f"{name} {_word(run.request.parameters.get(name))}" for name in self.varied)
+
     @property
     def kind(self) -> GroupKind:
         """Whether it is a comparison, a sweep or a prompt set."""
@@ -102,7 +108,7 @@ class RunGroup:
     @property
     def summary(self) -> str:
         """How many runs there are, when the first one was sent, and how many failed."""
-        parts = [plural(len(self.runs), "run"), f"{self.runs[0].started.astimezone():%Y-%m-%d %H:%M}"]
+        parts = [plural(len(self.runs), "run"), f"{self.runs[0].started.astimezone():%d %b %H:%M}"]
         parts += [f"{self._failed:,} failed"] if self._failed else []
         return " · ".join(parts)
 

@@ -14,13 +14,16 @@ _SEARCHED = 1_000
 """Characters of prompt and answer each in which an item is found."""
 
 
-def run_item(run: Run, title: str) -> Item:
-    """A run under a title: its preset, the beginning of its answer, its figures, endpoint and model."""
+def run_item(run: Run, title: str, settings: str = "") -> Item:
+    """A run under a title: the beginning of its answer, its figures, endpoint and model.
+
+    `settings` stands in its preset's place.
+    """
     choice = next(iter(run.ordered), None)
     # A token is hardly ever shorter than a character.
     answer = "" if choice is None else "".join(choice.texts(choice.echoed, choice.echoed + _SEARCHED))
     parts = (
-        one_line(run.preset, 24) or "—",
+        one_line(settings or run.preset, 40) or "—",
         one_line(answer, _BEGINNING) or "no text",
         figures_of(run),
         f"{one_line(run.endpoint, 24)} · {one_line(run.model or run.request.model, 24)}",

@@ -8,6 +8,7 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt, TokensPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Run
+from workbench.domain.run_group import groups_of
 from workbench.runner.branch_retokenisation import tokenizer_of, with_token_ids
 from workbench.runner.branching import Origin, branch_from, end_of, origin_of
 from workbench.tui.branches.branch_tree import TreeScreen
@@ -84,7 +85,11 @@ async def run_list(flow: FlowContext) -> None:
     """List all runs, the newest first, and go to the one chosen."""
     runs, answer = flow.workspace.runs, flow.workspace.runs.answer
     numbered = [(f"{number} {one_line(run.name, 30)}".rstrip(), run) for number, run in enumerate(runs, 1)]
-    items = [run_item(run, title) for title, run in reversed(numbered)]
+    groups = groups_of(runs)
+    items = [
+        run_item(run, title, groups[run.group].settings_of(run) if run.group in groups else "")
+        for title, run in reversed(numbered)
+    ]
     chosen = await flow.ask(Picker("Runs", items, chosen=answer[0].id if answer is not None else ""))
     if (run := next((one for one in runs if one.id == chosen), None)) is not None:
         runs.select(run)
