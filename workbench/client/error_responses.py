@@ -105,7 +105,8 @@ def error_of(answer: ErrorResponse, urls: Urls, tried: str, redact: Redact) -> E
     said = _from_body(answer.body)
     words = said.words or _plain_text(answer.body) or answer.reason
     error = _compose(answer.status, said, words, redact)
-    error.request_id = one_line(redact(_request_id(answer.headers)), 100) or error.request_id
+    request_id = next((answer.headers[name] for name in _REQUEST_IDS if answer.headers.get(name)), "")
+    error.request_id = one_line(redact(request_id), 100) or error.request_id
     error.retry_after = retry_after(answer.headers)
     if error.retry_after is not None:
         error.hint = f"Wait {show_seconds(error.retry_after)}, as the endpoint asks. {error.hint}"
@@ -260,10 +261,6 @@ def _overflow(said: _Said) -> tuple[str, str] | None:
     if prompt >= limit:
         return title, "Shorten the prompt."
     return title, f"Shorten the prompt, or set max_tokens to {limit - prompt:,} at most."
-
-
-def _request_id(headers: Mapping[str, str]) -> str:
-    return next((headers[name] for name in _REQUEST_IDS if headers.get(name)), "")
 
 
 def _plain_text(body: bytes) -> str:

@@ -49,7 +49,8 @@ def turns_to_tables(chat: Chat) -> list[dict[str, Any]]:
 def chat_from_tables(table: Mapping[str, Any], turns: Sequence[Mapping[str, Any]]) -> Chat:
     """The conversation that a file holds. Raises BadField naming the table and key at fault."""
     file = record(table, _Chat, "the session: chat")
-    found = [_turn(one, number) for number, one in enumerate(turns, 1)]
+    read = [(one, record(one, _Turn, f"the session: turns {number}")) for number, one in enumerate(turns, 1)]
+    found = [Turn(**msgspec.structs.asdict(turn), other=unknown(one, _Turn)) for one, turn in read]
     system = None
     if found and found[0].role == Role.SYSTEM and found[0].id in ("", SYSTEM):
         system, found = found[0].text, found[1:]
@@ -64,8 +65,3 @@ def chat_from_tables(table: Mapping[str, Any], turns: Sequence[Mapping[str, Any]
         file.context,
         unknown(table, _Chat),
     )
-
-
-def _turn(table: Mapping[str, Any], number: int) -> Turn:
-    file = record(table, _Turn, f"the session: turns {number}")
-    return Turn(**msgspec.structs.asdict(file), other=unknown(table, _Turn))

@@ -121,8 +121,9 @@ class Sidecars:
 
     def journal(self, run_id: str) -> Path:
         """Where this window keeps the journal of a run."""
-        name = run_id if re.fullmatch(r"\w{1,40}", run_id, re.ASCII) else _digest(run_id)
-        return self._at(f"{self._window}.{name}.run")
+        if not re.fullmatch(r"\w{1,40}", run_id, re.ASCII):
+            run_id = hashlib.sha256(run_id.encode(errors="replace")).hexdigest()[:32]
+        return self._at(f"{self._window}.{run_id}.run")
 
     @property
     def draft(self) -> Path:
@@ -164,10 +165,6 @@ def _try(lock: BaseFileLock) -> bool:
     except Timeout:
         return False
     return True
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:32]
 
 
 def write_draft(path: Path, draft: Draft, owned: bool) -> None:

@@ -83,11 +83,7 @@ def _keymap(asked: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
 
 
 def _commands(asked: Mapping[str, tuple[str, ...]]) -> tuple[Command, ...]:
-    return tuple(_with(one, asked[one.id]) if one.id in asked else one for one in COMMANDS)
-
-
-def _with(command: Command, keys: tuple[str, ...]) -> Command:
-    return replace(command, keys=keys, shown="")
+    return tuple(replace(one, keys=asked[one.id], shown="") if one.id in asked else one for one in COMMANDS)
 
 
 def _clash(asked: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | None:

@@ -266,15 +266,12 @@ class Picker(Popup[str]):
 
     @on(Input.Submitted)
     def _submit(self, event: Input.Submitted) -> None:
-        typed = event.value.strip()
-        value = self.highlighted
-        if value is not None and not (self._free_text and typed and not self._begins(typed)):
+        typed, value = event.value.strip(), self.highlighted
+        begins = any(one and one.title.casefold().startswith(typed.casefold()) for one in self._shown)
+        if value is not None and (not self._free_text or begins):
             self.dismiss(value)
         elif self._free_text and typed:
             self.dismiss(typed)
-
-    def _begins(self, typed: str) -> bool:
-        return any(one and one.title.casefold().startswith(typed.casefold()) for one in self._shown)
 
     def _line(self, item: Item, *, with_group: bool = False) -> Content:
         """The row of an item: its title, key and detail in columns."""
