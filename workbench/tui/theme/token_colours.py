@@ -12,7 +12,6 @@ from enum import StrEnum
 from functools import partial
 from itertools import combinations, pairwise
 
-from rich.color import Color as RichColor
 from rich.style import Style
 from textual.color import Color, Lab, lab_to_rgb, rgb_to_lab
 from textual.theme import BUILTIN_THEMES
@@ -88,29 +87,34 @@ def token_styles(theme: WorkbenchTheme, depth: ColourDepth) -> TokenStyles:
     background, foreground = levels[0], theme.foreground
     if depth is ColourDepth.EIGHT_BIT:
         levels = _eight_bit(levels)
-    muted = _muted(foreground, background)
-    panel, error = Color.parse(theme.colours["panel"]), Color.parse(theme.colours["error"])
+    muted = _readable(background, foreground.blend(background, _MUTED), foreground).rich_color
+    panel, error, primary, secondary = (
+        Color.parse(theme.colours[name]).with_alpha(1) for name in ("panel", "error", "primary", "secondary")
+    )
     # The widget's own background shows below the first level, unless the theme set one.
-    plain = Style(color=_rich(_readable(foreground, background)))
-    first = plain + Style(bgcolor=_rich(levels[0])) if theme.levels else plain
+    first = Style(
+        color=_readable(background, foreground).rich_color,
+        bgcolor=levels[0].rich_color if theme.levels else None,
+    )
     others = [_on(colour, foreground, background) for colour in levels[1:]]
     cursor_ground = _furthest([foreground, _WHITE, _BLACK, background.inverse], levels)
     found_ground = _furthest(_turned(theme.hue), [*levels, cursor_ground])
-    own = [Color.parse(theme.colours[name]).with_alpha(1) for name in ("primary", "secondary")]
-    selected_ground = _furthest([*own, *_turned(theme.hue)], [*levels, cursor_ground, found_ground])
+    selected_ground = _furthest(
+        [primary, secondary, *_turned(theme.hue)], [*levels, cursor_ground, found_ground]
+    )
     return TokenStyles(
         levels=(first, others[0], others[1], others[2], others[3]),
         shades=_shades(first, levels, foreground, background) if depth is ColourDepth.TRUE else (),
         differences=_differences(theme, depth, first, [cursor_ground, found_ground, selected_ground]),
-        unknown=Style(color=_rich(muted)),
-        prompt=Style(color=_rich(muted)),
-        figures=Style(color=_rich(muted)),
-        control=Style(color=_rich(_readable(error, panel.with_alpha(1))), bgcolor=_rich(panel.with_alpha(1))),
+        unknown=Style(color=muted),
+        prompt=Style(color=muted),
+        figures=Style(color=muted),
+        control=Style(color=_readable(panel, error).rich_color, bgcolor=panel.rich_color),
         cursor=_on(cursor_ground, background, foreground) + Style(bold=True, underline=True),
         found=_on(found_ground, foreground, background) + Style(underline=True),
         selected=_on(selected_ground, foreground, background),
         # The terminal's own way to dim a text leaves too little contrast on the levels.
-        dimmed=Style(color=_rich(muted), bgcolor=_rich(background)),
+        dimmed=Style(color=muted, bgcolor=background.rich_color),
     )
 
 
@@ -118,10 +122,8 @@ def level_colours(theme: WorkbenchTheme) -> tuple[Color, ...]:
     """What the five levels lie on, from sure to surprising; the first is the theme's background."""
     if theme.levels:
         return theme.levels
-    low, high = rgb_to_lab(theme.background), rgb_to_lab(theme.hue)
-    steps = [place / (LEVELS - 1) for place in range(LEVELS)]
-    mixed = [_clamped(lab_to_rgb(_mix(low, high, step))) for step in steps]
-    return (theme.background, *mixed[1:-1], theme.hue)
+    mixed = (_mix(theme.background, theme.hue, place / (LEVELS - 1)) for place in range(1, LEVELS - 1))
+    return (theme.background, *mixed, theme.hue)
 
 
 def _differences(
@@ -131,9 +133,9 @@ def _differences(
     ground, _, some, _, much = level_colours(theme)
     candidates = []
     for hue in _turned(theme.hue):
-        less = _clamped(lab_to_rgb(_mix(rgb_to_lab(ground), rgb_to_lab(hue), 0.5)))
+        less = _mix(ground, hue, 0.5)
         pairs = combinations((ground, some, much, less, hue, *taken), 2)
-        candidates.append((min(_distance(*pair) for pair in pairs), less, hue))
+        candidates.append((min(_distance(*pair, _RED_GREEN) for pair in pairs), less, hue))
     _, less, hue = max(candidates)
     if depth is ColourDepth.EIGHT_BIT:
         _, less, hue = _eight_bit((ground, less, hue))
@@ -153,55 +155,39 @@ def _shades(first: Style, levels: Sequence[Color], *texts: Color) -> tuple[Style
     """The levels, with steps between each two of them."""
     found = [first]
     for low, high in pairwise(levels):
-        ends = rgb_to_lab(low), rgb_to_lab(high)
-        grounds = [_clamped(lab_to_rgb(_mix(*ends, step / _SHADES))) for step in range(1, _SHADES + 1)]
-        found += [_on(ground, *texts) for ground in grounds]
+        found += [_on(_mix(low, high, step / _SHADES), *texts) for step in range(1, _SHADES + 1)]
     return tuple(found)
 
 
-def _readable(wanted: Color, ground: Color, *others: Color) -> Color:
+def _readable(ground: Color, *texts: Color) -> Color:
     """The first colour that can be read on the ground; black or white always can."""
-    for one in (wanted, *others):
+    for one in texts:
         if contrast(one, ground) >= READABLE:
             return one
     return max((_WHITE, _BLACK), key=lambda one: contrast(one, ground))
 
 
 def _on(ground: Color, *texts: Color) -> Style:
-    text = _readable(texts[0], ground, *texts[1:])
-    return Style(color=_rich(text), bgcolor=_rich(ground), reverse=False)
+    return Style(color=_readable(ground, *texts).rich_color, bgcolor=ground.rich_color, reverse=False)
 
 
-def _muted(foreground: Color, background: Color) -> Color:
-    return _readable(foreground.blend(background, _MUTED), background, foreground)
-
-
-def _mix(low: Lab, high: Lab, step: float) -> Lab:
-    return Lab(*(a + (b - a) * step for a, b in zip(low, high, strict=True)))
-
-
-def _clamped(colour: Color) -> Color:
-    red, green, blue = (min(max(part, 0), 255) for part in colour.rgb)
+def _mix(low: Color, high: Color, step: float) -> Color:
+    """A colour between two, in equal steps of what the eye sees."""
+    ends = zip(rgb_to_lab(low), rgb_to_lab(high), strict=True)
+    mixed = lab_to_rgb(Lab(*(a + (b - a) * step for a, b in ends)))
+    red, green, blue = (min(max(part, 0), 255) for part in mixed.rgb)
     return Color(red, green, blue)
 
 
-def _difference(one: Color, other: Color) -> float:
-    return math.dist(rgb_to_lab(one), rgb_to_lab(other))
+def _distance(one: Color, other: Color, red_green: float = 1.0) -> float:
+    """How different two colours look, with a weight for the red-green axis."""
+    pairs = zip(rgb_to_lab(one), rgb_to_lab(other), (1.0, red_green, 1.0), strict=True)
+    return math.hypot(*((a - b) * weight for a, b, weight in pairs))
 
 
 def _furthest(candidates: Sequence[Color], others: Sequence[Color]) -> Color:
-    """The candidate that looks least like any other colour."""
-    return max(candidates, key=lambda one: min(_distance(one, other) for other in others))
-
-
-def _distance(one: Color, other: Color) -> float:
-    """How different two colours look also where red and green look alike."""
-    return math.dist(_without_red_green(one), _without_red_green(other))
-
-
-def _without_red_green(colour: Color) -> tuple[float, float, float]:
-    lightness, red_green, yellow_blue = rgb_to_lab(colour)
-    return lightness, red_green * _RED_GREEN, yellow_blue
+    """The candidate that looks least like any other colour, also where red and green look alike."""
+    return max(candidates, key=lambda one: min(_distance(one, other, _RED_GREEN) for other in others))
 
 
 def _turned(hue: Color) -> list[Color]:
@@ -211,10 +197,6 @@ def _turned(hue: Color) -> list[Color]:
         for turn in (0.4, 0.5, 0.6)
         for lightness in (0.35, 0.5, 0.65)
     ]
-
-
-def _rich(colour: Color) -> RichColor:
-    return colour.rich_color
 
 
 def _eight_bit(levels: Sequence[Color]) -> tuple[Color, ...]:
@@ -228,9 +210,9 @@ def _eight_bit(levels: Sequence[Color]) -> tuple[Color, ...]:
     upward = rgb_to_lab(levels[-1]).L > rgb_to_lab(levels[0]).L
     paths: list[tuple[float, tuple[Color, ...]]] = [(0, ())]
     for level in levels:
-        near = sorted(palette, key=partial(_difference, level))[:_NEAR]
+        near = sorted(palette, key=partial(_distance, level))[:_NEAR]
         longer = [
-            (cost + _difference(one, level), (*path, one))
+            (cost + _distance(one, level), (*path, one))
             for cost, path in paths
             for one in near
             if not path
