@@ -70,7 +70,7 @@ def test_every_token_has_the_difference_of_the_span_it_is_in(text: str, one: set
         assert found is not None
         span, _ = found
         assert index in span.first
-        assert beside.difference(index) == 2.0 * len(span.second) - len(span.first)
+        assert beside.difference(first.choice, index) == 2.0 * len(span.second) - len(span.first)
     assert [span.difference for span in back.spans] == [-(span.difference or 0) for span in beside.spans]
     assert beside.at(-1) is None
     assert beside.at(len(first.choice)) is None
@@ -81,7 +81,7 @@ def test_tokens_that_are_in_no_span_have_no_difference() -> None:
     second = choice_of([ReceivedToken("x", -1.0), ReceivedToken("bc", -1.0), ReceivedToken("d", -3.0)])
     second.echoed = 3
     beside = SecondScoring.of(Passage(first, range(1, 3), 0), Passage.prompt_of(second))
-    assert [beside.difference(index) for index in range(3)] == [None, None, 2.0]
+    assert [beside.difference(first, index) for index in range(3)] == [None, None, 2.0]
 
 
 def test_elsewhere_is_the_first_token_of_a_span_that_was_not_the_other_models_top_choice() -> None:
@@ -116,8 +116,10 @@ def test_spans_as_tokens_have_the_same_differences() -> None:
     first = choice_of([ReceivedToken("a", -1.0), ReceivedToken("bc", -1.0)])
     second = choice_of([ReceivedToken("ab", -4.0), ReceivedToken("c", -1.0)])
     beside = SecondScoring.of(Passage.answer_of(first), Passage.answer_of(second), "other")
-    spans = beside.of_spans(choice_of(["abc"]))
-    assert [spans.difference(index) for index in range(2)] == [3.0, None]
+    whole = choice_of(["abc"])
+    spans = beside.of_spans(whole)
+    assert [spans.difference(whole, index) for index in range(2)] == [3.0, None]
+    assert spans.difference(first, 0) is None
     assert spans.scorer == "other"
 
 

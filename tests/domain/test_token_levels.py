@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.parameters import ParameterValue
 from workbench.domain.request import Parameters
+from workbench.domain.scoring import Passage, SecondScoring
 from workbench.domain.token_levels import (
     FIXED,
     Mode,
@@ -60,6 +61,13 @@ def test_entropy_is_that_of_the_alternatives_with_the_rest_as_one() -> None:
 def test_differences_have_levels_by_their_size_and_sign(nats: float, expected: int) -> None:
     assert difference_level(nats) == expected
     assert difference_level(-nats) == 4 - expected
+
+
+def test_the_level_of_a_difference_is_of_the_choice_that_was_scored_twice() -> None:
+    first, other = choice_of(ReceivedToken("x", -1.0)), choice_of(ReceivedToken("x", -4.0))
+    second = SecondScoring.of(Passage.answer_of(first), Passage.answer_of(other))
+    assert level(first, 0, Mode.DIFFERENCE, second=second) == 4
+    assert level(other, 0, Mode.DIFFERENCE, second=second) is None
 
 
 def test_an_unknown_difference_has_no_level() -> None:

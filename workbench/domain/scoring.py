@@ -141,9 +141,12 @@ class SecondScoring(NamedTuple):
             return None
         return self.spans[place], self.elsewhere[place]
 
-    def difference(self, token: int) -> float | None:
-        """How much more the token's span surprises the other model; None where a surprisal is unknown."""
-        found = self.at(token)
+    def difference(self, choice: Choice, token: int) -> float | None:
+        """How much more the token's span surprises the other model.
+
+        None where a surprisal is unknown, and for the tokens of another choice.
+        """
+        found = self.at(token) if choice is self.choice else None
         return None if found is None else found[0].difference
 
     def next_elsewhere(self, choice: Choice, token: int, step: int = 1) -> int | None:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from workbench.domain.choice import Choice
 from workbench.domain.figures import coverage, entropy
 from workbench.domain.request import Parameters
+from workbench.domain.scoring import SecondScoring
 
 SURPRISING = -log(0.1)
 """The surprisal from which on a token is surprising, unless the user says otherwise: probability .10."""
@@ -122,10 +123,13 @@ def shade(choice: Choice, index: int, scale: Scale) -> float | None:
     return None if isnan(surprisal) else min(max(surprisal, 0.0) / scale.edges[-1], 1.0)
 
 
-def level(choice: Choice, index: int, mode: Mode, scale: Scale = FIXED) -> int | None:
+def level(
+    choice: Choice, index: int, mode: Mode, scale: Scale = FIXED, second: SecondScoring | None = None
+) -> int | None:
     """A token's level from 0 (expected) to 4 (surprising); None where the mode has nothing to tell.
 
-    `scale` is the one fitted to the run's parameters.
+    `scale` is the one fitted to the run's parameters, `second` another model's scoring of this choice or of
+    another one.
     """
     match mode:
         case Mode.FITTED | Mode.CONTINUOUS | Mode.PROBABILITY:
@@ -139,7 +143,9 @@ def level(choice: Choice, index: int, mode: Mode, scale: Scale = FIXED) -> int |
             return (
                 len(_RANKS) if rank is not None and not rank.is_exact else _level(rank and rank.value, _RANKS)
             )
-        case Mode.DIFFERENCE | Mode.OFF:
+        case Mode.DIFFERENCE:
+            return None if second is None else difference_level(second.difference(choice, index))
+        case Mode.OFF:
             return None
 
 

@@ -26,7 +26,7 @@ from workbench.tui.main.token_strip import TokenStrip
 from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.theme.token_styles import TokenStyles
-from workbench.tui.tokens.no_alternative import no_alternative
+from workbench.tui.tokens.no_token import NO_TOKEN, no_alternative
 from workbench.tui.tokens.token_view import TokenView
 from workbench.workspace.chat_session import ChatSession
 
@@ -193,7 +193,7 @@ class TurnsPane(Vertical):
         None where there is none, which is said.
         """
         if self.view.cursor is None:
-            self.notify("Press ← or → to select a token first.", markup=False, timeout=3)
+            self.notify(NO_TOKEN, markup=False, timeout=3)
             return None
         key, position = self.view.cursor
         turn, choice = self._turn_at(key), self._choice_at(key)

@@ -176,7 +176,7 @@ async def compare_saved(
         return
     columns = [saved_column(one, flow.services.endpoints) for one in saved]
     runs = [one.run for one in saved]
-    comparison = Comparison(flow.workspace, columns, runs, [*notes, *saved_remarks(runs)])
+    comparison = Comparison(flow.workspace, columns, runs, [*notes, *([] if second else saved_remarks(runs))])
     adopted = await flow.ask(CompareScreen(comparison, flow.styles, "saved runs: nothing is sent", second))
     if adopted is not None:
         await adopt(flow, adopted)

@@ -29,7 +29,7 @@ from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.reduced_motion import frame_seconds
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.legend import Legend
-from workbench.tui.tokens.no_alternative import no_alternative
+from workbench.tui.tokens.no_token import NO_TOKEN, no_alternative
 from workbench.tui.tokens.scrolling import Followers
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript_view import TranscriptView
@@ -337,7 +337,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
         """Run on from the token whose alternatives are shown, with a numbered one in its place."""
         choice, position = self.current.choice, self._position()
         if choice is None or position is None or position >= len(choice):
-            self.notify("Press ← or → to select a token first.", markup=False, timeout=3)
+            self.notify(NO_TOKEN, markup=False, timeout=3)
             return
         alternatives = choice.token(position).alternatives
         if digit > len(alternatives):

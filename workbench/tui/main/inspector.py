@@ -20,8 +20,7 @@ from workbench.domain.what_if import LLAMA_ORDER, Reshaped, Sampling, reshape
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.fixed_width import fit, percent
-from workbench.tui.tokens.no_alternative import OTHER, no_alternative
-from workbench.tui.tokens.selecting import how_to_select
+from workbench.tui.tokens.no_token import OTHER, UNLISTED, how_to_select, no_alternative
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LABEL = 10
@@ -124,15 +123,12 @@ class Inspector(Static, can_focus=True):
                 return
             self._row = places[0]
             self._draw()
-        if self._row >= len(self._rows):
-            self.notify(no_alternative(1, 0), markup=False, timeout=3)
-        elif (position := self._rows[self._row].position) is not None:
-            self.post_message(self.AlternativeChosen(position))
-        elif self._rows[self._row].is_chosen:
-            words = "This token was sampled, but is not among those listed: there is nothing to branch to."
-            self.notify(words, markup=False, timeout=3)
+        row = self._rows[self._row] if self._row < len(self._rows) else None
+        if row is not None and row.position is not None:
+            self.post_message(self.AlternativeChosen(row.position))
         else:
-            self.notify(OTHER, markup=False, timeout=3)
+            why = no_alternative(1, 0) if row is None else UNLISTED if row.is_chosen else OTHER
+            self.notify(why, markup=False, timeout=3)
 
     def action_copy(self) -> None:
         """Copy the exact text of the row's token."""

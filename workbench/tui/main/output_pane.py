@@ -27,7 +27,7 @@ from workbench.tui.main.run_blocks import RunBlocks
 from workbench.tui.main.sparkline import Sparkline
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.blocks import group_key, key_of
-from workbench.tui.tokens.no_alternative import no_alternative
+from workbench.tui.tokens.no_token import NO_TOKEN, no_alternative
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section
 from workbench.workspace.run_state import figures_of
@@ -331,7 +331,7 @@ class OutputPane(Vertical):
     def take_alternative(self, place: int) -> None:
         """Ask for a branch with the alternative at a place of the inspector's list, from 0."""
         if (found := self.token) is None:
-            self.notify("Press ← or → to select a token first.", markup=False, timeout=3)
+            self.notify(NO_TOKEN, markup=False, timeout=3)
             return
         run, choice, position = found
         rows = choice.token(position).alternatives

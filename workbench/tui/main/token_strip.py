@@ -10,7 +10,7 @@ from workbench.domain.alternatives import AlternativeRow, rows_of
 from workbench.domain.choice import Token
 from workbench.domain.display import token_text
 from workbench.tui.fixed_width import fit
-from workbench.tui.tokens.selecting import how_to_select
+from workbench.tui.tokens.no_token import how_to_select
 
 _LONGEST = 14
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 from rich.style import Style
+
+from workbench.domain.token_levels import Mode
 
 
 class TokenStyles(Struct, frozen=True):
@@ -31,6 +35,12 @@ class TokenStyles(Struct, frozen=True):
     """Text selected for copying."""
     dimmed: Style
     """Laid over an answer that a newer failure pushed back, or a prefix that all columns share."""
+
+    def of(self, mode: Mode) -> Sequence[Style]:
+        """The styles of what a mode shows."""
+        if mode is Mode.DIFFERENCE:
+            return self.differences
+        return (mode is Mode.CONTINUOUS and self.shades) or self.levels
 
 
 def _fixed(definition: str = "") -> Style:

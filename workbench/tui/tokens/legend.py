@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
@@ -38,13 +36,10 @@ class Legend(Widget):
         base = self.rich_style
         styles = self.token_styles
         muted = base + styles.figures
-        samples: Sequence[Style] = styles.levels
-        if self.mode is Mode.DIFFERENCE:
-            samples = styles.differences
-        elif self.mode is Mode.CONTINUOUS and styles.shades:
-            last = len(styles.shades) - 1
+        samples = styles.of(self.mode)
+        if samples is styles.shades:
             reached = (0.0, *(edge / self.scale.edges[-1] for edge in self.scale.edges))
-            samples = [styles.shades[round(part * last)] for part in reached]
+            samples = [samples[round(part * (len(samples) - 1))] for part in reached]
         segments = []
         for word, style in zip(legend(self.mode, self.scale), samples, strict=True):
             if word:

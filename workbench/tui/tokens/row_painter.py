@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from workbench.domain.display import escape_character
 from workbench.domain.scoring import SecondScoring
-from workbench.domain.token_levels import Mode, Scale, difference_level, level, shade
+from workbench.domain.token_levels import Mode, Scale, level, shade
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.text_search import Search
 from workbench.tui.tokens.token_rows import CONTROL, NEWLINE, SPACE, TAB, clusters, is_narrow, tab_cells
@@ -123,26 +123,17 @@ def _token_runs(body: Body, row: Row, options: PaintOptions, scale: Scale) -> li
     index = body.token_at(max(row.start, edge))
     if index is None:
         return runs
-    is_continuous = options.mode is Mode.CONTINUOUS and bool(styles.shades)
-    second = options.second if options.second is not None and options.second.choice is choice else None
-    found_styles: Sequence[Style] = styles.levels
-    if options.mode is Mode.DIFFERENCE:
-        found_styles = styles.differences
-    elif is_continuous:
-        found_styles = styles.shades
-    levels = [base + style for style in found_styles]
+    levels = [base + style for style in styles.of(options.mode)]
     unknown = base if options.mode is Mode.OFF else base + styles.unknown
     start = max(row.start, edge)
     while index < body.seen and start < row.end:
         end = min(body.span_of(index)[1], row.end)
         if end > start:
-            if is_continuous:
+            if options.mode is Mode.CONTINUOUS and styles.shades:
                 found = shade(choice, index, scale)
                 place = None if found is None else round(found * (len(levels) - 1))
-            elif options.mode is Mode.DIFFERENCE:
-                place = difference_level(second.difference(index)) if second is not None else None
             else:
-                place = level(choice, index, options.mode, scale)
+                place = level(choice, index, options.mode, scale, options.second)
             style = unknown if place is None else levels[place]
             if options.boundaries and index % 2:
                 style += Style(underline=not style.underline)
