@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -524,6 +525,30 @@ async def test_a_column_that_fails_says_why_and_the_others_go_on() -> None:
         assert outcomes == [Outcome.COMPLETE, Outcome.COMPLETE, Outcome.ERROR, Outcome.COMPLETE]
         await until(pilot, lambda: "no [b]such" in columns_of(app)[2].view.sections[0].figures)
         assert "\x1b" not in columns_of(app)[2].view.sections[0].figures
+
+
+async def test_columns_stand_in_their_order_in_transcript_and_file_though_the_first_ends_last() -> None:
+    others_are_over = asyncio.Event()
+
+    async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
+        if received.json["temperature"] == 0:
+            await others_are_over.wait()
+        writer.write(head() + answer(" in", "."))
+        await writer.drain()
+
+    async with workbench(handle, (200, 50)) as (app, pilot, _):
+        await open_comparison(app, pilot)
+        await until(pilot, lambda: len(app.workspace.session.runs) == 3)
+        others_are_over.set()
+        await until(pilot, lambda: all_ended(app))
+        order = [column.run.id for column in columns_of(app)]
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        assert [run.id for run in app.main.output.runs] == order
+        assert await app.workspace.keeper.settle()
+        assert app.workspace.keeper.path is not None
+        stored = tomllib.loads(app.workspace.keeper.path.read_text())["runs"]
+        assert [run["id"] for run in stored] == order
 
 
 async def test_what_streams_in_every_column_survives_a_kill(tmp_path: Path) -> None:

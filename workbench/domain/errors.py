@@ -5,6 +5,7 @@
     ├── EndpointError      an endpoint refused, failed or could not be reached
     ├── EngineError        the embedded engine or its model is missing or died
     ├── StorageError       a file cannot be read or written (names file and line)
+    │   └── BusyError      another program is writing it
     └── TemplateError      a chat template is broken or ran out of its limits
 
 Nothing below the root leaks to a screen or to standard error.
@@ -67,6 +68,11 @@ class StorageError(WorkbenchError):
     """The line at fault, counted from 1, where one is known."""
     key: str = ""
     """The key at fault, with the names of its tables before it (`key.environment`)."""
+
+
+@dataclass(eq=False)
+class BusyError(StorageError):
+    """Another program is writing the file, and did not finish in time."""
 
 
 @dataclass(eq=False)

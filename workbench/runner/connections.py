@@ -15,6 +15,8 @@ from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from workbench.client.byte_encoding import read_name
+from workbench.client.urls import normalise
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import LOCAL, Endpoint, EnvironmentKey, KeySource, unknown_endpoint
 from workbench.domain.errors import EndpointError, WorkbenchError
@@ -96,8 +98,6 @@ class Connections:
 
         Raises EndpointError, also where the endpoint has no tokenizer, or EngineError.
         """
-        from workbench.client.byte_encoding import read_name
-
         if not endpoint.tokenizer:
             raise EndpointError(
                 f"{one_line(endpoint.name, 40)} has no tokenizer to ask for token ids",
@@ -147,8 +147,6 @@ class Connections:
 
     def _limiter(self, endpoint: Endpoint) -> Limiter:
         """The one limiter of where an endpoint leads. Raises EndpointError where its address is none."""
-        from workbench.client.urls import normalise
-
         address = LOCAL if endpoint.name == LOCAL else normalise(endpoint.base_url).completions
         return self._limiters.setdefault((address, endpoint.key), Limiter())
 

@@ -143,16 +143,14 @@ class Sender:
             recorder.stop()
 
     def _turn(self, *, again: bool) -> RequestSlot:
-        def wait(seconds: float) -> None:
-            words = (
-                f"the endpoint asks to wait {show_seconds(seconds)}" if seconds else "waiting for its turn"
-            )
-            self._on_status(Status(Phase.QUEUED, words, seconds))
-
         if again:
             # It was said already how long this one waits.
             return self._limiter.turn(self._endpoint, self._batch, again=True)
-        return self._limiter.turn(self._endpoint, self._batch, on_wait=wait)
+        return self._limiter.turn(self._endpoint, self._batch, on_wait=self._note_wait)
+
+    def _note_wait(self, seconds: float) -> None:
+        words = f"the endpoint asks to wait {show_seconds(seconds)}" if seconds else "waiting for its turn"
+        self._on_status(Status(Phase.QUEUED, words, seconds))
 
     async def _attempt(
         self, recorder: Recorder, run: Run, turn: RequestSlot, refusals: _Refusals, wire: WireLog | None

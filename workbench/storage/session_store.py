@@ -14,7 +14,7 @@ from pathlib import Path
 from filelock import Timeout
 
 from workbench.domain.display import one_line
-from workbench.domain.errors import StorageError
+from workbench.domain.errors import BusyError, StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session, in_order
 from workbench.domain.turns import Chat
@@ -36,10 +36,6 @@ def _as_they_are(body: bytes) -> bytes:
 
 _START = 64
 """Bytes at the beginning of a file that tell its format."""
-
-
-class BusyError(StorageError):
-    """Another program is writing the session's file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -89,7 +90,9 @@ class Activity:
         connections = self._services.connections
         # One record at a time: it may be as large as the answer.
         self._services.exchange = exchange = Exchange(run, endpoint, WireLog())
-        launching = connections.send(endpoint, run, on_status=self._note_status(run), wire=exchange.wire)
+        launching = connections.send(
+            endpoint, run, on_status=partial(self._note_status, run), wire=exchange.wire
+        )
         if origin is not None and endpoint.tokenizer:
             from workbench.runner.branch_retokenisation import beside, note_retokenisation, tokenizer_of
 
@@ -126,13 +129,10 @@ class Activity:
         run.outcome = run.outcome or Outcome.STOPPED
         self._on_end(run)
 
-    def _note_status(self, run: Run) -> Callable[[Status], None]:
-        def note(status: Status) -> None:
-            if run is self.run:
-                self.status, self._told = status, monotonic()
-                if status.phase is Phase.SENDING:
-                    # What is counted from here is the endpoint's time, not the engine's start or a queue.
-                    self._sent = self._told
-            self._on_status(run, status)
-
-        return note
+    def _note_status(self, run: Run, status: Status) -> None:
+        if run is self.run:
+            self.status, self._told = status, monotonic()
+            if status.phase is Phase.SENDING:
+                # What is counted from here is the endpoint's time, not the engine's start or a queue.
+                self._sent = self._told
+        self._on_status(run, status)

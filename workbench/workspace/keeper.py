@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from msgspec import Struct
 
 from workbench.domain.display import one_line
-from workbench.domain.errors import StorageError
+from workbench.domain.errors import BusyError, StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session, in_order
 from workbench.domain.turns import Chat
@@ -164,7 +164,7 @@ class _Writer:
                 continue
             error = self._attempt(job.do)
             has_written = has_written or error is None
-            is_busy = is_busy or _is_busy(error)
+            is_busy = is_busy or isinstance(error, BusyError)
             if error is not None and not self._has(job):
                 kept.append(job)
                 has_failed = has_failed or job.kind == "edit"
@@ -193,7 +193,7 @@ class _Writer:
         return error
 
     def _report(self, error: StorageError) -> None:
-        if _is_busy(error):
+        if isinstance(error, BusyError):
             self._busy_since = self._busy_since or monotonic()
             if monotonic() - self._busy_since < self._patience:
                 return
@@ -274,14 +274,6 @@ class _Writer:
         if self._store is None:
             return not self._waiting
         return self._attempt(lambda store: store.close()) is None and self.is_all_written
-
-
-def _is_busy(error: StorageError | None) -> bool:
-    if error is None:
-        return False
-    from workbench.storage.session_store import BusyError
-
-    return isinstance(error, BusyError)
 
 
 def new_path(folder: Path, now: datetime) -> Path:

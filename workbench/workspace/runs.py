@@ -14,6 +14,9 @@ from workbench.domain.run import Run
 from workbench.domain.run_group import RunGroup
 from workbench.domain.scoring import SecondScoring
 from workbench.domain.session import in_order
+from workbench.domain.split import NOT_SPLIT, Split
+from workbench.runner.split_run import Quirks, left_out
+from workbench.storage.probes import load_probe
 from workbench.workspace.activity import Activity
 from workbench.workspace.history import History, NameRun, RemoveRuns, RestoreRuns
 from workbench.workspace.keeper import Keeper
@@ -30,9 +33,7 @@ from workbench.workspace.notifications import (
 from workbench.workspace.services import Services
 
 if TYPE_CHECKING:
-    from workbench.domain.split import Split
     from workbench.runner.branching import Branch, Origin
-    from workbench.runner.split_run import Quirks
     from workbench.runner.status import Status
 
 
@@ -194,10 +195,6 @@ class Runs(Sequence[Run]):
 
     def quirks(self, request: Request, endpoint: Endpoint) -> Quirks:
         """What is known of how an endpoint answers several choices or prompts at once."""
-        from workbench.domain.split import NOT_SPLIT
-        from workbench.runner.split_run import Quirks
-        from workbench.storage.probes import load_probe
-
         if request.choices < 2:
             return Quirks()
         probe = load_probe(self._services.folders, endpoint.name)
@@ -205,8 +202,6 @@ class Runs(Sequence[Run]):
 
     def lacks(self, run: Run) -> bool:
         """Whether an answer lacks what was requested, which is remembered for the next one."""
-        from workbench.runner.split_run import left_out
-
         if lacks := left_out(run):
             self._left_out[run.endpoint, run.request.model] = lacks
         return bool(lacks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -141,7 +140,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
             if self._second is not None and column.choice is not None:
                 column.view.second = self._second.of_spans(column.choice)
                 column.view.mode = Mode.DIFFERENCE
-            self.watch(column.view, "scroll_y", self._follower(column), init=False)
+            self.watch(column.view, "scroll_y", partial(self._follow_scrolled, column), init=False)
             self.watch(column.view, "is_following", partial(self._follow_released, column), init=False)
         self._comparison.start()
         self._timer = self.set_interval(frame_seconds(self.app), self._frame)
@@ -282,15 +281,12 @@ class CompareScreen(ResultScreen[Adopted | None]):
 
     # --- scrolling together ------------------------------------------------------------------------------
 
-    def _follower(self, column: CompareColumn) -> Callable[[], None]:
-        def follow() -> None:
-            view = column.view
-            was, self._following[view] = self._following[view], view.is_following
-            # What scrolls because text came is the view's own affair.
-            if not (was and view.is_following):
-                self._scroll_others(column)
-
-        return follow
+    def _follow_scrolled(self, column: CompareColumn, _: float) -> None:
+        view = column.view
+        was, self._following[view] = self._following[view], view.is_following
+        # What scrolls because text came is the view's own affair.
+        if not (was and view.is_following):
+            self._scroll_others(column)
 
     def _follow_released(self, column: CompareColumn, is_following: bool) -> None:
         if not is_following:

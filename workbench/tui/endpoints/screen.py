@@ -21,6 +21,7 @@ from workbench.storage.endpoint_fields import texts_of
 from workbench.storage.endpoint_list import delete_endpoint, endpoint_for, profile_text, save_profile_text
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.editor.external_editor import edit_text, with_editor
 from workbench.tui.endpoints.endpoint_form import EndpointForm
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.popups.key_row import KeyRow
@@ -273,8 +274,6 @@ class EndpointsScreen(ResultScreen[Endpoint]):
 
     def action_open(self) -> None:
         """Edit the endpoint's file in the person's editor; a built-in one is copied by it."""
-        from workbench.tui.editor.external_editor import edit_text, with_editor
-
         name, services = self.highlighted, self._services
         if name is None or "://" in name:
             self.action_edit()

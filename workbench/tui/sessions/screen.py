@@ -100,17 +100,17 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         self.run_worker(self._read_and_show(), exclusive=True, group="read")
 
     async def _read_and_show(self) -> None:
-        def read() -> tuple[list[SearchEntry], dict[str, Option]]:
-            listed = self._library.sessions()
-            rows = {one.path: Option(_row(one, self._current)) for one in listed}
-            return [SearchEntry.of(one) for one in listed], rows
-
         try:
-            self._entries, self._rows = await asyncio.to_thread(read)
+            self._entries, self._rows = await asyncio.to_thread(self._listed)
         except StorageError as problem:
             self._tell(one_line(str(problem)))
             return
         self._find()
+
+    def _listed(self) -> tuple[list[SearchEntry], dict[str, Option]]:
+        listed = self._library.sessions()
+        rows = {one.path: Option(_row(one, self._current)) for one in listed}
+        return [SearchEntry.of(one) for one in listed], rows
 
     @on(Input.Changed)
     def _find_typed(self) -> None:
