@@ -11,7 +11,8 @@ from httpcore import AnyIOBackend, AsyncConnectionInterface, AsyncConnectionPool
 
 from workbench.client.network import JoiningBackend
 
-_KEPT_SECONDS = 5.0
+_KEPT_SECONDS = 4.0
+"""Many servers close a connection after 5 idle seconds: a request must not go out at that very moment."""
 _REST_SECONDS = 0.05
 _MOST_KEPT = 128
 
