@@ -15,7 +15,7 @@ from workbench.domain.display import one_line, percent, token_text, visible
 from workbench.domain.figures import probability
 from workbench.domain.summary import Summary
 
-SUMMARY_HEADS = ("tokens", "ppl", "logprob", "distinct-2", "first", "tok/s", "finish", "cost")
+SUMMARY_HEADS = ("tokens", "ppl", "logprob", "distinct-2", "TTFT", "tok/s", "finish", "cost")
 """Heads of the columns that `summary_cells` fills."""
 
 _PIPE_WIDTH = 200

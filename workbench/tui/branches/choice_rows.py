@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from rich.cells import cell_len
 from textual.content import Content
 
-from workbench.domain.display import one_line, visible
+from workbench.domain.display import visible
 from workbench.domain.distinct_answers import Answer
 from workbench.domain.run import Run
-from workbench.tui.branches.row_text import end_of, figure_columns, on_one_line
+from workbench.tui.branches.row_text import end_of, ending_of, figure_columns, on_one_line
 from workbench.workspace.run_state import figures_of
 
 BEST, FORK = "★", "┆"
@@ -24,8 +24,7 @@ _PASSAGE = 2000
 def choice_line(run: Run, answer: Answer, width: int) -> Content:
     """An answer in one row: its mark, which choices gave it, its text from what is shared on, its figures."""
     choice = answer.choice
-    ending = one_line(choice.finish_reason or ("…" if run.is_running else "—"), 12)
-    figures = figure_columns(choice, ending, width)
+    figures = figure_columns(choice, ending_of(run, choice, width), width)
     count = f"×{len(answer.choices)}" if len(answer.choices) > 1 else ""
     head = f"{BEST if answer.is_best else ' '} {choice.index + 1:<3} {count:<4}"
     room = max(width - cell_len(head) - cell_len(figures), 0)

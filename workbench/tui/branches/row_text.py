@@ -7,9 +7,11 @@ from math import exp
 from rich.cells import cell_len
 
 from workbench.domain.choice import Choice
-from workbench.domain.display import visible
+from workbench.domain.display import one_line, visible
 from workbench.domain.figures import completion_logprobs, mean_logprob
+from workbench.domain.run import Run
 from workbench.tui.fixed_width import fit
+from workbench.workspace.run_state import finish_words
 
 _MOST_SURPRISAL = 99.0
 """Nats of mean surprisal above which a perplexity has no room."""
@@ -23,7 +25,14 @@ def figure_heads(width: int) -> str:
 
 
 def _ending_cells(width: int) -> int:
-    return 12 if width >= _WIDE else 7
+    return 14 if width >= _WIDE else 7
+
+
+def ending_of(run: Run, choice: Choice, width: int) -> str:
+    """How a choice ended: in words where a row of a width in cells has room, else the endpoint's own."""
+    if (reason := choice.finish_reason) is None:
+        return "…" if run.is_running else "—"
+    return finish_words(run, reason) if width >= _WIDE else one_line(reason, 12)
 
 
 def figure_columns(choice: Choice | None, ending: str, width: int) -> str:
