@@ -130,10 +130,11 @@ async def test_stopped_one_token_requests_leave_what_they_found() -> None:
 
 @asynccontextmanager
 async def scored_twice(
-    own: ToyModel, other: ToyModel, size: tuple[int, int] = (120, 40)
+    own: ToyModel, other: ToyModel, size: tuple[int, int] = (120, 40), colour: Mode = Mode.FITTED
 ) -> AsyncIterator[tuple[WorkbenchApp, Pilot[int]]]:
     """An answer of one model, scored by another one: the two of them beside each other on the screen."""
     async with workbench(own.handler, size) as (app, pilot, _), serving(other.handler) as elsewhere:
+        app.main.output.view.mode = colour
         app.workspace.drafting.set_text("Once")
         use_parameters(app, Parameters({"max_tokens": 8, "logprobs": 3, "temperature": 0.0}))
         await pilot.press("f5")
@@ -230,6 +231,18 @@ async def test_the_main_screen_keeps_the_colours_and_the_inspector_has_both_surp
             seen.append(view.mode)
         assert seen[0] is Mode.OFF
         assert seen[-1] is Mode.DIFFERENCE
+
+
+async def test_the_colours_are_as_before_once_the_answer_scored_is_no_longer_there() -> None:
+    async with scored_twice(ToyModel(), ToyModel(shift=3), colour=Mode.RANK) as (app, pilot):
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        output, runs = app.main.output, list(app.workspace.runs)
+        output.show_runs(runs)
+        assert output.view.mode is Mode.DIFFERENCE
+        output.show_runs([])
+        assert (output.view.mode, output.view.second) == (Mode.RANK, None)
+        assert app.main.legend.mode is Mode.RANK
 
 
 async def test_the_difference_is_no_colour_of_the_next_start() -> None:

@@ -92,6 +92,8 @@ class OutputPane(Vertical):
         self._blocks = RunBlocks()
         self._shown = 0
         self._pulls = 0
+        self._mode_before = Mode.FITTED
+        """What the colours showed before a second scoring."""
         self._is_stale = False
         self.border_title = "Output"
 
@@ -136,6 +138,11 @@ class OutputPane(Vertical):
         self.set_class(not runs, "-empty")
         self.error.hide()
         self.view.set_sections(self._blocks.sections())
+        second = self.view.second
+        if second is not None and all(second.choice not in run.choices.values() for run in runs):
+            self.view.second = None
+            if self.view.mode is Mode.DIFFERENCE:
+                self.view.mode = self._mode_before
         self._show_figures()
         self._tell_token()
 
@@ -427,6 +434,8 @@ class OutputPane(Vertical):
 
     def show_second(self, second: SecondScoring) -> None:
         """Colour an answer by how much more another model is surprised."""
+        if self.view.mode is not Mode.DIFFERENCE:
+            self._mode_before = self.view.mode
         self.view.second, self.view.mode = second, Mode.DIFFERENCE
         self._tell_token()
 
