@@ -25,6 +25,7 @@ from workbench.tui.compare.screen import Adopted, CompareScreen
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.multi_picker import MultiPicker, Selection
 from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.popups.result_screen import ResultScreen
 from workbench.workspace.comparison_under_way import MOST_COLUMNS, Comparison
 from workbench.workspace.costs import cost_of, cost_of_jobs
 from workbench.workspace.rerun_under_way import Rerun
@@ -78,8 +79,15 @@ async def compare_request(
     ]
     runs = [job.run for job in jobs]
     comparison = Comparison(flow.workspace, taken.columns, runs, notes, before_kept=before_kept)
+    await show_under_way(flow, comparison, CompareScreen(comparison, flow.styles, seed))
+
+
+async def show_under_way(
+    flow: FlowContext, comparison: Comparison, screen: ResultScreen[Adopted | None]
+) -> None:
+    """Show columns or cells until a person leaves them, and continue with what they adopt or branch from."""
     async with flow.running(comparison):
-        adopted = await flow.ask(CompareScreen(comparison, flow.styles, seed))
+        adopted = await flow.ask(screen)
         comparison.stop()
         if adopted is not None:
             flow.workspace.drafting.adopt(adopted.column)
@@ -99,23 +107,13 @@ async def rerun(flow: FlowContext, run: Run | None = None) -> None:
     if not await flow.agreed(cost_of(endpoint, run.request, run.split)):
         return
     again = Rerun(flow.workspace, endpoint, run)
-    async with flow.running(again):
-        adopted = await flow.ask(RerunScreen(again, flow.styles))
-    if adopted is not None:
-        await adopt(flow, adopted)
+    await show_under_way(flow, again, RerunScreen(again, flow.styles))
 
 
 def refuse_running(run: Run) -> None:
     """Raises BadValueError where a run has not ended."""
     if run.is_running:
         raise BadValueError("The run is still streaming", hint="Wait for its end, or stop it with Esc.")
-
-
-async def adopt(flow: FlowContext, adopted: Adopted) -> None:
-    """Continue with a column's parameters, and send the branch from it where there is one."""
-    flow.workspace.drafting.adopt(adopted.column)
-    if adopted.branch is not None:
-        await send_branch(flow, adopted.branch.origin)
 
 
 async def compare_runs(flow: FlowContext) -> None:
@@ -177,6 +175,5 @@ async def compare_saved(
     columns = [saved_column(one, flow.services.endpoints) for one in saved]
     runs = [one.run for one in saved]
     comparison = Comparison(flow.workspace, columns, runs, [*notes, *([] if second else saved_remarks(runs))])
-    adopted = await flow.ask(CompareScreen(comparison, flow.styles, "saved runs: nothing is sent", second))
-    if adopted is not None:
-        await adopt(flow, adopted)
+    screen = CompareScreen(comparison, flow.styles, "saved runs: nothing is sent", second)
+    await show_under_way(flow, comparison, screen)

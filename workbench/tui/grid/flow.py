@@ -17,9 +17,8 @@ from workbench.runner.compare_plan import Column, ignored, probes_of
 from workbench.runner.many_runs import Job
 from workbench.runner.resume import compare_again, sweep_again
 from workbench.storage.prompt_sets import read_prompts
-from workbench.tui.branches.flow import send_branch
 from workbench.tui.compare.columns import LEAST, MOST, check_columns, choose_columns
-from workbench.tui.compare.flow import request_to_compare
+from workbench.tui.compare.flow import request_to_compare, show_under_way
 from workbench.tui.flows import FlowContext
 from workbench.tui.grid.screen import GridScreen
 from workbench.tui.popups.form import Form, FormLine
@@ -162,10 +161,4 @@ async def _open(
     grid = Grid(flow.workspace, layout, columns, runs, notes)
     if any(run.is_running for run in runs) and not await flow.confirmed(grid.cost, "send", "cancel"):
         return
-    async with flow.running(grid):
-        adopted = await flow.ask(GridScreen(grid, flow.styles))
-        grid.stop()
-        if adopted is not None:
-            flow.workspace.drafting.adopt(adopted.column)
-    if adopted is not None and adopted.branch is not None:
-        await send_branch(flow, adopted.branch.origin)
+    await show_under_way(flow, grid, GridScreen(grid, flow.styles))

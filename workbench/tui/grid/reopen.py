@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.domain.run_group import GroupKind, RunGroup
 from workbench.runner.saved_runs import SavedRun
-from workbench.tui.compare.flow import adopt, compare_saved
+from workbench.tui.compare.flow import compare_saved, show_under_way
 from workbench.tui.flows import FlowContext
 from workbench.tui.grid.screen import GridScreen
 from workbench.workspace.comparison_under_way import MOST_COLUMNS
@@ -20,7 +20,4 @@ async def reopen(flow: FlowContext, group: RunGroup) -> None:
         return
     saved = saved_grid(group, flow.services.endpoints)
     grid = Grid(flow.workspace, saved.layout, saved.columns, saved.runs)
-    async with flow.running(grid):
-        adopted = await flow.ask(GridScreen(grid, flow.styles))
-    if adopted is not None:
-        await adopt(flow, adopted)
+    await show_under_way(flow, grid, GridScreen(grid, flow.styles))
