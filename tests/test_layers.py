@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def loaded_by(statement: str) -> set[str]:
@@ -62,3 +68,19 @@ def test_the_first_paint_waits_for_no_store_and_no_screen_above() -> None:
 
 def test_asking_for_help_imports_no_screen() -> None:
     assert not {"textual", "httpx"} & loaded_by("import workbench.cli")
+
+
+def test_what_is_imported_is_installed_with_the_program() -> None:
+    found: set[str] = set()
+    for path in (ROOT / "workbench").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.Import(names):
+                    found |= {one.name.partition(".")[0] for one in names}
+                case ast.ImportFrom(str(module), _, 0):
+                    found.add(module.partition(".")[0])
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    named = project["dependencies"] + project["optional-dependencies"]["local"]
+    # Textual is made of Rich.
+    installed = {"workbench", "rich", *(re.split(r"[\[=<>~!]", one)[0].replace("-", "_") for one in named)}
+    assert found - set(sys.stdlib_module_names) <= installed
