@@ -85,7 +85,7 @@ def serve() -> None:
 
 def ours(port: int) -> float:
     """Seconds from the request to the stored run."""
-    from workbench.client.wire import WireLog
+    from workbench.client.wire_log import WireLog
     from workbench.domain.endpoint import Endpoint
     from workbench.domain.prompt import TextPrompt
     from workbench.domain.request import Parameters, Request

@@ -19,7 +19,7 @@ from tests.client.loopback import DONE, JSON, Handler, Received, answering, chun
 from workbench.client.client import Client
 from workbench.client.events import Delta, DoneReceived, End, Error, RequestSent
 from workbench.client.proxies import is_exempt
-from workbench.client.wire import WireLog
+from workbench.client.wire_log import WireLog
 from workbench.domain.endpoint import Endpoint, EnvironmentKey
 from workbench.domain.errors import EndpointError
 from workbench.domain.prompt import TextPrompt

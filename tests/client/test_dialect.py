@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.client.cases import answer_events, recordings, run_of, texts
 from workbench.client.dialect import read_fast
-from workbench.client.exact import parse, read_exact
+from workbench.client.exact_dialect import parse, read_exact
 from workbench.client.sse import SseParser
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.run import Outcome

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from workbench.client.error_responses import ErrorResponse, error_of, error_within, no_completion
-from workbench.client.exact import parse
+from workbench.client.exact_dialect import parse
 from workbench.client.urls import normalise
 from workbench.domain.errors import EndpointError
 from workbench.local.refusal import Refusal

@@ -8,11 +8,11 @@ import pytest
 
 from tests.client.cases import Case, answer_events, cut, recordings, run_of, wire_cases
 from tests.client.loopback import JSON, STREAM, answering, event, hanging, head, in_turn, serving
-from workbench.client import wire as wire_module
+from workbench.client import wire_log as wire_module
 from workbench.client.client import Client
 from workbench.client.keys import Secret
-from workbench.client.wire import WireLog
 from workbench.client.wire_events import WireEvents
+from workbench.client.wire_log import WireLog
 from workbench.domain.endpoint import EnvironmentKey
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request

@@ -24,7 +24,7 @@ from tests.client.loopback import (
     in_turn,
     serving,
 )
-from workbench.client.wire import WireLog
+from workbench.client.wire_log import WireLog
 from workbench.domain.endpoint import Endpoint, EnvironmentKey, Timeouts
 from workbench.domain.prompt import TextPrompt, TextsPrompt
 from workbench.domain.request import Parameters, Request

@@ -19,7 +19,7 @@ from workbench.client.events import (
     UsageReceived,
     Warning,
 )
-from workbench.client.exact import Json, parse, read_exact
+from workbench.client.exact_dialect import Json, parse, read_exact
 from workbench.client.sse import Comment, ErrorField, SseParser, Stray
 from workbench.domain.choice import ReceivedToken
 from workbench.domain.display import one_line

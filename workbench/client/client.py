@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.client.assembly import Assembly
-from workbench.client.calls import Call, Refused, encode, read_all
 from workbench.client.events import End, Error, Event, RequestSent, ResponseStarted
-from workbench.client.exact import Json, Pairs, parse
+from workbench.client.exact_dialect import Json, Pairs, parse
 from workbench.client.keys import Keys
 from workbench.client.reply import BrokenError, Reply
+from workbench.client.request_attempts import Call, Refused, encode, read_all
 from workbench.client.retries import can_retry
 from workbench.client.service_replies import (
     context_of_models,
@@ -24,7 +24,7 @@ from workbench.client.service_replies import (
     tokenized,
 )
 from workbench.client.urls import normalise, shown
-from workbench.client.wire import WireLog
+from workbench.client.wire_log import WireLog
 from workbench.domain.endpoint import Endpoint, Timeouts
 from workbench.domain.errors import EndpointError
 from workbench.domain.json_values import JsonObject

@@ -1,7 +1,7 @@
 """Read one JSON event of an answer; every dialect is recognised from the event itself.
 
 Well-formed events in the two common shapes take a fast path; everything else, such as NaN, invalid UTF-8,
-duplicate keys or a rarer shape, takes an exact one (`exact.py`). Both say the same of the same event.
+duplicate keys or a rarer shape, takes an exact one (`exact_dialect.py`). Both say the same of the same event.
 """
 
 from __future__ import annotations

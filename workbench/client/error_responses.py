@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from workbench.client.exact import Json, Pairs, parse
+from workbench.client.exact_dialect import Json, Pairs, parse
 from workbench.client.retries import retry_after
 from workbench.client.urls import Urls, shown
 from workbench.domain.display import one_line, show_seconds

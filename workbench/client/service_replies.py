@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.client.exact import Json, Pairs
+from workbench.client.exact_dialect import Json, Pairs
 from workbench.client.urls import shown
 from workbench.domain.display import show_bytes
 from workbench.domain.errors import EndpointError

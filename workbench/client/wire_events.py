@@ -10,7 +10,7 @@ from time import perf_counter
 
 from workbench.client.assembly import Assembly
 from workbench.client.events import Delta, Event
-from workbench.client.wire import WireLog
+from workbench.client.wire_log import WireLog
 
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _BLANK = b" \t\r\n"

@@ -28,7 +28,7 @@ from workbench.runner.status import Phase, Status
 
 if TYPE_CHECKING:
     from workbench.client.client import Client
-    from workbench.client.wire import WireLog
+    from workbench.client.wire_log import WireLog
 
 
 class Connections:

@@ -29,7 +29,7 @@ from workbench.client.events import (
     Warning,
 )
 from workbench.client.retries import pause
-from workbench.client.wire import WireLog
+from workbench.client.wire_log import WireLog
 from workbench.domain.choice import Choice, ReceivedToken
 from workbench.domain.display import one_line, show_seconds
 from workbench.domain.endpoint import Endpoint

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from workbench.client.wire import WireLog
+from workbench.client.wire_log import WireLog
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint

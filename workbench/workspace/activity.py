@@ -18,7 +18,7 @@ from workbench.runner.status import Phase, Status
 from workbench.workspace.services import Services
 
 if TYPE_CHECKING:
-    from workbench.client.wire import WireLog
+    from workbench.client.wire_log import WireLog
 
 _SENDING = Status(Phase.SENDING)
 
@@ -85,7 +85,7 @@ class Activity:
         self.status = _SENDING
         self._told = self._sent = monotonic()
         # The client's imports are paid for when something is sent, not when the screen opens.
-        from workbench.client.wire import WireLog
+        from workbench.client.wire_log import WireLog
 
         connections = self._services.connections
         # One record at a time: it may be as large as the answer.

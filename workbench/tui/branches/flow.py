@@ -15,8 +15,8 @@ from workbench.tui.branches.branch_tree import TreeScreen
 from workbench.tui.branches.choices_screen import ChoicesScreen
 from workbench.tui.flows import FlowContext, load_flow
 from workbench.tui.popups.picker import Picker
+from workbench.tui.run.flow import send
 from workbench.tui.run_items import run_item
-from workbench.tui.running.flow import send
 
 
 async def branch(flow: FlowContext, run: Run, choice: Choice, position: int, taken: Alternative) -> None:

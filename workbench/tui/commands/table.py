@@ -39,7 +39,7 @@ COMMANDS: tuple[Command, ...] = (
         "Send the prompt and stream the answer.",
         footer=0,
         priority=True,
-        flow="running.flow:run",
+        flow="run.flow:run",
     ),
     Command("stop", ("escape",), "Stop", "Close the top dialog, or stop the run.", footer=1),
     Command(
@@ -87,7 +87,7 @@ COMMANDS: tuple[Command, ...] = (
         "Run again with a fresh seed; a pinned seed stays in the panel.",
         footer=7,
         priority=True,
-        flow="running.flow:run_again",
+        flow="run.flow:run_again",
     ),
     Command(
         "copy_or_stop",

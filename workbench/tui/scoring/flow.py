@@ -19,7 +19,7 @@ from workbench.tui.endpoints.flow import ask_place
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.line_popup import LinePopup, typed_path
 from workbench.tui.popups.picker import Item, Picker
-from workbench.tui.running.flow import send
+from workbench.tui.run.flow import send
 from workbench.workspace.activity import Activity
 from workbench.workspace.costs import cost_of
 

@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Static
 
-from workbench.client.wire import MOST_KEPT
 from workbench.client.wire_events import WireEvent, WireEvents
+from workbench.client.wire_log import MOST_KEPT
 from workbench.domain.display import one_line, token_text, visible
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at

@@ -13,7 +13,7 @@ from workbench.client.error_responses import ErrorResponse, error_of
 from workbench.client.keys import MASK, Secret
 from workbench.client.reply import BrokenError, NotConnectedError, Reply
 from workbench.client.urls import Urls, shown
-from workbench.client.wire import WireLog
+from workbench.client.wire_log import WireLog
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
 from workbench.domain.json_values import JsonObject
