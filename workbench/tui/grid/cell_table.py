@@ -45,9 +45,12 @@ class CellTable(ScrollView, can_focus=True):
         color: $foreground;
         &:focus { background-tint: $foreground 5%; }
         &:focus > .cell-table--head { background-tint: $foreground 5%; }
-        &:ansi > .cell-table--head { background: ansi_bright_blue; color: ansi_default; }
         & > .cell-table--head { text-style: bold; background: $panel; color: $foreground; }
         & > .cell-table--name { background: $secondary-muted; color: $foreground; }
+        &:ansi > .cell-table--head, &:ansi > .cell-table--name {
+            background: ansi_default;
+            color: ansi_default;
+        }
         & > .cell-table--cursor {
             background: $block-cursor-background;
             color: $block-cursor-foreground;
