@@ -206,14 +206,16 @@ class Picker(Popup[str]):
         most = (18, 12) if self._wraps else (40, 40)
         self._columns = min(widths[0], most[0]), min(widths[1], most[1])
         self._shown = []
+        rows: list[Option] = []
         group = ""
         for item in found:
             if item.group != group and not is_filtered:
                 group = item.group
                 self._shown.append(None)
-                options.add_option(Option(Content.styled(f"── {group}", "$text-muted"), disabled=True))
+                rows.append(Option(Content.styled(f"── {group}", "$text-muted"), disabled=True))
             self._shown.append(item)
-            options.add_option(Option(self._line(item, with_group=is_filtered)))
+            rows.append(Option(self._line(item, with_group=is_filtered)))
+        options.add_options(rows)
         self.set_class(not found, "-empty")
         if found:
             chosen = None if is_filtered else next((one for one in found if one.value == self._chosen), None)
