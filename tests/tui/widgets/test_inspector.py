@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
+from tests.domain.builders import choice_of
 from workbench.domain.alternatives import rows_of
-from workbench.domain.choice import Alternative, Rank, Token
+from workbench.domain.choice import Alternative, Rank, ReceivedToken, Token
 from workbench.domain.display import is_control, token_text
+from workbench.domain.scoring import Passage, SecondScoring
 from workbench.domain.what_if import Sampling
 from workbench.tui.fixed_width import fit, percent
 from workbench.tui.main.inspector import Inspector
@@ -254,6 +256,24 @@ async def test_a_token_of_the_prompt_is_called_one() -> None:
         app.inspector.show(CAME, 5, echoed=1)
         await pilot.pause()
         assert "prompt token" not in app.words
+
+
+async def test_both_surprisals_are_told_of_the_span_that_the_other_model_does_not_divide() -> None:
+    own = choice_of([ReceivedToken("Once", -2.0), ReceivedToken(" c", -1.0), ReceivedToken("ame", -0.25)])
+    listed = (Alternative(" into", log(0.5)), Alternative(" came", -3.0))
+    other = choice_of([ReceivedToken("Once"), ReceivedToken(" came", -3.0, listed)])
+    second = SecondScoring.of(Passage.answer_of(own), Passage.answer_of(other), "[b]\x1b")
+    app = Alone()
+    async with app.run_test(size=(80, 40)) as pilot:
+        app.inspector.show(own.token(2), 3, second=second)
+        await pilot.pause()
+        assert "these 2 tokens: own 1.25 [b]\\e 3.00 nats difference +1.75" in app.words
+        assert "[b]\\e's top choice ·into 50.0%" in app.words
+        app.inspector.show(own.token(0), 3, second=second)
+        await pilot.pause()
+        assert "own 2.00 [b]\\e — nats" in app.words
+        assert "difference" not in app.words
+        assert "top choice" not in app.words
 
 
 @pytest.mark.parametrize(
