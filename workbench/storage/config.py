@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import msgspec
+import tomli_w
 from msgspec import Struct
 
 from workbench.domain.errors import StorageError
 from workbench.storage.atomic import write_atomically
 from workbench.storage.folders import Folders
 from workbench.storage.toml_files import about, read_toml, typed
-from workbench.storage.toml_text import sound, toml_table
 
 ColourBy: TypeAlias = Literal["fitted", "continuous", "probability", "surprisal", "entropy", "rank", "off"]
 """What tokens are coloured by."""
@@ -95,8 +95,8 @@ def load_state(folders: Folders) -> State:
 
 def save_state(folders: Folders, state: State) -> None:
     """Remember for the next start. Raises StorageError where the file cannot be written."""
-    text = "".join(toml_table(msgspec.to_builtins(state)))
-    write_atomically(folders.state / "state.toml", sound(text).encode())
+    kept = msgspec.to_builtins(state)
+    write_atomically(folders.state / "state.toml", tomli_w.dumps(kept).encode("utf-8", "replace"))
 
 
 def chosen_theme(config: Config, state: State) -> str:

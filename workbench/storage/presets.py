@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+import tomli_w
 from msgspec import Struct
 
 from workbench.domain.display import one_line
@@ -25,7 +26,6 @@ from workbench.storage.atomic import write_atomically
 from workbench.storage.folders import Folders
 from workbench.storage.text_files import delete_file
 from workbench.storage.toml_files import Fault, TomlFile, about, read_toml, typed, unknown_key
-from workbench.storage.toml_text import toml_table
 
 _SHIPPED = Path(__file__).parent / "shipped" / "presets"
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
@@ -167,7 +167,7 @@ def write_preset(preset: Preset) -> bytes:
         parameters=preset.parameters.to_json(),
     )
     try:
-        return "".join(toml_table(msgspec.to_builtins(file))).encode()
+        return tomli_w.dumps(msgspec.to_builtins(file)).encode()
     except UnicodeEncodeError:
         raise StorageError(
             f"The preset {preset.name!r} cannot be written", "It contains half of a surrogate pair."

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import tomli_w
 
 from workbench.domain.errors import StorageError
 from workbench.domain.probe_findings import Probe
@@ -15,7 +16,6 @@ from workbench.storage.atomic import write_atomically
 from workbench.storage.endpoint_profile import is_endpoint_name
 from workbench.storage.folders import Folders
 from workbench.storage.toml_files import read_toml
-from workbench.storage.toml_text import sound, toml_table
 
 
 def probe_file(folders: Folders, endpoint: str) -> Path:
@@ -27,7 +27,7 @@ def probe_file(folders: Folders, endpoint: str) -> Path:
 def save_probe(folders: Folders, probe: Probe) -> Path:
     """Keep a probe; an older one of the endpoint is replaced. Raises StorageError."""
     path = probe_file(folders, probe.endpoint)
-    write_atomically(path, sound("".join(toml_table(probe.to_json()))).encode())
+    write_atomically(path, tomli_w.dumps(probe.to_json()).encode("utf-8", "replace"))
     return path
 
 
