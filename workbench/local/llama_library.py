@@ -32,12 +32,12 @@ SPIN_COUNT = "300"
 On two quiet cores a token takes 20 ms where they sleep at once, and 7 ms where they spin this long or longer;
 beside busy programs it takes 66, and 87 or 433 where they spin three or thirty times as long.
 """
-FLASH_ATTENTION_OFF = 0
-"""The setting with which other sequences in a batch never change a logit, and long prompts are not slower.
+FLASH_ATTENTION_ON = 1
+KEYS_Q8_0, KEYS_BF16 = 8, 30
+"""Types of cached keys with which flash attention gives a token the same logits in every batch.
 
-With flash attention and keys of F16 or F32 a token evaluated alone takes another path from 512 tokens on than
-beside others. With keys and values of BF16 it does not, but 1,000 tokens into a prompt a batch takes 1.7×
-the time. Four answers of fewer than 256 tokens at once would be a fifth faster.
+It does not with keys of F16 or F32, as a token alone and those of a long batch are evaluated in other ways.
+Without flash attention a token alone differs from those of a batch.
 """
 
 
@@ -60,6 +60,9 @@ class ContextParams(c.Structure):
         ("n_threads_batch", c.c_int32),
         ("_types", c.c_int32 * 4),
         ("flash_attn_type", c.c_int32),
+        ("_ropes", c.c_uint32 * 8),
+        ("_callback", c.c_void_p * 2),
+        ("type_k", c.c_int32),
         ("_others", c.c_uint64 * 60),
     ]
 
@@ -213,6 +216,18 @@ def load_library() -> c.CDLL:
     return library
 
 
+def new_context(library: c.CDLL, model: int, params: ContextParams) -> int | None:
+    """Make a context in which a token's logits do not depend on its batch; None where it cannot be made."""
+    params.flash_attn_type = FLASH_ATTENTION_ON
+    # Keys of Q8_0 must have a multiple of 32 values.
+    for type_k in (KEYS_Q8_0, KEYS_BF16):
+        params.type_k = type_k
+        context: int | None = library.llama_init_from_model(model, params)
+        if context:
+            return context
+    return None
+
+
 def check_library(model: Path) -> None:
     """Check in a child process that the library is laid out as this module declares it.
 
@@ -277,7 +292,11 @@ def _check(model_path: str) -> str:
     keep = _LOG(lambda level, text, data: log.append(text))
     library.llama_log_set(keep, None)
     defaults = library.llama_context_default_params()
-    if (defaults.n_seq_max, defaults.flash_attn_type) != (1, -1) or not 0 < defaults.n_threads < 4096:
+    if (defaults.n_seq_max, defaults.flash_attn_type, defaults.type_k) != (
+        1,
+        -1,
+        1,
+    ) or not 0 < defaults.n_threads < 4096:
         return "The context parameters have other defaults."
     model = library.llama_model_load_from_file(os.fsencode(model_path), library.llama_model_default_params())
     if not model:
@@ -286,13 +305,15 @@ def _check(model_path: str) -> str:
         sys.exit(_BROKEN_MODEL)
     params = library.llama_context_default_params()
     params.n_ctx, params.n_batch, params.n_ubatch, params.n_seq_max = 1024, 96, 64, 2
-    params.n_threads, params.n_threads_batch, params.flash_attn_type = 1, 2, FLASH_ATTENTION_OFF
-    context = library.llama_init_from_model(model, params)
+    params.n_threads, params.n_threads_batch = 1, 2
+    context = new_context(library, model, params)
     names = ("n_ctx_seq", "n_batch", "n_ubatch", "n_seq_max", "n_threads", "n_threads_batch")
     if [getattr(library, f"llama_{name}")(context) for name in names] != [512, 96, 64, 2, 1, 2]:
         return "The context parameters are laid out differently."
-    if not any(b"flash_attn" in line and b"disabled" in line for line in log):
-        return "Flash attention cannot be switched off."
+    if not any(b"flash_attn" in line and b"enabled" in line for line in log):
+        return "Flash attention cannot be switched on."
+    if not any(b"K (q8_0)" in line or b"K (bf16)" in line for line in log):
+        return "The type of cached keys cannot be chosen."
     return _check_samplers(library)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from workbench.domain.errors import EngineError
 from workbench.local.engine import Facts
-from workbench.local.llama_library import FLASH_ATTENTION_OFF, Batch, check_library, load_library
+from workbench.local.llama_library import Batch, check_library, load_library, new_context
 
 Logits = NDArray[np.float32]
 """One row for each evaluated position, one column for each token of the vocabulary."""
@@ -50,8 +50,7 @@ class LlamaModel:
         params.n_batch = params.n_ubatch = max(BATCH, sequences)
         params.n_seq_max = sequences
         params.n_threads = params.n_threads_batch = count_cores()
-        params.flash_attn_type = FLASH_ATTENTION_OFF
-        self._context = library.llama_init_from_model(self._model, params)
+        self._context = new_context(library, self._model, params)
         if not self._context:
             raise EngineError(
                 f"There is not enough memory for {sequences} texts of {context} tokens",
