@@ -53,6 +53,7 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "compare_runs": ("enter", "escape"),
     "rerun": ("y", "escape"),
     "score": ("escape",),
+    "score_by_tokens": ("escape",),
     "score_elsewhere": ("escape",),
     "replay": ("escape",),
     "sweep": ("enter", "n"),

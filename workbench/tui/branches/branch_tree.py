@@ -62,7 +62,7 @@ class TreeScreen(ResultScreen[Run]):
             self.listing.put_row(place, branch_line(self.rows[place], self.listing.row_width))
         self._growing = [place for place in self._growing if self.rows[place].run.is_running]
 
-    @on(RowListing.Fitted)
+    @on(RowListing.RowsFitted)
     def show_rows(self) -> None:
         """Show the runs as they are now."""
         self.rows = rows_of_tree(self._workspace.runs)

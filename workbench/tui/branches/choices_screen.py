@@ -35,7 +35,7 @@ class ChoicesScreen(ResultScreen[Choice]):
         yield RowListing("Choices")
         yield KeyRow(self.where)
 
-    @on(RowListing.Fitted)
+    @on(RowListing.RowsFitted)
     def show_rows(self) -> None:
         """Show the answers."""
         run, answers = self._answered, self.answers

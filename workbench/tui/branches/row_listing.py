@@ -44,7 +44,7 @@ class RowListing(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.LISTING)
 
     @dataclass
-    class Fitted(Message):
+    class RowsFitted(Message):
         """The rows have another width, and are to be put anew."""
 
     @dataclass
@@ -73,7 +73,7 @@ class RowListing(Vertical):
     def _fit(self, event: events.Resize) -> None:
         if event.size.width != self._drawn:
             self._drawn = event.size.width
-            self.post_message(self.Fitted())
+            self.post_message(self.RowsFitted())
             self.options.focus()
 
     @property
