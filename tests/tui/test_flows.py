@@ -197,8 +197,14 @@ async def test_a_flow_cancelled_wherever_it_waits_leaves_everything_usable(
             while is_cancelled:
                 await _begin_anew(app, pilot, where)
                 text, kept = workspace.drafting.text, {run.id for run in workspace.session.runs}
-                is_cancelled = await _cancelled_at(app, pilot, id, place)
-                await until(pilot, is_over)
+                try:
+                    is_cancelled = await _cancelled_at(app, pilot, id, place)
+                    await until(pilot, is_over)
+                except AssertionError as error:
+                    error.add_note(
+                        f"{id}, cancelled where it waits for the {place}th time: {app.screen_stack}"
+                    )
+                    raise
                 assert workspace.drafting.text == text or id in CHANGES_TEXT, id
                 assert kept <= {run.id for run in workspace.session.runs} or id in TAKES_RUNS, id
                 sent = await _sent(app, pilot)
