@@ -27,7 +27,7 @@ from workbench.storage.run_format import run_to_toml
 from workbench.storage.session_file import append, error_in, line_end, not_written, parse_runs, parse_session
 from workbench.storage.session_format import FORMAT, head_to_toml
 from workbench.storage.sidecars import Sidecars, write_draft
-from workbench.storage.text_files import refused
+from workbench.storage.text_files import read_bytes, refused
 
 
 def _as_they_are(body: bytes) -> bytes:
@@ -36,6 +36,7 @@ def _as_they_are(body: bytes) -> bytes:
 
 _START = 64
 """Bytes at the beginning of a file that tell its format."""
+_UNREADABLE = "Check the name and the file's permissions."
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ class SessionStore:
         return SessionStore(path, Session())._open()
 
     def _open(self) -> OpenedSession:
-        start = self._read(_START)
+        start = read_bytes(self.path, _START, hint=_UNREADABLE)
         try:
             self.owns_draft = self._sidecars.enter()
         except OSError as error:
@@ -148,11 +149,11 @@ class SessionStore:
             return self._opened_read_only(str(error))
 
     def _recover(self, orphans: list[Path]) -> OpenedSession:
-        raw = self._read()
+        raw = read_bytes(self.path, hint=_UNREADABLE)
         opened = self._opened(raw)
         found = recover(self.path, raw, orphans, opened.error)
         if found.repaired:
-            opened = self._opened(self._read())
+            opened = self._opened(read_bytes(self.path, hint=_UNREADABLE))
         if opened.error is not None:
             self._leave_alone()
             return replace(opened, notes=found.notes)
@@ -173,17 +174,9 @@ class SessionStore:
             notes.append(str(error))
         return replace(opened, notes=tuple(notes), spare_drafts=found.spare_drafts)
 
-    def _read(self, size: int = -1) -> bytes:
-        try:
-            with self.path.open("rb") as file:
-                return file.read(size)
-        except OSError as error:
-            hint = "Check the name and the file's permissions."
-            raise refused(self.path, "cannot be read", error, hint) from None
-
     def _opened_read_only(self, note: str) -> OpenedSession:
         self._leave_alone()
-        return replace(self._opened(self._read()), notes=(note,), read_only=True)
+        return replace(self._opened(read_bytes(self.path, hint=_UNREADABLE)), notes=(note,), read_only=True)
 
     def _leave_alone(self) -> None:
         self._sidecars.leave()

@@ -21,12 +21,13 @@ def read_text(path: Path, most: int | None = None) -> str:
     return decode_text(read_bytes(path), path)
 
 
-def read_bytes(path: Path) -> bytes:
-    """A file's bytes. Raises StorageError where it cannot be read."""
+def read_bytes(path: Path, size: int = -1, *, hint: str = "") -> bytes:
+    """A file's bytes, at most its first `size`. Raises StorageError where it cannot be read."""
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(size)
     except OSError as error:
-        raise refused(path, "cannot be read", error) from None
+        raise refused(path, "cannot be read", error, hint) from None
 
 
 def decode_text(raw: bytes, path: Path) -> str:
