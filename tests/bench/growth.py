@@ -32,7 +32,7 @@ from workbench.runner.resume import sweep_again
 from workbench.storage.session_store import SessionStore
 from workbench.tui.grid.screen import GridScreen
 from workbench.tui.theme.token_styles import NO_COLOURS
-from workbench.workspace.grid_under_way import Grid, Layout
+from workbench.workspace.grid import Grid, Layout
 from workbench.workspace.services import Services
 from workbench.workspace.workspace import Workspace
 

@@ -38,7 +38,7 @@ from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.multi_picker import MultiPicker
 from workbench.tui.popups.picker import Picker
-from workbench.workspace.comparison_under_way import Comparison
+from workbench.workspace.comparison import Comparison
 
 BY_TEMPERATURE: Mapping[float, Sequence[str]] = {
     0: (" went", " in", "."),

@@ -29,7 +29,7 @@ from workbench.tui.flows import FlowContext, load_flow
 from workbench.tui.popups.form import Form
 from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Picker
-from workbench.workspace.draft import EXAMPLE
+from workbench.workspace.first_draft import EXAMPLE
 
 STEPS: Mapping[str, tuple[str, ...]] = {
     "run": ("n",),

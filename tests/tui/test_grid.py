@@ -24,7 +24,7 @@ from workbench.tui.grid.screen import GridScreen, level_edges
 from workbench.tui.popups.form import Form
 from workbench.tui.popups.multi_picker import MultiPicker
 from workbench.tui.popups.question import Question
-from workbench.workspace.grid_under_way import Grid
+from workbench.workspace.grid import Grid
 
 
 def longer_when_hotter(is_stuck: Callable[[float], bool] = lambda _: False) -> Handler:

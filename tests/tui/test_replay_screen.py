@@ -16,7 +16,7 @@ from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.rerun_screen import RerunScreen
 from workbench.tui.replay.screen import ReplayScreen
-from workbench.workspace.rerun_under_way import Rerun
+from workbench.workspace.rerun import Rerun
 
 
 async def run_once(app: WorkbenchApp, pilot: Pilot[int]) -> None:

@@ -20,10 +20,10 @@ from workbench.domain.run import Outcome, Run
 from workbench.domain.summary import Measure
 from workbench.runner.compare_plan import Column, plan
 from workbench.storage.session_store import SessionStore
-from workbench.workspace.comparison_under_way import Comparison
-from workbench.workspace.grid_under_way import Grid, Layout
+from workbench.workspace.comparison import Comparison
+from workbench.workspace.grid import Grid, Layout
 from workbench.workspace.notifications import Notification, RunsChanged
-from workbench.workspace.rerun_under_way import Rerun
+from workbench.workspace.rerun import Rerun
 from workbench.workspace.workspace import Workspace
 
 

@@ -19,7 +19,7 @@ from workbench.runner.compare_plan import Column, ignored, probes_of
 from workbench.runner.many_runs import Job
 from workbench.runner.status import Phase
 from workbench.workspace.costs import cost_of_jobs
-from workbench.workspace.grid_under_way import Grid, Layout
+from workbench.workspace.grid import Grid, Layout
 from workbench.workspace.notifications import Notification, RunsAdded, StatusChanged
 from workbench.workspace.workspace import Workspace
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from workbench.cli.messages import print_notes
 from workbench.cli.tables import SUMMARY_HEADS, percent_of, print_table, summary_cells
 from workbench.domain.choice import Token
-from workbench.domain.comparison import Divergence, common_prefix, distinguishing, first_divergence
 from workbench.domain.display import one_line, plural, visible
+from workbench.domain.divergence import Divergence, common_prefix, distinguishing, first_divergence
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Run
 from workbench.domain.summary import summarise

@@ -24,7 +24,7 @@ from workbench.runner.many_runs import Job
 from workbench.runner.replayed_run import Replay
 from workbench.storage.endpoint_list import endpoint_for
 from workbench.workspace.costs import cost_of_jobs
-from workbench.workspace.rerun_under_way import again
+from workbench.workspace.rerun import again
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -35,7 +35,7 @@ from workbench.domain.sweep import Cell, Sweep, parse_axis
 from workbench.domain.values import format_value
 from workbench.runner.compare_plan import Column, grid_remarks
 from workbench.runner.resume import sweep_again
-from workbench.workspace.grid_under_way import Grid, Layout
+from workbench.workspace.grid import Grid, Layout
 
 _MOST_AXES = 2
 

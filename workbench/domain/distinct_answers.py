@@ -8,7 +8,7 @@ from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
 from workbench.domain.choice import Choice
-from workbench.domain.comparison import equal_groups
+from workbench.domain.divergence import equal_groups
 from workbench.domain.figures import completion_logprobs, mean_logprob
 from workbench.domain.scoring import common_length
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.domain.choice import Choice, Token
-from workbench.domain.comparison import common_prefix, margin
 from workbench.domain.display import percent, plural
+from workbench.domain.divergence import common_prefix, margin
 from workbench.domain.run import Outcome, Run
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from workbench.domain.comparison import differing, equal_groups
 from workbench.domain.display import one_line
+from workbench.domain.divergence import differing, equal_groups
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.probe_findings import Probe, ProbeVerdict
 from workbench.domain.prompt import Prompt
@@ -16,6 +16,9 @@ from workbench.domain.sweep import Sweep
 from workbench.runner.many_runs import Job
 from workbench.storage.folders import Folders
 from workbench.storage.probes import load_probe
+
+MOST_COLUMNS = 8
+"""How many columns a comparison has at most."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workbench.domain.display import one_line
-from workbench.domain.parameters import FIRST_DRAFT
 from workbench.domain.preset import Preset
 from workbench.domain.prompt import (
     PromptKind,
@@ -17,16 +16,8 @@ from workbench.domain.prompt import (
 from workbench.domain.request import Parameters
 from workbench.domain.session import Draft
 
-EXAMPLE = "The lighthouse keeper opened the door and"
-"""The prompt of the very first draft."""
 _LABEL = 60
 """Characters of a change's name."""
-
-
-def first_draft(preset: Preset | None, prompt: str = "") -> Draft:
-    """What a session begins with, under the preset that is configured."""
-    draft = Draft(prompt=prompt, parameters=Parameters(FIRST_DRAFT))
-    return draft if preset is None else with_preset(draft, preset)
 
 
 def with_preset(draft: Draft, preset: Preset) -> Draft:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+SAVE_SECONDS = 1.0
+"""How often the screen has `tick` write an edited draft and what streams."""
 _WATCH_SECONDS = 0.5
 """How often what streams is written: a token is stored before it is a second old."""
 _ATTEMPT_SECONDS = 1.0
@@ -424,7 +426,7 @@ class Keeper:
     # --- writing -----------------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Hand over what streams and was typed; call it once a second, and when the process may end."""
+        """Hand over what streams and was typed; call it every SAVE_SECONDS, and when the process may end."""
         if not self._may_write:
             return
         for increments in self._streaming.values():

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from workbench.domain.comparison import distinguishing
+from workbench.domain.divergence import distinguishing
 from workbench.domain.parameters import ParameterValue
 from workbench.domain.prompt import Prompt, prompt_to_editor
 from workbench.domain.request import Request
@@ -16,7 +16,7 @@ from workbench.domain.values import format_value
 from workbench.runner.compare_plan import Column
 from workbench.runner.saved_runs import SavedRun, saved_column
 from workbench.storage.endpoint_list import EndpointList
-from workbench.workspace.grid_under_way import Layout
+from workbench.workspace.grid import Layout
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from textual.containers import Container
 from textual.content import Content
 
 from workbench.domain.choice import Choice
-from workbench.domain.comparison import Divergence
 from workbench.domain.display import one_line, visible
+from workbench.domain.divergence import Divergence
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Run
 from workbench.domain.summary import summarise

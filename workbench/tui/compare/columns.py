@@ -12,7 +12,7 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
-from workbench.runner.compare_plan import Column, seeded
+from workbench.runner.compare_plan import MOST_COLUMNS, Column, seeded
 from workbench.storage.endpoint_list import endpoint_for
 from workbench.storage.presets import load_presets
 from workbench.tui.endpoints.flow import ask_place
@@ -20,7 +20,6 @@ from workbench.tui.flows import FlowContext
 from workbench.tui.popups.multi_picker import MultiPicker, Selection
 from workbench.tui.popups.picker import Item
 from workbench.tui.presets.changes import changes_of
-from workbench.workspace.comparison_under_way import MOST_COLUMNS
 
 LEAST, MOST = 2, MOST_COLUMNS
 """How many columns a comparison has."""

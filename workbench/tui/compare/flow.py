@@ -13,7 +13,7 @@ from workbench.domain.prompt import count_prompts, single_prompts
 from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.scoring import SecondScoring
-from workbench.runner.compare_plan import ignored, plan, probes_of
+from workbench.runner.compare_plan import MOST_COLUMNS, ignored, plan, probes_of
 from workbench.runner.saved_runs import SavedRun, saved_column, saved_remarks
 from workbench.storage.library import Library
 from workbench.storage.session_file import read_runs
@@ -26,9 +26,9 @@ from workbench.tui.flows import FlowContext
 from workbench.tui.popups.multi_picker import MultiPicker, Selection
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.popups.result_screen import ResultScreen
-from workbench.workspace.comparison_under_way import MOST_COLUMNS, Comparison
+from workbench.workspace.comparison import Comparison
 from workbench.workspace.costs import cost_of, cost_of_jobs
-from workbench.workspace.rerun_under_way import Rerun
+from workbench.workspace.rerun import Rerun
 
 _ANOTHER = "\0another"
 """Stands for another session among ids of runs, none of which can hold this character."""

@@ -6,7 +6,7 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.theme.token_styles import TokenStyles
-from workbench.workspace.rerun_under_way import Rerun
+from workbench.workspace.rerun import Rerun
 
 
 class RerunScreen(CompareScreen, inherit_bindings=False):

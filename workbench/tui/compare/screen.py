@@ -32,7 +32,7 @@ from workbench.tui.tokens.no_token import NO_TOKEN, no_alternative
 from workbench.tui.tokens.scrolling import Followers
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript_view import TranscriptView
-from workbench.workspace.comparison_under_way import Comparison
+from workbench.workspace.comparison import Comparison
 
 _LEAST_WIDTH, _LEAST_HEIGHT = 24, 9
 """Cells of a column that stands beside or below others."""

@@ -22,7 +22,7 @@ from workbench.tui.compare.flow import request_to_compare, show_under_way
 from workbench.tui.flows import FlowContext
 from workbench.tui.grid.screen import GridScreen
 from workbench.tui.popups.form import Form, FormLine
-from workbench.workspace.grid_under_way import Grid, Layout
+from workbench.workspace.grid import Grid, Layout
 
 MOST_REQUESTS = 2000
 """The most requests of one grid."""

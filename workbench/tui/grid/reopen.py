@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from workbench.domain.run_group import GroupKind, RunGroup
+from workbench.runner.compare_plan import MOST_COLUMNS
 from workbench.runner.saved_runs import SavedRun
 from workbench.tui.compare.flow import compare_saved, show_under_way
 from workbench.tui.flows import FlowContext
 from workbench.tui.grid.screen import GridScreen
-from workbench.workspace.comparison_under_way import MOST_COLUMNS
-from workbench.workspace.grid_under_way import Grid
+from workbench.workspace.grid import Grid
 from workbench.workspace.saved_grid import newest_answers, saved_grid
 
 

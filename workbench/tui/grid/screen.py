@@ -16,6 +16,7 @@ from textual.widgets import Static
 from workbench.domain.display import one_line, visible
 from workbench.domain.summary import Measure
 from workbench.domain.token_levels import Mode
+from workbench.runner.compare_plan import MOST_COLUMNS
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.screen import Adopted, CompareScreen
@@ -27,8 +28,8 @@ from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.transcript import Section
 from workbench.tui.tokens.transcript_view import TranscriptView
-from workbench.workspace.comparison_under_way import MOST_COLUMNS, Comparison
-from workbench.workspace.grid_under_way import Grid
+from workbench.workspace.comparison import Comparison
+from workbench.workspace.grid import Grid
 from workbench.workspace.run_state import figures_of
 
 _REFRESHES_A_SECOND = 4

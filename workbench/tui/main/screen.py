@@ -43,6 +43,7 @@ from workbench.tui.reduced_motion import frame_seconds
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import PromptCounter, token_ids
 from workbench.tui.tokens.legend import Legend
+from workbench.workspace.keeper import SAVE_SECONDS
 from workbench.workspace.notifications import (
     AnswerScored,
     EndpointProbed,
@@ -65,8 +66,6 @@ from workbench.workspace.workspace import Workspace
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 16
 """Cells below which the panes give way to a notice."""
-SAVE_SECONDS = 1.0
-"""How often what changed is written."""
 NEWS_SECONDS = 2.0
 """How often runs are looked for that another window or program added to the session."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.domain.builders import choice_of, piece
-from workbench.domain.comparison import (
+from workbench.domain.divergence import (
     common_prefix,
     distinguishing,
     equal_groups,

@@ -9,7 +9,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Parent, Run
 from workbench.domain.run_check import ChoiceCheck, RunCheck, check_run
 from workbench.runner.compare_plan import Column
-from workbench.workspace.comparison_under_way import Comparison
+from workbench.workspace.comparison import Comparison
 
 if TYPE_CHECKING:
     from workbench.workspace.workspace import Workspace

@@ -13,7 +13,7 @@ from workbench.domain.summary import Measure, Summary, spread, summarise
 from workbench.domain.sweep import Sweep
 from workbench.domain.values import format_value
 from workbench.runner.compare_plan import Column, grid_remarks
-from workbench.workspace.comparison_under_way import Comparison
+from workbench.workspace.comparison import Comparison
 from workbench.workspace.costs import Cost, cost_of
 
 if TYPE_CHECKING:

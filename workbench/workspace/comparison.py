@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from workbench.domain.comparison import Divergence, common_prefix, distinguishing, first_divergence
 from workbench.domain.display import one_line, plural
+from workbench.domain.divergence import Divergence, common_prefix, distinguishing, first_divergence
 from workbench.domain.run import Failure, Outcome, Run
 from workbench.runner.compare_plan import Column, remarks
 from workbench.runner.many_runs import Job, ManyRuns
@@ -17,9 +17,6 @@ from workbench.workspace.run_state import RunState, state_of
 
 if TYPE_CHECKING:
     from workbench.workspace.workspace import Workspace
-
-MOST_COLUMNS = 8
-"""How many columns a comparison has at most."""
 
 _QUEUED = RunState("◌", "queued", "muted")
 _STARTING = RunState("◌", "starting the local model", "accent")
