@@ -98,7 +98,6 @@ WHOLE: Mapping[str, tuple[str, ...]] = {
     "continue_answer": ("y",),
     "jump": ("b",),
     "save": ("n a m e enter",),
-    "sessions": ("enter",),
     "choose_endpoint": ("enter",),
     "choose_model": ("x enter",),
     "choose_kind": ("down enter",),
