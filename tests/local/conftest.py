@@ -49,7 +49,7 @@ class Server:
     def opened(
         self, path: str, body: Mapping[str, Any] | None = None, key: str = KEY
     ) -> Iterator[http.client.HTTPResponse]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
         try:
             content = None if body is None else json.dumps(body)
