@@ -76,7 +76,7 @@ async def test_a_comparison_is_one_line_that_unfolds_and_opens_again() -> None:
         assert short(app)[1] == header
         assert len(titles(app)) == 3
         await pilot.press("f4", "k", "k")
-        assert output.group is not None and cursor_run(app) is None
+        assert output.blocks.current is not None and cursor_run(app) is None
         assert output.view.sections[1].emphasis == "current"
         await until(pilot, lambda: app.main.footer.where is Where.GROUP)
         assert "Enter Open  Space Fold" in app.main.footer.render().plain
@@ -89,7 +89,7 @@ async def test_a_comparison_is_one_line_that_unfolds_and_opens_again() -> None:
             gone.append(cursor_run(app))
         assert gone == [2, 3, 4, 3, 2]
         await pilot.press("space")
-        assert len(titles(app)) == 3 and output.group is not None
+        assert len(titles(app)) == 3 and output.blocks.current is not None
         sent = len(loopback.requests)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen))
@@ -121,7 +121,7 @@ async def test_a_sweep_opens_as_its_grid_also_after_the_next_start() -> None:
         heads = app.screen.query_one(CellTable).heads
         assert list(heads) == ["temperature 0", "temperature 0.2", "temperature 0.4"]
         await leave(app, pilot)
-        assert app.main.output.group is not None
+        assert app.main.output.blocks.current is not None
         assert len(loopback.requests) == sent
         await app.leave()
 
@@ -153,7 +153,7 @@ async def test_the_run_list_goes_to_a_run_in_a_folded_block() -> None:
         await pilot.press(*"greedy", "enter")
         await until(pilot, lambda: app.screen is app.main and cursor_run(app) == 2)
         assert [title[:4] for title in titles(app)] == ["▾ 1–", "── 1", "── 2"]
-        assert app.main.output.group is None
+        assert app.main.output.blocks.current is None
 
 
 async def test_what_is_about_one_answer_needs_one_and_a_block_is_deleted_as_one() -> None:

@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from workbench.domain.choice import Alternative, Choice, Token
 from workbench.domain.display import visible
-from workbench.domain.run import Failure, Outcome, Run
+from workbench.domain.run import Failure, Run
 from workbench.domain.run_group import RunGroup
 from workbench.domain.scoring import SecondScoring
 from workbench.domain.token_levels import Mode
@@ -89,7 +89,8 @@ class OutputPane(Vertical):
         super().__init__(id=id, classes=f"{classes or ''} -empty")
         self._commands = commands
         self._styles = styles
-        self._blocks = RunBlocks()
+        self.blocks = RunBlocks()
+        """The runs shown, and the block that the keys are on."""
         self._shown = 0
         self._pulls = 0
         self._mode_before = Mode.FITTED
@@ -98,46 +99,24 @@ class OutputPane(Vertical):
         self.border_title = "Output"
 
     def compose(self) -> ComposeResult:
-        yield Static(self._hint(), id="hint", markup=False)
+        yield Static(_first_steps(self._commands), id="hint", markup=False)
         yield TokenView(token_styles=self._styles)
         yield Sparkline(self._styles)
         yield ErrorBlock(self._commands)
 
     # --- runs --------------------------------------------------------------------------------------------
 
-    def _hint(self) -> Content:
-        """What to do first, where there is no run yet."""
-
-        def key(id: str) -> tuple[str, str]:
-            return self._commands[id].first_key, "bold $text-accent"
-
-        return Content.assemble(
-            key("run"),
-            " sends the prompt; each token is coloured by its probability.\n",
-            key("focus_output"),
-            ", then ← →, shows what else was likely; 1–9 branches there.\n",
-            key("help"),
-            " lists the keys for this pane, ",
-            key("palette"),
-            " every command by name.",
-        )
-
     @property
     def runs(self) -> list[Run]:
         """The runs shown, oldest first."""
-        return self._blocks.runs
-
-    @property
-    def group(self) -> RunGroup | None:
-        """The comparison, sweep or prompt set whose header the keys are on."""
-        return self._blocks.current
+        return self.blocks.runs
 
     def show_runs(self, runs: Sequence[Run]) -> None:
         """Show these runs and no others."""
-        self._blocks.show(runs)
+        self.blocks.show(runs)
         self.set_class(not runs, "-empty")
         self.error.hide()
-        self.view.set_sections(self._blocks.sections())
+        self.view.set_sections(self.blocks.sections())
         second = self.view.second
         if second is not None and all(second.choice not in run.choices.values() for run in runs):
             self.view.second = None
@@ -158,7 +137,8 @@ class OutputPane(Vertical):
     def begin(self, run: Run) -> None:
         """Show a new run below all others."""
         self.error.hide()
-        self._dim_last(False)
+        for section in self.blocks.newest_answer():
+            self.view.update_section(section)
         if self.runs:
             self._show_choices(self.runs[-1])
         self._add(run)
@@ -170,7 +150,8 @@ class OutputPane(Vertical):
 
     def add(self, runs: Sequence[Run]) -> None:
         """Show runs that are over below all others; who reads stays where they are."""
-        self._dim_last(False)
+        for section in self.blocks.newest_answer():
+            self.view.update_section(section)
         self.set_class(not (self.runs or runs), "-empty")
         for run in runs:
             self._add(run)
@@ -179,18 +160,17 @@ class OutputPane(Vertical):
 
     def _add(self, run: Run) -> None:
         """Show a run at the end, as its own or in its block."""
-        if not self._blocks.add(run):
+        if not self.blocks.add(run):
             self._show_blocks()
             return
-        if (group := self._blocks.group_of(run)) is not None:
-            self.view.update_section(self._blocks.header_of(group))
-        if not self._blocks.is_hidden(run):
-            for section in self._blocks.sections_of(run):
-                self.view.add_section(section)
+        if (group := self.blocks.group_of(run)) is not None:
+            self.view.update_section(self.blocks.header_of(group))
+        for section in self.blocks.sections_of(run):
+            self.view.add_section(section)
 
     def _show_blocks(self) -> None:
         """Show the runs anew where a block has begun, moved, or is folded otherwise."""
-        self.view.set_sections(self._blocks.sections(self.view.sections))
+        self.view.set_sections(self.blocks.sections(self.view.sections))
 
     def pull(self) -> None:
         """Show what the newest run has got since."""
@@ -211,12 +191,12 @@ class OutputPane(Vertical):
         """Say below the newest run why it waits, as long as nothing came of it."""
         run = self.runs[-1] if self.runs else None
         if run is not None and run.is_running and not run.choices:
-            for section in self._blocks.sections_of(run):
+            for section in self.blocks.sections_of(run):
                 self.view.update_section(replace(section, figures=visible(words)))
 
     def end(self, run: Run) -> None:
         """Show a run's end; nothing where it is no longer shown."""
-        if run in self._blocks:
+        if run in self.blocks:
             self._show_choices(run)
             self._show_figures()
             self._tell_token()
@@ -224,18 +204,17 @@ class OutputPane(Vertical):
     def fail(self, failure: Failure, where: str, field: str = "", *, was_sent: bool = True) -> None:
         """Show what went wrong; an answer before it stays, dimmed."""
         self.error.show(failure, where, field, was_sent=was_sent)
-        self._dim_last(True)
+        for section in self.blocks.newest_answer(dimmed=True):
+            self.view.update_section(section)
         run = self.runs[-1] if self.runs else None
-        if was_sent and run is not None and not run.choices and not self._blocks.is_hidden(run):
+        if was_sent and run is not None and not run.choices:
             # The block says it, as long as it is there.
-            for section in self._blocks.sections_of(run):
+            for section in self.blocks.sections_of(run):
                 self.view.update_section(replace(section, figures=section.figures.partition("\n")[2]))
 
     def _show_choices(self, run: Run) -> None:
         """Bring a run's sections up to date; new choices are put where their index says."""
-        if self._blocks.is_hidden(run):
-            return
-        sections = self._blocks.sections_of(run)
+        sections = self.blocks.sections_of(run)
         known = {section.key for section in self.view.sections}
         if all(section.key in known for section in sections):
             for section in sections:
@@ -244,14 +223,6 @@ class OutputPane(Vertical):
         others = [one for one in self.view.sections if one.key.partition(":")[0] != run.id]
         self.view.set_sections([*others, *sections])
 
-    def _dim_last(self, dimmed: bool) -> None:
-        for run in reversed(self.runs):
-            if run.tokens and (not dimmed or run.outcome is not Outcome.ERROR):
-                if not self._blocks.is_hidden(run):
-                    for section in self._blocks.sections_of(run, dimmed):
-                        self.view.update_section(section)
-                return
-
     def _show_figures(self) -> None:
         self._is_stale = False
         # Those of a run that is over stand in its title. They are of the run that the bars show too.
@@ -259,6 +230,7 @@ class OutputPane(Vertical):
         self.border_subtitle = Content(figures_of(run)) if run is not None and run.is_running else ""
         self._show_bars()
 
+    @on(events.Resize)
     def _show_bars(self) -> None:
         """Show the surprise over the whole answer that has the cursor, else over the newest."""
         if self.bars.display:
@@ -276,8 +248,8 @@ class OutputPane(Vertical):
         if choice is None:
             choice = next(iter(run.ordered), None)
         key = key_of(run, choice.index if choice is not None else 0)
-        if (group := self._blocks.group_of(run)) is not None and self._blocks.is_folded(group):
-            self._blocks.fold(group, False)
+        if (group := self.blocks.group_of(run)) is not None and self.blocks.is_folded(group):
+            self.blocks.fold(group, False)
             self._show_blocks()
         if all(section.key != key for section in self.view.sections):
             return
@@ -294,18 +266,7 @@ class OutputPane(Vertical):
     def token(self) -> SelectedToken | None:
         """The token under the cursor."""
         cursor = self.view.cursor
-        return None if cursor is None else self._find(*cursor)
-
-    def _find(self, key: str, position: int) -> SelectedToken | None:
-        id, _, index = key.partition(":")
-        for run in self.runs:
-            if (
-                run.id == id
-                and (choice := run.choices.get(int(index))) is not None
-                and position < len(choice)
-            ):
-                return SelectedToken(run, choice, position)
-        return None
+        return None if cursor is None else self.blocks.token_at(*cursor)
 
     @on(TokenView.CursorMoved)
     def _follow_cursor(self, event: TokenView.CursorMoved) -> None:
@@ -331,44 +292,36 @@ class OutputPane(Vertical):
             self.focus_view()
             self.view.move_cursor(f"{run.id}:{choice.index}", event.position)
 
-    @on(events.Resize)
-    def _fit_bars(self) -> None:
-        self._show_bars()
-
-    def take_alternative(self, place: int) -> None:
-        """Ask for a branch with the alternative at a place of the inspector's list, from 0."""
+    def action_branch(self, digit: int) -> None:
+        """Ask for a branch with an alternative, by its number in the inspector's list."""
         if (found := self.token) is None:
             self.notify(NO_TOKEN, markup=False, timeout=3)
             return
         run, choice, position = found
         rows = choice.token(position).alternatives
-        if place < len(rows):
-            self.post_message(self.AlternativeTaken(run, choice, position, rows[place]))
+        if digit <= len(rows):
+            self.post_message(self.AlternativeTaken(run, choice, position, rows[digit - 1]))
         else:
-            self.notify(no_alternative(place + 1, len(rows)), markup=False, timeout=3)
-
-    def action_branch(self, digit: int) -> None:
-        """Branch with a numbered alternative."""
-        self.take_alternative(digit - 1)
+            self.notify(no_alternative(digit, len(rows)), markup=False, timeout=3)
 
     @property
     def answer(self) -> tuple[Run, Choice] | None:
         """The answer with the cursor, else the newest one; none where the keys are on a block."""
         if (found := self.token) is not None:
             return found[0], found[1]
-        if self.group is not None:
+        if self.blocks.current is not None:
             return None
         newest = next((run for run in reversed(self.runs) if run.choices), None)
         return None if newest is None else (newest, newest.ordered[0])
 
     def action_run(self, step: int) -> None:
         """Go to the next or previous run's first token, or to a block; to the newest one from nowhere."""
-        stops = [one for one in self._blocks.entries() if isinstance(one, RunGroup) or one.tokens]
+        stops = [one for one in self.blocks.entries() if isinstance(one, RunGroup) or one.tokens]
         if not stops:
             self.notify("No runs yet.", markup=False, timeout=3)
             return
         found = self.token
-        current = found.run if found is not None else self.group
+        current = found.run if found is not None else self.blocks.current
         here = next((place for place, one in enumerate(stops) if one is current), None)
         place = len(stops) - 1 if here is None else here + step
         match stops[max(min(place, len(stops) - 1), 0)]:
@@ -379,34 +332,34 @@ class OutputPane(Vertical):
 
     def go_to_group(self, group: RunGroup) -> None:
         """Have the keys on the header of a comparison, a sweep or a prompt set."""
-        before, self._blocks.current = self.group, group
+        before, self.blocks.current = self.blocks.current, group
         self.view.leave_token()
         for one in (before, group):
             if one is not None:
-                self.view.update_section(self._blocks.header_of(one))
+                self.view.update_section(self.blocks.header_of(one))
         self.view.show_section(group_key(group))
         self._show_figures()
         self._tell_token()
 
     def go_to_newest_group(self) -> None:
         """Have the keys on the newest entry where that is a block and they are on nothing else."""
-        newest = self._blocks.group_of(self.runs[-1]) if self.runs else None
-        if newest is not None and self.group is None and self.token is None:
+        newest = self.blocks.group_of(self.runs[-1]) if self.runs else None
+        if newest is not None and self.blocks.current is None and self.token is None:
             self.go_to_group(newest)
 
     def _leave_group(self) -> None:
-        if (group := self.group) is not None:
-            self._blocks.current = None
-            self.view.update_section(self._blocks.header_of(group))
+        if (group := self.blocks.current) is not None:
+            self.blocks.current = None
+            self.view.update_section(self.blocks.header_of(group))
 
     def action_fold(self) -> None:
         """Fold the block that the keys are on or in, or unfold it."""
         found = self.token
-        group = self.group if found is None else self._blocks.group_of(found.run)
+        group = self.blocks.current if found is None else self.blocks.group_of(found.run)
         if group is None:
             self.notify("Not in a comparison or sweep.", markup=False, timeout=3)
             return
-        self._blocks.fold(group, not self._blocks.is_folded(group))
+        self.blocks.fold(group, not self.blocks.is_folded(group))
         self._show_blocks()
         self.go_to_group(group)
 
@@ -419,7 +372,7 @@ class OutputPane(Vertical):
     def action_copy_answer(self) -> None:
         """Copy the selection, else the answer's exact text."""
         text = self.view.selected_text()
-        if not text and self.group is not None:
+        if not text and self.blocks.current is not None:
             self.notify("Space unfolds the runs, to copy one.", markup=False, timeout=3)
         elif not text and (answer := self.answer) is not None:
             text = answer[1].text
@@ -481,3 +434,20 @@ class OutputPane(Vertical):
             self.view.search = None
         self.focus_view()
         return True
+
+
+def _first_steps(commands: CommandTable) -> Content:
+    """What to do first, where there is no run yet."""
+    run, output, help, palette = (
+        (commands[id].first_key, "bold $text-accent") for id in ("run", "focus_output", "help", "palette")
+    )
+    return Content.assemble(
+        run,
+        " sends the prompt; each token is coloured by its probability.\n",
+        output,
+        ", then ← →, shows what else was likely; 1–9 branches there.\n",
+        help,
+        " lists the keys for this pane, ",
+        palette,
+        " every command by name.",
+    )

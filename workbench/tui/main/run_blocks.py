@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from workbench.domain.run import Run
+from workbench.domain.run import Outcome, Run
 from workbench.domain.run_group import RunGroup, groups_of
 from workbench.tui.tokens.blocks import group_section, sections_of
 from workbench.tui.tokens.transcript import Section
+from workbench.workspace.runs import SelectedToken
 
 
 class RunBlocks:
@@ -79,12 +80,30 @@ class RunBlocks:
                     yield from group.runs
 
     def sections_of(self, run: Run, dimmed: bool = False) -> list[Section]:
-        """The sections of a run, which say how it differs from the run shown before it."""
+        """The sections of a run, which say how it differs from the run shown before it; none while hidden."""
+        if self.is_hidden(run):
+            return []
         place = self._places[run.id]
         before = place - 1
         while before >= 0 and self.is_hidden(self.runs[before]):
             before -= 1
         return sections_of(self.runs, place, dimmed, before=before)
+
+    def newest_answer(self, *, dimmed: bool = False) -> list[Section]:
+        """The sections of the newest run that has tokens; dimmed, of the newest that did not fail."""
+        for run in reversed(self.runs):
+            if run.tokens and (not dimmed or run.outcome is not Outcome.ERROR):
+                return self.sections_of(run, dimmed)
+        return []
+
+    def token_at(self, key: str, position: int) -> SelectedToken | None:
+        """The token at a position of a section; None where it is no longer there."""
+        id, _, index = key.partition(":")
+        if (place := self._places.get(id)) is None:
+            return None
+        run = self.runs[place]
+        choice = run.choices.get(int(index))
+        return None if choice is None or position >= len(choice) else SelectedToken(run, choice, position)
 
     def header_of(self, group: RunGroup) -> Section:
         """The header of a block."""

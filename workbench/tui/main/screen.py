@@ -324,7 +324,7 @@ class MainScreen(Screen[None]):
     def report(self) -> None:
         """Let the workspace know what is being typed in the panel, and the token under the cursor."""
         self._workspace.runs.selected = self.output.token
-        self._workspace.runs.selected_group = self.output.group
+        self._workspace.runs.selected_group = self.output.blocks.current
         try:
             self._workspace.drafting.note_typed(self.parameters.parameters)
         except BadValueError as problem:
@@ -394,7 +394,7 @@ class MainScreen(Screen[None]):
         focused = self.focused
         while focused is not None:
             if focused.id in _PANES:
-                is_on_group = focused is self.output and self.output.group is not None
+                is_on_group = focused is self.output and self.output.blocks.current is not None
                 return Where.GROUP if is_on_group else _PANES[focused.id]
             focused = focused.parent if isinstance(focused.parent, Widget) else None
         return Where.ANYWHERE
@@ -514,7 +514,7 @@ class MainScreen(Screen[None]):
     @on(Inspector.AlternativeChosen)
     def _take_row(self, event: Inspector.AlternativeChosen) -> None:
         # As the pane's own doing: a message that this screen sent would end here, not at the application.
-        self.output.call_later(self.output.take_alternative, event.position)
+        self.output.call_later(self.output.action_branch, event.position + 1)
 
 
 def _sampling(parameters: Parameters) -> Sampling:
