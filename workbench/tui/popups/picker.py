@@ -148,15 +148,18 @@ class Picker(Popup[str]):
         self._note = note
         self._more = more
         self._wraps = wraps
+        # Held here, as what was typed may come when the popup is closed and has them no more.
+        placeholder = "filter, or type a name" if free_text else "filter"
+        self._typed = Input(placeholder=placeholder, select_on_focus=False)
+        self._rows = RowList(markup=False)
+        self._detail = Static(id="more", markup=False)
 
     def compose(self) -> ComposeResult:
         with Box(self._title, self._note or "type to filter · Enter choose · Esc close"):
-            yield Input(
-                placeholder="filter, or type a name" if self._free_text else "filter", select_on_focus=False
-            )
-            yield RowList(markup=False)
+            yield self._typed
+            yield self._rows
             yield Label("Enter uses what you typed." if self._free_text else "No matches.", id="none")
-            yield Static(id="more", markup=False)
+            yield self._detail
 
     def on_mount(self) -> None:
         """Show all."""
@@ -169,18 +172,18 @@ class Picker(Popup[str]):
         known = {item.value for item in self._items}
         self._items += [item for item in items if item.value not in known]
         self.query_one(Box).border_subtitle = Content(one_line(note))
-        self._show(self.query_one(Input).value)
+        self._show(self._typed.value)
 
     def replace_items(self, items: Iterable[Item], chosen: str) -> None:
         """Show other items, and highlight the one chosen."""
         self._items, self._chosen = list(items), chosen
-        self.query_one(Input).value = ""
+        self._typed.value = ""
         self._show("")
 
     @property
     def highlighted(self) -> str | None:
         """The value of the highlighted item; None where nothing matches."""
-        return item.value if (item := self._item(self.query_one(OptionList).highlighted)) else None
+        return item.value if (item := self._item(self._rows.highlighted)) else None
 
     def _item(self, row: int | None) -> Item | None:
         return self._shown[row] if row is not None and row < len(self._shown) else None
@@ -197,7 +200,7 @@ class Picker(Popup[str]):
     def _show(self, text: str) -> None:
         found = self.matching(text)
         is_filtered = bool(text.split())
-        options = self.query_one(OptionList)
+        options = self._rows
         options.clear_options()
         widths = (
             max((len(one.title) for one in found), default=0),
@@ -223,7 +226,7 @@ class Picker(Popup[str]):
 
     def action_move(self, by: int) -> None:
         """Look at another item."""
-        options = self.query_one(OptionList)
+        options = self._rows
         rows = [row for row, item in enumerate(self._shown) if item is not None]
         if rows:
             place = bisect_left(rows, options.highlighted or 0) + by
@@ -245,16 +248,16 @@ class Picker(Popup[str]):
         self.call_after_refresh(self._fit_lines)
 
     def _fit_lines(self) -> None:
-        item = self._item(self.query_one(OptionList).highlighted)
+        item = self._item(self._rows.highlighted)
         if item is not None and self._wraps:
             self._chosen = item.value
-            self._show(self.query_one(Input).value)
+            self._show(self._typed.value)
         elif item is not None:
             self._show_whole(item)
 
     def _show_whole(self, item: Item) -> None:
         """Show below the list what there is no room for in the item's line."""
-        options, more = self.query_one(OptionList), self.query_one("#more", Static)
+        options, more = self._rows, self._detail
         room = options.scrollable_content_region.width
         is_cut = bool(room) and not self._wraps and self._line(item).cell_length > room
         more.set_class(is_cut, "-shown")
@@ -281,7 +284,7 @@ class Picker(Popup[str]):
         title = Content.styled(one_line(item.title, 60).ljust(width), "bold")
         key = f"  {item.key.ljust(keys)}" if keys else ""
         detail = one_line(f"{item.group}: {item.detail}" if with_group and item.group else item.detail, 120)
-        room = self.query_one(OptionList).scrollable_content_region.width
+        room = self._rows.scrollable_content_region.width
         if self._wraps and room:
             indent = " " * (width + keys + 4)
             lines = wrap(
