@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from textual import on
 from textual.content import Content
+from textual.widgets import TextArea
 
 from workbench.domain.display import one_line
 from workbench.domain.turns import Turn
@@ -54,8 +56,8 @@ class Composer(ExactTextArea):
         self.describe()
         return was_editing
 
-    def keep(self) -> None:
-        """Let the session keep what is being written."""
+    @on(TextArea.Changed)
+    def _keep(self) -> None:
         # A turn that is being edited is in the conversation as it was; what was typed before comes back.
         if self.editing is None:
             self._chat.workspace.keeper.composed = self.text

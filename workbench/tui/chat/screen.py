@@ -126,21 +126,13 @@ class ChatScreen(ResultScreen[str]):
     # --- the exact prompt --------------------------------------------------------------------------------
 
     @on(TextArea.Changed, "#composer")
-    def _take_typed(self) -> None:
-        self.composer.keep()
-        self._make_prompt_soon()
-
     def _make_prompt_soon(self) -> None:
         """Make the next prompt again, once nothing more is typed."""
         if self._pausing is not None:
             self._pausing.stop()
         # The embedded model is not started for a count, only for a prompt that is looked at.
-        if self._is_previewing or has_tokenizer(self.chat.workspace.services, self.chat.endpoint):
+        if self.turns.is_previewing or has_tokenizer(self.chat.workspace.services, self.chat.endpoint):
             self._pausing = self.set_timer(_PAUSE, self._make_prompt)
-
-    @property
-    def _is_previewing(self) -> bool:
-        return self.turns.has_class("-previewing")
 
     @work(exclusive=True, group="prompt")
     async def _make_prompt(self) -> None:
@@ -150,7 +142,7 @@ class ChatScreen(ResultScreen[str]):
             if isinstance(problem, BadValueError) and problem.field == "prompt":
                 self.about.gauge = FULL
                 self.show_about()
-            if self._is_previewing:
+            if self.turns.is_previewing:
                 self.tell(str(problem))
                 self.turns.preview.show_problem(problem)
             return
@@ -166,13 +158,13 @@ class ChatScreen(ResultScreen[str]):
         if dropped != self.turns.left_out:
             self.turns.left_out = dropped
             self.turns.show_turns()
-        if self._is_previewing:
+        if self.turns.is_previewing:
             self.turns.preview.show_made(made, self.chat.unfilled(self.composer.text))
 
     def action_prompt_preview(self) -> None:
         """Show the exact prompt that the composer's text would make, or hide it."""
-        self.turns.toggle_class("-previewing")
-        if self._is_previewing:
+        self.turns.is_previewing = not self.turns.is_previewing
+        if self.turns.is_previewing:
             self.turns.preview.show_making()
             self._make_prompt()
         else:
@@ -214,7 +206,7 @@ class ChatScreen(ResultScreen[str]):
             return
         if self.composer.stop_editing() or self.turns.has_class("-inspecting"):
             self.set_focus(self.turns.view)
-        elif self._is_previewing:
+        elif self.turns.is_previewing:
             self.action_prompt_preview()
         else:
             self.dismiss(None)
@@ -247,8 +239,7 @@ class ChatScreen(ResultScreen[str]):
     @asks
     async def send(self, flow: FlowContext, proposing: Coroutine[object, object, Proposal]) -> None:
         """Send for an answer; where it cannot be sent, say why, and keep what was typed."""
-        if self.answering.is_running or self.is_preparing:
-            self.tell("An answer is streaming: stop it with Esc, or wait for its end.")
+        if not self.may_change():
             proposing.close()
             return
         proposal = await self.prepared(proposing)

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.reactive import var
 
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.display import one_line
@@ -60,6 +61,8 @@ class TurnsPane(Vertical):
     preview = getters.query_one(PromptPreview)
     inspector = getters.query_one(Inspector)
     strip = getters.query_one(TokenStrip)
+    is_previewing = var(False, toggle_class="-previewing")
+    """Whether the exact prompt is shown below the turns."""
 
     def __init__(self, chat: ChatSession, styles: TokenStyles, mode: Mode) -> None:
         super().__init__()
