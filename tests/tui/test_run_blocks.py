@@ -13,15 +13,19 @@ from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_blocks import run_of
 from tests.tui.test_grid import grid_of, longer_when_hotter, shown, sweep, told
 from workbench.domain.display import plural
+from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands.command import Where
 from workbench.tui.compare.column import CompareColumn
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.grid.cell_table import CellTable
 from workbench.tui.grid.screen import GridScreen
+from workbench.tui.main.run_blocks import RunBlocks
 from workbench.tui.popups.multi_picker import MultiPicker
 from workbench.tui.popups.picker import Picker
 from workbench.tui.replay.screen import ReplayScreen
+from workbench.tui.tokens.blocks import key_of
+from workbench.workspace.runs import SelectedToken
 from workbench.workspace.services import Services
 
 
@@ -186,3 +190,26 @@ async def test_a_folded_sweep_of_two_thousand_cells_is_one_row(size: tuple[int, 
         rows = app.screen.query_one(OptionList).options
         assert len(rows) == 2000
         assert str(rows[0].prompt).split(" · ")[:2] == ["2000  temperature 1.999", "went"]
+
+
+def test_a_folded_run_has_no_sections_and_a_removed_one_no_token() -> None:
+    blocks, first, second = RunBlocks(), run_of("Once"), run_of("Once")
+    first.group = second.group = "g"
+    assert [blocks.add(first), blocks.add(second)] == [True, False]
+    group, key = blocks.group_of(first), key_of(second, 0)
+    assert group is not None and blocks.sections_of(second) == []
+    blocks.fold(group, False)
+    assert [section.key for section in blocks.sections_of(second)] == [key]
+    assert blocks.token_at(key, 0) == SelectedToken(second, second.choices[0], 0)
+    assert blocks.token_at(key, 1) is None
+    blocks.show([first])
+    assert blocks.token_at(key, 0) is None
+
+
+def test_the_answer_of_a_failed_run_is_not_dimmed_but_the_one_before_it() -> None:
+    blocks, done, failed = RunBlocks(), run_of("Once"), run_of("Twice")
+    failed.outcome = Outcome.ERROR
+    blocks.show([done, failed])
+    assert [section.key for section in blocks.newest_answer()] == [key_of(failed, 0)]
+    (section,) = blocks.newest_answer(dimmed=True)
+    assert (section.key, section.dimmed) == (key_of(done, 0), True)
