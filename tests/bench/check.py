@@ -65,8 +65,10 @@ code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 sys.exit(code)
 """
-"""Runs a command and prints its most memory in KiB. The system counts what a process's parent had at its start
-too, and the benchmark itself is large by then."""
+"""Runs a command and prints its most memory in KiB.
+
+The system counts what a process's parent had when it began, and the benchmark itself is large by then.
+"""
 
 
 @contextmanager
