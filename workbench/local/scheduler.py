@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -462,6 +463,9 @@ class Scheduler:
 
 def load_engine(path: Path, slots: int, context: int) -> Scheduler:
     """Load a model file; takes a second or two. Raises EngineError where that fails."""
-    model = LlamaModel(path, slots, context)
+    # In a thread that ends, and with it the OpenMP threads that loading needs. Where they stay, there are
+    # more than cores: libgomp then spins 100 times at most, whatever GOMP_SPINCOUNT is, before it sleeps.
+    with ThreadPoolExecutor(1) as loader:
+        model = loader.submit(LlamaModel, path, slots, context).result()
     grammar = partial(Grammar[_Choice], path, model.facts.vocabulary)
     return Scheduler(model, partial(Sampler, model), grammar, slots)
