@@ -13,7 +13,7 @@ from workbench.cli.session_files import open_for_writing
 from workbench.domain.display import visible
 from workbench.domain.errors import StorageError
 from workbench.domain.session import Draft
-from workbench.runner.curl import draft_from_curl
+from workbench.runner.draft_from_curl import draft_from_curl
 from workbench.storage.endpoint_list import load_endpoints
 from workbench.storage.folders import Folders
 from workbench.storage.imports import is_curl, runs_from_json_lines

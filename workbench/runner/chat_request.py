@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from workbench.chat.context import Fitted, fit
 from workbench.chat.jinja_template import ChatRenderer, JinjaTemplate
 from workbench.chat.rendered import Rendered
 from workbench.chat.sources import DEFAULT, load_templates
 from workbench.chat.templates import BUILTIN_TEMPLATES, BuiltinTemplate
+from workbench.chat.truncation import Fitted, fit
 from workbench.domain.conversation import Conversation, WhenFull
 from workbench.domain.errors import BadValueError, EndpointError, TemplateError
 from workbench.domain.parameters import FIELDS

@@ -18,7 +18,7 @@ from workbench.domain.variables import find_variables, unfilled
 from workbench.runner.branching import branch_at
 from workbench.runner.chat_prompter import Prompter
 from workbench.runner.chat_request import ChatRequest, answer_text
-from workbench.workspace.history import ExchangeTurns, UseChat
+from workbench.workspace.undo_history import ExchangeTurns, UseChat
 
 if TYPE_CHECKING:
     from workbench.workspace.workspace import Workspace

@@ -17,7 +17,6 @@ from workbench.domain.session import Draft
 from workbench.storage.endpoint_list import endpoint_for
 from workbench.storage.presets import load_presets
 from workbench.workspace.draft import as_kind, difference, preset_of, with_preset
-from workbench.workspace.history import History, Location, ReplaceText, UseSettings
 from workbench.workspace.notifications import (
     EndpointProbed,
     Notice,
@@ -28,6 +27,7 @@ from workbench.workspace.notifications import (
 )
 from workbench.workspace.prompt_text import PromptText
 from workbench.workspace.services import Services
+from workbench.workspace.undo_history import History, Location, ReplaceText, UseSettings
 
 if TYPE_CHECKING:
     from workbench.runner.compare_plan import Column

@@ -11,7 +11,7 @@ from workbench.domain.errors import WorkbenchError
 from workbench.domain.run import Run
 from workbench.domain.scoring import SecondScoring
 from workbench.runner.status import Status
-from workbench.workspace.history import ReplaceText
+from workbench.workspace.undo_history import ReplaceText
 
 
 class TextReplaced(Struct, frozen=True):

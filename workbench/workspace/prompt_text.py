@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workbench.workspace.history import Location, ReplaceText, end_of
+from workbench.workspace.undo_history import Location, ReplaceText, end_of
 
 
 class PromptText:

@@ -18,7 +18,6 @@ from workbench.domain.split import NOT_SPLIT, Split
 from workbench.runner.split_run import Quirks, left_out
 from workbench.storage.probes import load_probe
 from workbench.workspace.activity import Activity
-from workbench.workspace.history import History, NameRun, RemoveRuns, RestoreRuns
 from workbench.workspace.keeper import Keeper
 from workbench.workspace.notifications import (
     AnswerScored,
@@ -31,6 +30,7 @@ from workbench.workspace.notifications import (
     StatusChanged,
 )
 from workbench.workspace.services import Services
+from workbench.workspace.undo_history import History, NameRun, RemoveRuns, RestoreRuns
 
 if TYPE_CHECKING:
     from workbench.runner.branching import Branch, Origin

@@ -19,7 +19,17 @@ from workbench.domain.variables import fill_prompt
 from workbench.storage.presets import load_presets
 from workbench.workspace.drafting import Drafting
 from workbench.workspace.first_draft import EXAMPLE, first_draft
-from workbench.workspace.history import (
+from workbench.workspace.keeper import Keeper, Keepers, is_same_file
+from workbench.workspace.notifications import (
+    Notice,
+    Notification,
+    SessionChanged,
+    SessionNamed,
+    VariablesChanged,
+)
+from workbench.workspace.runs import Runs
+from workbench.workspace.services import Services
+from workbench.workspace.undo_history import (
     ExchangeTurns,
     History,
     NameRun,
@@ -31,16 +41,6 @@ from workbench.workspace.history import (
     UseSettings,
     UseVariables,
 )
-from workbench.workspace.keeper import Keeper, Keepers, is_same_file
-from workbench.workspace.notifications import (
-    Notice,
-    Notification,
-    SessionChanged,
-    SessionNamed,
-    VariablesChanged,
-)
-from workbench.workspace.runs import Runs
-from workbench.workspace.services import Services
 
 if TYPE_CHECKING:
     from workbench.domain.split import Split

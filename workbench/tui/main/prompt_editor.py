@@ -22,7 +22,7 @@ from workbench.domain.prompt import (
 )
 from workbench.tui.editor.exact_text_area import ExactTextArea
 from workbench.tui.tokenizing import PromptSize
-from workbench.workspace.history import ReplaceText, end_of
+from workbench.workspace.undo_history import ReplaceText, end_of
 from workbench.workspace.workspace import Workspace
 
 _LOOK_AT = 200_000

@@ -8,7 +8,7 @@ from textual.widgets import Label
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import WorkbenchError
-from workbench.runner.curl import CurlDraft, draft_from_curl
+from workbench.runner.draft_from_curl import CurlDraft, draft_from_curl
 from workbench.storage.endpoint_list import EndpointList
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from workbench.domain.errors import WorkbenchError
 from workbench.domain.prompt import PromptKind
 from workbench.domain.variables import find_variables
-from workbench.runner.curl import CurlDraft, draft_from_curl
+from workbench.runner.draft_from_curl import CurlDraft, draft_from_curl
 from workbench.runner.prompt_kinds import converted, holds_ids
 from workbench.storage.imports import is_curl
 from workbench.tui.editor.external_editor import edit_text, with_editor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.chat.context import Fitted, fit, possible_cuts
+from workbench.chat.truncation import Fitted, fit, possible_cuts
 from workbench.domain.conversation import Conversation, Message, Role, WhenFull
 from workbench.domain.errors import BadValueError
 
