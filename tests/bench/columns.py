@@ -21,9 +21,9 @@ from workbench.cli import garbage
 from workbench.cli.screen import Started
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters
-from workbench.runner.compare_plan import MOST_COLUMNS, Column, plan
+from workbench.runner.compare_plan import Column, plan
 from workbench.tui.compare.screen import CompareScreen
-from workbench.workspace.comparison import Comparison
+from workbench.workspace.comparison import MOST_COLUMNS, Comparison
 from workbench.workspace.services import Services
 from workbench.workspace.workspace import Workspace
 

@@ -17,9 +17,6 @@ from workbench.runner.many_runs import Job
 from workbench.storage.folders import Folders
 from workbench.storage.probes import load_probe
 
-MOST_COLUMNS = 8
-"""How many columns a comparison has at most."""
-
 
 @dataclass(frozen=True, slots=True)
 class Column:

@@ -10,15 +10,9 @@ from workbench.domain.endpoint import LOCAL, SERVE_PORT, Endpoint, EnvironmentKe
 from workbench.domain.json_values import JsonObject
 from workbench.domain.run import Run
 from workbench.domain.session import Session
+from workbench.storage.export_curl import KEY_VARIABLE, to_curl, to_python
 from workbench.storage.export_pictures import to_html, to_svg
-from workbench.storage.export_text import (
-    KEY_VARIABLE,
-    to_curl,
-    to_json_lines,
-    to_markdown,
-    to_python,
-    to_text,
-)
+from workbench.storage.export_text import to_json_lines, to_markdown, to_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
-from collections.abc import Mapping
 from dataclasses import asdict
-from types import MappingProxyType
 
 from workbench.domain.choice import Choice
 from workbench.domain.display import plural
@@ -19,9 +15,6 @@ from workbench.domain.summary import summarise
 from workbench.storage.export_chat import chat_to_markdown, messages_of
 from workbench.storage.markdown import code, fenced, inline
 from workbench.storage.toml_text import sound
-
-KEY_VARIABLE = "WORKBENCH_API_KEY"
-"""The environment variable that exported commands read a key from, where the endpoint names none."""
 
 
 def to_text(session: Session) -> str:
@@ -152,67 +145,3 @@ def _choice_to_json(choice: Choice) -> JsonObject:
 def _finite(logprob: float | None) -> float | None:
     # JSON has no infinity; llama.cpp and vLLM write this number for it.
     return -9999.0 if logprob == float("-inf") else logprob
-
-
-def to_curl(
-    body: JsonObject,
-    url: str,
-    key_variable: str = KEY_VARIABLE,
-    *,
-    key_header: str = "Authorization",
-    headers: Mapping[str, str] = MappingProxyType({}),
-) -> str:
-    """The request as a curl command; the key is read from an environment variable when it runs.
-
-    `key_header` is the header that carries the key; empty sends none. `headers` are sent besides.
-    """
-    beginning = _key_beginning(key_header)
-    parts = [f"curl {shlex.quote(url)}", "-H 'Content-Type: application/json'"]
-    parts += [f"-H {shlex.quote(f'{name}: {value}')}" for name, value in headers.items()]
-    if key_header:
-        parts.append(f'-H "{key_header}: {beginning}${_variable(key_variable)}"')
-    parts.append(f"--data-raw {shlex.quote(json.dumps(body))}")
-    return " \\\n  ".join(parts) + "\n"
-
-
-def to_python(
-    body: JsonObject,
-    url: str,
-    key_variable: str = KEY_VARIABLE,
-    *,
-    key_header: str = "Authorization",
-    headers: Mapping[str, str] = MappingProxyType({}),
-) -> str:
-    """The request as a Python program that needs nothing but Python; the key comes from the environment.
-
-    `key_header` is the header that carries the key; empty sends none. `headers` are sent besides.
-    """
-    lines = [f"{json.dumps(name)}: {json.dumps(value)}," for name, value in headers.items()]
-    if key_header:
-        key = f"{json.dumps(_key_beginning(key_header))} + os.environ[{json.dumps(_variable(key_variable))}]"
-        lines.append(f"{json.dumps(key_header)}: {key},")
-    sent = "".join(f"        {line}\n" for line in lines)
-    return f"""import json
-import os
-import urllib.request
-
-body = json.loads({json.dumps(json.dumps(body))})
-request = urllib.request.Request(
-    {json.dumps(url)},
-    json.dumps(body).encode(),
-    {{
-        "Content-Type": "application/json",
-{sent}    }},
-)
-with urllib.request.urlopen(request) as response:
-    for line in response:
-        print(line.decode(), end="")
-"""
-
-
-def _key_beginning(header: str) -> str:
-    return "Bearer " if header.lower() == "authorization" else ""
-
-
-def _variable(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else KEY_VARIABLE

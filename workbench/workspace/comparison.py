@@ -18,6 +18,8 @@ from workbench.workspace.run_state import RunState, state_of
 if TYPE_CHECKING:
     from workbench.workspace.workspace import Workspace
 
+LEAST_COLUMNS, MOST_COLUMNS = 2, 8
+"""How many columns a comparison has."""
 _QUEUED = RunState("◌", "queued", "muted")
 _STARTING = RunState("◌", "starting the local model", "accent")
 

@@ -1,4 +1,4 @@
-"""The exact prompt that would be sent, with its special tokens marked, and what it takes of the context."""
+"""The exact prompt that would be sent, with its special tokens marked."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.transcript import Section
 from workbench.tui.tokens.transcript_view import TranscriptView
 
-_NEARLY = 0.85
-"""The fraction of the context from which on it counts as nearly full."""
 _UNCOUNTED = "tokens not counted: no tokenizer answers yet"
 
 
@@ -65,24 +63,3 @@ def _words(made: ChatRequest, unfilled: Sequence[str]) -> Iterator[str]:
     if unfilled:
         yield f"no value: {one_line(', '.join(unfilled), 40)}"
     yield from map(visible, made.notes)
-
-
-FULL = Content.styled("✗ context full", "bold $text-error")
-"""The note where a prompt does not fit the context."""
-
-
-def gauge_of(made: ChatRequest) -> Content | None:
-    """How full a prompt makes the context; None where that is not known."""
-    fitted, size = made.left_out, made.context
-    if fitted is None or size is None:
-        return None
-    used = fitted.tokens + int(made.request.parameters.number("max_tokens", 16))
-    mark, style = "", "$text-muted"
-    if fitted.dropped:
-        mark, style = f"▲ {len(fitted.dropped)} turns left out  ", "bold $text-warning"
-    elif used > size:
-        mark, style = "✗ ", "bold $text-error"
-    elif used > size * _NEARLY:
-        mark, style = "▲ nearly full  ", "bold $text-warning"
-    about = "" if fitted.is_exact else "≈"
-    return Content.styled(f"{mark}context {about}{fitted.tokens:,}/{size:,}", style)

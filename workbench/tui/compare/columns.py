@@ -12,7 +12,7 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
-from workbench.runner.compare_plan import MOST_COLUMNS, Column, seeded
+from workbench.runner.compare_plan import Column, seeded
 from workbench.storage.endpoint_list import endpoint_for
 from workbench.storage.presets import load_presets
 from workbench.tui.endpoints.flow import ask_place
@@ -20,9 +20,8 @@ from workbench.tui.flows import FlowContext
 from workbench.tui.popups.multi_picker import MultiPicker, Selection
 from workbench.tui.popups.picker import Item
 from workbench.tui.presets.changes import changes_of
+from workbench.workspace.comparison import LEAST_COLUMNS, MOST_COLUMNS
 
-LEAST, MOST = 2, MOST_COLUMNS
-"""How many columns a comparison has."""
 _SEEDS = "shared seed", "own seeds"
 _ELSEWHERE = "\0elsewhere"
 """Begins what stands for a preset at an endpoint that was chosen for it."""
@@ -39,7 +38,7 @@ class Chosen:
 
 
 async def choose_columns(
-    flow: FlowContext, request: Request, title: str, *, least: int = LEAST
+    flow: FlowContext, request: Request, title: str, *, least: int = LEAST_COLUMNS
 ) -> Chosen | None:
     """Let a person choose presets for a request, and whether they share one seed.
 
@@ -63,7 +62,7 @@ async def choose_columns(
             items,
             selection,
             least=least,
-            most=MOST,
+            most=MOST_COLUMNS,
             can_vary="other endpoint",
             switch=_SEEDS,
             take="run",
@@ -81,7 +80,7 @@ async def choose_columns(
             item = Item(f"{_ELSEWHERE}{len(items)}", varied.title, words)
             items.append(item)
             columns[item.value] = replace(columns[varied.value], endpoint=endpoint, model=model)
-            selection = selection.with_added(item.value, MOST)
+            selection = selection.with_added(item.value, MOST_COLUMNS)
     taken = [columns[value] for value in selection.values]
     check_columns(taken)
     return Chosen(taken, selection.is_switched)
@@ -92,7 +91,7 @@ def _compared_last(runs: Sequence[Run], offered: Container[str]) -> tuple[str, .
     group = next((run.group for run in reversed(runs) if run.group), "")
     names = dict.fromkeys(run.preset or _PANEL for run in runs if group and run.group == group)
     values = tuple(name for name in names if name in offered)
-    return values if LEAST <= len(values) <= MOST else ()
+    return values if LEAST_COLUMNS <= len(values) <= MOST_COLUMNS else ()
 
 
 def _column(flow: FlowContext, preset: Preset | None, request: Request) -> Column:

@@ -13,7 +13,7 @@ from workbench.domain.prompt import count_prompts, single_prompts
 from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.scoring import SecondScoring
-from workbench.runner.compare_plan import MOST_COLUMNS, ignored, plan, probes_of
+from workbench.runner.compare_plan import ignored, plan, probes_of
 from workbench.runner.saved_runs import SavedRun, saved_column, saved_remarks
 from workbench.storage.library import Library
 from workbench.storage.session_file import read_runs
@@ -26,7 +26,7 @@ from workbench.tui.flows import FlowContext
 from workbench.tui.popups.multi_picker import MultiPicker, Selection
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.popups.result_screen import ResultScreen
-from workbench.workspace.comparison import Comparison
+from workbench.workspace.comparison import LEAST_COLUMNS, MOST_COLUMNS, Comparison
 from workbench.workspace.costs import cost_of, cost_of_jobs
 from workbench.workspace.rerun import Rerun
 
@@ -149,7 +149,7 @@ async def compare_session(flow: FlowContext, path: Path, mine: Sequence[SavedRun
     shown = saved_items(offered, newest_first=False)
     items = [Item(f"{place}", item.title, item.detail) for place, item in enumerate(shown)]
     title = f"Compare with runs of {path.stem}"
-    picker = MultiPicker(title, items, Selection(), least=1 if mine else 2, most=MOST_COLUMNS)
+    picker = MultiPicker(title, items, Selection(), least=1 if mine else LEAST_COLUMNS, most=MOST_COLUMNS)
     if (taken := await flow.ask(picker)) is not None:
         await compare_saved(flow, [*mine, *(offered[int(place)] for place in taken.values)])
 
@@ -169,8 +169,8 @@ async def compare_saved(
 
     Where they are two models' scorings of one text, `second` says how they differ at each token.
     """
-    if not 2 <= len(saved) <= MOST_COLUMNS:
-        flow.warn(f"A comparison has 2 to {MOST_COLUMNS} runs, not {len(saved)}.", "Compare")
+    if not LEAST_COLUMNS <= len(saved) <= MOST_COLUMNS:
+        flow.warn(f"A comparison has {LEAST_COLUMNS} to {MOST_COLUMNS} runs, not {len(saved)}.", "Compare")
         return
     columns = [saved_column(one, flow.services.endpoints) for one in saved]
     runs = [one.run for one in saved]

@@ -17,11 +17,12 @@ from workbench.runner.compare_plan import Column, ignored, probes_of
 from workbench.runner.many_runs import Job
 from workbench.runner.resume import compare_again, sweep_again
 from workbench.storage.prompt_sets import read_prompts
-from workbench.tui.compare.columns import LEAST, MOST, check_columns, choose_columns
+from workbench.tui.compare.columns import check_columns, choose_columns
 from workbench.tui.compare.flow import request_to_compare, show_under_way
 from workbench.tui.flows import FlowContext
 from workbench.tui.grid.screen import GridScreen
 from workbench.tui.popups.form import Form, FormLine
+from workbench.workspace.comparison import LEAST_COLUMNS, MOST_COLUMNS
 from workbench.workspace.grid import Grid, Layout
 
 MOST_REQUESTS = 2000
@@ -53,7 +54,7 @@ async def sweep(flow: FlowContext) -> None:
     entries = [
         FormLine("Rows: FIELD=LOW:HIGH:STEP or FIELD=VALUE,VALUE", first, "temperature=0:1.5:0.25"),
         FormLine("Columns, if any", second, "top_p=0.5,1"),
-        FormLine(f"Requests a cell, 1 to {MOST}", repeats),
+        FormLine(f"Requests a cell, 1 to {MOST_COLUMNS}", repeats),
     ]
     axes = await flow.ask(Form("Sweep", entries, partial(_read_axes, request, endpoint)))
     if axes is None:
@@ -73,8 +74,8 @@ def _read_axes(request: Request, endpoint: Endpoint, typed: Sequence[str]) -> Ax
     axes = tuple(parse_axis(one) for one in (first, second) if one or one is first)
     if len({axis.field for axis in axes}) < len(axes):
         raise BadValueError("Rows and columns vary the same field", hint="Vary two different ones.")
-    if not repeats.isascii() or not repeats.isdigit() or not 1 <= int(repeats) <= MOST:
-        raise BadValueError(f"A cell has 1 to {MOST} requests", f"Not {repeats!r}.")
+    if not repeats.isascii() or not repeats.isdigit() or not 1 <= int(repeats) <= MOST_COLUMNS:
+        raise BadValueError(f"A cell has 1 to {MOST_COLUMNS} requests", f"Not {repeats!r}.")
     planned = Sweep(request, axes, int(repeats))
     _refuse_too_many(planned.size)
     check_columns(
@@ -134,7 +135,7 @@ def _read_prompt_set(own: tuple[TextPrompt | TokensPrompt, ...], typed: Sequence
 async def compare_prompts(flow: FlowContext, request: Request) -> None:
     """Choose presets to compare on every prompt of the editor."""
     prompts = PromptSet(_EDITOR, single_prompts(request.prompt))
-    await _choose_and_open(flow, request, prompts, least=LEAST)
+    await _choose_and_open(flow, request, prompts, least=LEAST_COLUMNS)
 
 
 async def _choose_and_open(flow: FlowContext, request: Request, found: PromptSet, *, least: int) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from workbench.domain.run_group import GroupKind, RunGroup
-from workbench.runner.compare_plan import MOST_COLUMNS
 from workbench.runner.saved_runs import SavedRun
 from workbench.tui.compare.flow import compare_saved, show_under_way
 from workbench.tui.flows import FlowContext
 from workbench.tui.grid.screen import GridScreen
+from workbench.workspace.comparison import LEAST_COLUMNS, MOST_COLUMNS
 from workbench.workspace.grid import Grid
 from workbench.workspace.saved_grid import newest_answers, saved_grid
 
@@ -15,7 +15,7 @@ from workbench.workspace.saved_grid import newest_answers, saved_grid
 async def reopen(flow: FlowContext, group: RunGroup) -> None:
     """Show a comparison as columns and all else as a grid; nothing is sent until a person asks for it."""
     runs = newest_answers(group)
-    if group.kind is GroupKind.COMPARISON and 2 <= len(runs) <= MOST_COLUMNS:
+    if group.kind is GroupKind.COMPARISON and LEAST_COLUMNS <= len(runs) <= MOST_COLUMNS:
         await compare_saved(flow, [SavedRun(run.preset or "current settings", run) for run in runs])
         return
     saved = saved_grid(group, flow.services.endpoints)

@@ -16,7 +16,6 @@ from textual.widgets import Static
 from workbench.domain.display import one_line, visible
 from workbench.domain.summary import Measure
 from workbench.domain.token_levels import Mode
-from workbench.runner.compare_plan import MOST_COLUMNS
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.screen import Adopted, CompareScreen
@@ -28,7 +27,7 @@ from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.transcript import Section
 from workbench.tui.tokens.transcript_view import TranscriptView
-from workbench.workspace.comparison import Comparison
+from workbench.workspace.comparison import MOST_COLUMNS, Comparison
 from workbench.workspace.grid import Grid
 from workbench.workspace.run_state import figures_of
 
