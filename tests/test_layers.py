@@ -84,3 +84,15 @@ def test_what_is_imported_is_installed_with_the_program() -> None:
     # Textual is made of Rich.
     installed = {"workbench", "rich", *(re.split(r"[\[=<>~!]", one)[0].replace("-", "_") for one in named)}
     assert found - set(sys.stdlib_module_names) <= installed
+
+
+def test_the_worker_that_runs_a_coroutine_makes_it() -> None:
+    """One that is made before may never be awaited, where its screen is closed first."""
+    made_before = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in (ROOT / "workbench" / "tui").rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("run_worker")
+        if isinstance(call.args[0], ast.Call) and ast.unparse(call.args[0].func) != "partial"
+    ]
+    assert made_before == []

@@ -316,6 +316,21 @@ async def test_a_second_answer_closes_no_other_screen() -> None:
         await until(pilot, lambda: app.screen is first)
 
 
+async def test_a_flow_cancelled_before_it_begins_is_never_called() -> None:
+    called: list[FlowContext] = []
+
+    def story(flow: FlowContext) -> Awaitable[None]:
+        called.append(flow)
+        return asyncio.sleep(0)
+
+    async with workbench(answering(answer(" x"))) as (app, pilot, _):
+        app.flows.run(story).cancel()
+        await pilot.pause()
+        assert called == []
+        await app.flows.run(story).wait()
+        assert len(called) == 1
+
+
 async def test_a_fault_in_a_flow_is_shown_and_ends_only_that_flow() -> None:
     async def fail(flow: FlowContext) -> None:
         raise RuntimeError("a defect [of] the program")

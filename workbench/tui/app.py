@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from msgspec.structs import replace
-from textual import events, on
+from textual import events, on, work
 from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
@@ -270,8 +270,9 @@ class WorkbenchApp(App[int]):
         let_go_of_terminal(getattr(self._driver, "attrs_before", None))
         self._end()
 
-    def _end(self) -> None:
-        self.run_worker(self.leave(), name="leave")
+    @work
+    async def _end(self) -> None:
+        await self.leave()
 
     async def leave(self) -> None:
         """Stop what streams, keep what came, and go."""
@@ -318,8 +319,9 @@ class WorkbenchApp(App[int]):
         if len(raw) > MOST or "TMUX" not in self.services.environment:
             self._tell_copied(copied(text, is_too_long=len(raw) > MOST))
         else:
-            self.run_worker(self._copy_through_tmux(text, raw), group="copy", exclusive=True)
+            self._copy_through_tmux(text, raw)
 
+    @work(exclusive=True, group="copy", description="")
     async def _copy_through_tmux(self, text: str, raw: bytes) -> None:
         taken = await copy_through_tmux(raw, self.services.environment)
         self._tell_copied(copied(text, tmux=taken))

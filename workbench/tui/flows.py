@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from textual.screen import Screen
 from textual.widget import Widget
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 Subject = ParamSpec("Subject")
 Owner = TypeVar("Owner", bound=Widget)
+Story: TypeAlias = "Callable[[FlowContext], Awaitable[None]]"
+"""What a flow tells from top to bottom; called only by the worker that runs it."""
 _GROUP = "flows"
 _MOST_SECONDS = 1.0
 """How long a screen that is to be removed may take to be composed."""
@@ -191,6 +193,10 @@ def asks(
     return start
 
 
+async def _follow(story: Story, flow: FlowContext) -> None:
+    await story(flow)
+
+
 class Flows:
     """Runs flows as workers of the application; what goes wrong in one is shown, and ends only that one."""
 
@@ -204,12 +210,14 @@ class Flows:
         """Run a flow by its name in the table of commands, about `subject` if it is about something."""
         return self.run(lambda flow: load_flow(name)(flow, *subject))
 
-    def run(self, story: Callable[[FlowContext], Awaitable[None]]) -> Worker[None]:
+    def run(self, story: Story) -> Worker[None]:
         """Run a flow; the workspace knows then what is typed and looked at on the main screen."""
         if self._app.main.is_mounted:
             self._app.main.report()
         flow = FlowContext(self._app, self.changed)
-        worker: Worker[None] = self._app.run_worker(story(flow), group=_GROUP, exit_on_error=False)
+        worker: Worker[None] = self._app.run_worker(
+            partial(_follow, story, flow), group=_GROUP, exit_on_error=False
+        )
         self._running[worker] = flow
         return worker
 

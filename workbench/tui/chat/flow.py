@@ -50,7 +50,7 @@ async def compare_answers(flow: FlowContext) -> None:
     turn = screen.turns.turn
     if turn is None or not screen.may_change():
         return
-    made = await screen.prepared(screen.chat.to_compare(turn))
+    made = await screen.prepared(partial(screen.chat.to_compare, turn))
     if made is not None:
         await compare_request(flow, made.request, partial(screen.chat.take_answer, turn))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import TypeVar
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeAlias, TypeVar
 
 from textual import events, getters, on, work
 from textual.app import ComposeResult
@@ -37,6 +38,8 @@ from workbench.workspace.costs import cost_of
 from workbench.workspace.run_state import RunState, state_of_newest
 
 T = TypeVar("T")
+Making: TypeAlias = Callable[[], Awaitable[T]]
+"""Makes what an answer needs, which may take a while; raises WorkbenchError where it cannot."""
 
 _ABOUT_EVERY = 8
 """Frames from one showing of the state to the next."""
@@ -234,15 +237,14 @@ class ChatScreen(ResultScreen[str]):
             self.chat.rewrite(editing, text)
             self._stop_editing()
         elif text.strip():
-            self.send(self.chat.propose_message(text, editing))
+            self.send(partial(self.chat.propose_message, text, editing))
 
     @asks
-    async def send(self, flow: FlowContext, proposing: Coroutine[object, object, Proposal]) -> None:
+    async def send(self, flow: FlowContext, propose: Making[Proposal]) -> None:
         """Send for an answer; where it cannot be sent, say why, and keep what was typed."""
         if not self.may_change():
-            proposing.close()
             return
-        proposal = await self.prepared(proposing)
+        proposal = await self.prepared(propose)
         if proposal is None:
             return
         run = proposal.run
@@ -265,12 +267,12 @@ class ChatScreen(ResultScreen[str]):
         if self._frames is not None:
             self._frames.resume()
 
-    async def prepared(self, preparing: Coroutine[object, object, T]) -> T | None:
+    async def prepared(self, make: Making[T]) -> T | None:
         """What is made for an answer, None where it cannot be; says so meanwhile and afterwards."""
         self.is_preparing = True
         self.show_about()
         try:
-            return await preparing
+            return await make()
         except WorkbenchError as problem:
             self.tell(f"Nothing was sent. {problem}")
             return None
@@ -290,20 +292,20 @@ class ChatScreen(ResultScreen[str]):
     def action_answer_again(self) -> None:
         """Another answer in the turn's place, as a branch."""
         if (turn := self.turns.turn) is not None:
-            self.send(self.chat.answer_again(turn))
+            self.send(partial(self.chat.answer_again, turn))
 
     def action_go_on(self) -> None:
         """Let the answer continue where it ended, as a branch."""
         turn = self.turns.turn
         if turn is not None and turn.role == Role.ASSISTANT:
-            self.send(self.chat.continue_answer(turn))
+            self.send(partial(self.chat.continue_answer, turn))
         elif turn is not None:
-            self.send(self.chat.answer_again(turn))
+            self.send(partial(self.chat.answer_again, turn))
 
     def action_branch_with(self, digit: int) -> None:
         """Regenerate the answer from the token under the cursor, with a numbered alternative in its place."""
         if (taken := self.turns.alternative(digit - 1)) is not None:
-            self.send(self.chat.branch(*taken))
+            self.send(partial(self.chat.branch, *taken))
 
     @on(Inspector.AlternativeChosen)
     def _take_row(self, event: Inspector.AlternativeChosen) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from workbench.domain.display import one_line
@@ -155,7 +156,7 @@ async def compare_session(flow: FlowContext, path: Path, mine: Sequence[SavedRun
 
 
 def _other_sessions(flow: FlowContext) -> Picker:
-    more = other_sessions(Library(flow.services.folders), flow.workspace.keeper.path)
+    more = partial(other_sessions, Library(flow.services.folders), flow.workspace.keeper.path)
     return Picker("Compare with a run of", [], note="reading…", more=more)
 
 

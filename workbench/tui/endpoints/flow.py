@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import WorkbenchError
 from workbench.tui.endpoints.screen import EndpointsScreen
@@ -50,7 +52,7 @@ def _model_picker(flow: FlowContext, endpoint: Endpoint, items: list[Item], curr
         chosen=current,
         free_text=True,
         note="asking the endpoint…",
-        more=_list_models(flow.services, endpoint),
+        more=partial(_list_models, flow.services, endpoint),
     )
 
 

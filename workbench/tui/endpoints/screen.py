@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from textual import getters, on
+from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
@@ -325,8 +325,9 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         """Test the endpoint with a tiny request, and show what came in place."""
         name = self.highlighted
         if name is not None and (endpoint := self._endpoint(name)) is not None:
-            self.run_worker(self._test(endpoint), exclusive=True, group="test")
+            self._test(endpoint)
 
+    @work(exclusive=True, group="test")
     async def _test(self, endpoint: Endpoint) -> None:
         model = self._model if endpoint.name == self._current.name else ""
         on_step = partial(self._show_step, endpoint.name)

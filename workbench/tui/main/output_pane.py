@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
-from textual import events, getters, on
+from textual import events, getters, on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -412,8 +412,9 @@ class OutputPane(Vertical):
     @on(Input.Changed, "#find")
     def _find_typed(self, event: Input.Changed) -> None:
         event.stop()
-        self.run_worker(self._find_text(event.value), group="find", exclusive=True)
+        self._find_text(event.value)
 
+    @work(exclusive=True, group="find")
     async def _find_text(self, text: str) -> None:
         found = await self.view.find(text)
         self.query_one("#find", Input).set_class(bool(text) and not found, "-missing")

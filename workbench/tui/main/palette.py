@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from workbench.domain.display import one_line
@@ -57,7 +58,7 @@ def palette(commands: CommandTable, services: Services) -> PalettePicker:
         Item(ItemKind.PRESET.value_of(name), name, "preset: apply it.")
         for name in load_presets(services.folders).presets
     ]
-    return PalettePicker("Commands", items, note=_NOTE, more=_sessions(Library(services.folders)))
+    return PalettePicker("Commands", items, note=_NOTE, more=partial(_sessions, Library(services.folders)))
 
 
 async def _sessions(library: Library) -> Late:

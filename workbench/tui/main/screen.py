@@ -376,7 +376,7 @@ class MainScreen(Screen[None]):
         # While something streams, its run is the last one; what others did is shown after it.
         is_looking = self._looking is not None and not self._looking.is_finished
         if not is_looking and not self._workspace.runs.is_streaming:
-            self._looking = self.run_worker(self._workspace.read_changes(), group="news")
+            self._looking = self.run_worker(self._workspace.read_changes, group="news")
 
     async def open_session(self, path: Path) -> None:
         """Continue with another session, or say why it cannot be read."""

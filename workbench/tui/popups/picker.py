@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from textwrap import wrap
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
-from textual import events, on
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.containers import Vertical
@@ -101,6 +101,10 @@ class Late(NamedTuple):
     note: str
 
 
+LateItems: TypeAlias = Callable[[], Awaitable[Late]]
+"""Finds out what is known late; called only where the list is opened."""
+
+
 class Picker(Popup[str]):
     """A list that typing filters; answers with the value chosen, or None."""
 
@@ -128,14 +132,15 @@ class Picker(Popup[str]):
         chosen: str = "",
         free_text: bool = False,
         note: str = "",
-        more: Awaitable[Late] | None = None,
+        more: LateItems | None = None,
         aside: bool = False,
         wraps: bool = False,
     ) -> None:
         """`free_text` lets what was typed be the answer.
 
-        `more` is awaited beside the open list, for what takes time to find out. `aside` keeps the list at
-        the right edge, so that what lies below is seen. `wraps` shows every detail in full, on several lines.
+        `more` is called and awaited beside the open list, for what takes time to find out. `aside` keeps the
+        list at the right edge, so that what lies below is seen. `wraps` shows every detail in full, on
+        several lines.
         """
         super().__init__(classes="-aside" if aside else None)
         self._title = title
@@ -165,10 +170,11 @@ class Picker(Popup[str]):
         """Show all."""
         self._show("")
         if self._more is not None:
-            self.run_worker(self._add(self._more), exclusive=True)
+            self._add(self._more)
 
-    async def _add(self, more: Awaitable[Late]) -> None:
-        items, note = await more
+    @work(exclusive=True)
+    async def _add(self, more: LateItems) -> None:
+        items, note = await more()
         known = {item.value for item in self._items}
         self._items += [item for item in items if item.value not in known]
         self.query_one(Box).border_subtitle = Content(one_line(note))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from textual import getters, on
+from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
@@ -170,8 +170,12 @@ class ReplayScreen(ResultScreen[None]):
         self._shown = -1
         self.inspector.show(None)
         self.strip.show(None)
-        self.run_worker(self.replay.play(), exclusive=True, group="replay")
+        self._play()
         self._resume_frames()
+
+    @work(exclusive=True, group="replay")
+    async def _play(self) -> None:
+        await self.replay.play()
 
     def action_cycle_colour(self) -> None:
         """Let the colours tell the next thing."""

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from textual import getters, on
+from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
@@ -96,16 +96,14 @@ class SessionsScreen(ResultScreen[ChosenSession]):
 
     # --- the list ----------------------------------------------------------------------------------------
 
-    def _read(self) -> None:
-        self.run_worker(self._read_and_show(), exclusive=True, group="read")
-
-    async def _read_and_show(self) -> None:
+    @work(exclusive=True, group="read")
+    async def _read(self) -> None:
         try:
             self._entries, self._rows = await asyncio.to_thread(self._listed)
         except StorageError as problem:
             self._tell(one_line(str(problem)))
             return
-        self._find()
+        self._find(self.filter.value)
 
     def _listed(self) -> tuple[list[SearchEntry], dict[str, Option]]:
         listed = self._library.sessions()
@@ -113,16 +111,14 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         return [SearchEntry.of(one) for one in listed], rows
 
     @on(Input.Changed)
-    def _find_typed(self) -> None:
+    def _find_typed(self, event: Input.Changed) -> None:
         """Highlight the best match, whatever was highlighted before."""
         self._wanted = ""
-        self._find()
+        self._find(event.value)
 
-    def _find(self) -> None:
+    @work(exclusive=True, group="find")
+    async def _find(self, words: str) -> None:
         """Show what matches; a search that is still under way is of no use any more."""
-        self.run_worker(self._find_and_show(self.filter.value), exclusive=True, group="find")
-
-    async def _find_and_show(self, words: str) -> None:
         self.shown = await asyncio.to_thread(ranked, self._entries, words)
         self.options.clear_options()
         self.options.add_options(self._rows[one.path] for one in self.shown)
