@@ -3,1264 +3,553 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
-from msgspec.structs import replace
 from textual.binding import BindingType
 
-from workbench.tui.commands.command import DIGITS, SHARED, Command, Where
+from workbench.tui.commands.command import CHARACTERS, DIGITS, SHARED, Command, Where
 
+_TABLE = """
+# anywhere
+run | ctrl+j f5 | Run | run.flow:run | 0
+    Send the prompt and stream the answer.
+stop | escape | Stop | | 1; yields
+    Close the top dialog, or stop the run.
 
-def _of_digits(action: str) -> tuple[str, ...]:
-    return tuple(f"{action}({digit})" for digit in range(1, 10))
+# every screen
+help | f1 ? | Help | main.flow:show_help | 2
+    The keys of this pane or screen.
 
+# anywhere
+palette | ctrl+p ctrl+backslash : | Commands | main.flow:show_palette | 3
+    Search commands, parameters, presets and sessions.
+focus_prompt | f2 | Prompt | | 4
+    Go to the prompt.
+focus_parameters | f3 | Params | | 5
+    Go to the parameters (a drawer where narrow).
+focus_output | f4 | Output | | 6
+    Go to the output.
+jump | ctrl+g | Jump | main.flow:jump | 9
+    Go to any pane or field by letter.
+run_again | ctrl+r | Regenerate | run.flow:run_again | 7
+    Run again with a fresh seed; a pinned seed stays in the panel.
 
+# every screen
+copy_or_stop | ctrl+c | Copy or stop | app.copy_or_stop
+    Copy the selection, else stop the run.
+
+# anywhere
+copy_error | | Copy error | main.flow:copy_error
+    Copy the full error message.
+save | ctrl+s | Save | sessions.flow:save | 7
+    Name the session and save it.
+sessions | ctrl+o | Sessions | sessions.flow:sessions | 13
+    Open another session.
+new | ctrl+n | New | sessions.flow:new | 11
+    Begin a new session with these settings; this one stays saved.
+undo | ctrl+z u | Undo | main.flow:undo | yields
+    Undo the last change, whichever pane it was made in.
+redo | ctrl+y U | Redo | main.flow:redo | yields
+    Redo what was undone last.
+edit_prompt | f9 | Editor | prompt.flow:edit_elsewhere | 14
+    Edit the prompt in $EDITOR.
+suspend_process | | Suspend | app.suspend_process
+    Suspend to the shell (`fg` resumes).
+
+# every screen
+quit | ctrl+q | Quit | app.quit | 10
+    Quit (asks first during a run).
+
+# anywhere
+choose_endpoint | ctrl+t | Endpoint | endpoints.flow:choose_endpoint | 8
+    Choose where requests are sent; add, edit and test endpoints.
+compare | f8 | Compare | compare.flow:compare | 9
+    Run presets side by side on this prompt with a shared seed.
+score | | Score | scoring.flow:score
+    Score the prompt, the answer or a file: how likely the model finds each token.
+score_by_tokens | | Score by one-token requests | scoring.flow:score_by_tokens
+    Score a text token by token, where the endpoint returns no logprobs of the prompt.
+score_elsewhere | | Score with another model | scoring.flow:score_elsewhere
+    Colour the answer by the difference in surprisal between its model and another.
+chat | f12 | Chat | chat.flow:chat
+    Chat through a visible prompt template.
+replay | f10 | Replay | replay.flow:replay
+    Replay the run under the cursor, else the newest one, offline at its recorded pace.
+variables | | Variables | prompt.flow:variables
+    Set the values of {{name}} in prompts, typed or from a file.
+sweep | | Sweep | grid.flow:sweep
+    Vary one or two parameters on this prompt, in a grid.
+prompt_set | | Prompt set | grid.flow:prompt_set
+    Run every prompt of a file, or of the editor, with several presets, in a grid.
+choose_preset | ctrl+l | Preset | presets.flow:choose_preset
+    Apply a preset; the list shows what each would change.
+export | | Export | export.flow:export
+    Export the session as Markdown, JSON Lines, HTML or text, or a run as SVG.
+save_preset | | Save preset | presets.flow:save_panel
+    Save the panel's parameters as a preset.
+choose_model | | Model | endpoints.flow:choose_model
+    Choose the model from the endpoint's list, or type its name.
+probe | | Probe | probe.flow:probe
+    Find out which parameters the endpoint supports.
+choose_theme | | Theme | main.flow:choose_theme
+    Choose a theme; the one under the cursor is shown.
+branch_ids | | Branch ids | branches.flow:branch_ids
+    Send branches as token ids where they are known, or as text again.
+choose_kind | | Prompt kind | prompt.flow:choose_kind
+    Choose what the prompt is: text, several texts, token ids, or lists of token ids.
+copy_as_curl | | Copy as curl | wire.flow:copy_as_curl
+    Copy the last request as a curl command; the key is read from the environment.
+copy_as_python | | Copy as Python | wire.flow:copy_as_python
+    Copy the last request as a Python program; the key is read from the environment.
+paste_curl | | Paste curl | prompt.flow:paste_curl
+    Import the prompt and parameters of a curl command.
+open_config | | Configuration | main.flow:open_config
+    Edit config.toml in $EDITOR; changes apply at the next start.
+about | | About | main.flow:show_about
+    The version, and where the files are.
+
+# parameters
+field | up down | Field | move(-1) move(1)
+    Previous, next field.
+step | + - | Step | step(1) step(-1) | 0; also equals_sign=step(1) right=step(1) left=step(-1)
+    Raise or lower the field by its step.
+type | 0 | Type | | 1; fixed; shown 0–9, Enter
+    Type a value.
+unset | x | Unset | unset | 2; also delete=unset
+    Unset the field, so that it is not sent.
+edit_value | enter | Edit | edit
+    Edit the field's value.
+
+# tokens
+token | left right | Token | token(-1) token(1) | 0
+    Previous, next token.
+line | up down | Line | line(-1) line(1)
+    Line above, below.
+surprise | [ ] | Surprise | notable('surprising',-1) notable('surprising',1) | 4
+    Previous, next surprising token.
+not_first | , . | Not top choice | notable('not_first',-1) notable('not_first',1)
+    Previous, next token that was not the model's top choice.
+low_coverage | < > | Low coverage | notable('low_coverage',-1) notable('low_coverage',1)
+    Previous, next token whose listed alternatives cover little probability.
+elsewhere | { } | Elsewhere | elsewhere(-1) elsewhere(1) | 8
+    Previous, next token where the other model's top choice is another token.
+found | n N | Match | found(1) found(-1)
+    Next, previous match of the search.
+select | shift+left shift+right shift+up shift+down shift+home shift+end | Select | \
+    select('token',-1) select('token',1) select('line',-1) select('line',1) \
+    select('end',-1) select('end',1) | shown Shift+← → ↑ ↓ Home End
+    Extend the selection by token, by line, or to the end of the answer.
+ends | home end | First, last | first_token follow
+    Go to the first token, or to the last one and follow the stream.
+page_tokens | pageup pagedown | Page | page(-1) page(1)
+    A page up, down.
+
+# output
+branch | 1-9 | Branch | branch(N) | 1; pane
+    Branch here with that alternative in place of the token.
+inspect | i tab | Inspect | | 3
+    Go to the inspector, to choose an alternative.
+continue_answer | enter | Continue | branches.flow:continue_answer | 2
+    Append the answer to the prompt and continue (u undoes).
+next_run | k j | Previous, next run | run(-1) run(1) | pane
+    Go to the previous or next run.
+cycle_colour | c | Colour | | 7
+    Colour by probability, entropy, rank, difference or nothing.
+toggle_whitespace | w | Whitespace
+    Show spaces, tabs and line ends.
+toggle_boundaries | b | Boundaries
+    Underline every other token, to see where each ends.
+surprise_threshold | | Surprise threshold | main.flow:surprise_threshold
+    Set the probability below which [ and ] stop at a token.
+coverage_threshold | | Coverage threshold | main.flow:coverage_threshold
+    Set the top-k mass below which < and > stop.
+find | / | Find | | 6
+    Find a text in the output.
+copy_answer | y | Copy | | 5
+    Copy the answer's exact text.
+branch_tree | t | Branch tree | branches.flow:branch_tree
+    Show all runs as a tree of branches, to open, name or prune.
+choices | l | Choices | branches.flow:choices
+    List the choices of the run with their figures.
+wire | e | Raw traffic | wire.flow:wire
+    Show the last request as sent, and each raw event beside its tokens.
+run_list | L | Runs | branches.flow:run_list
+    List all runs; find one by its text, preset, endpoint or model.
+replay_run | p | Replay run | app.flow('replay') | pane
+    Replay the run under the cursor.
+rerun | r | Re-run | compare.flow:rerun
+    Send the same request again and compare the answers token by token.
+compare_runs | v | Compare saved runs | compare.flow:compare_runs
+    Compare saved runs of this session or another side by side; nothing is sent.
+delete_run | x delete | Delete | branches.flow:delete_run
+    Delete the run from the session (u undoes).
+
+# comparison or sweep
+open_group | enter | Open | | 0; fixed
+    Open the comparison as columns, the sweep or prompt set as a grid; nothing is sent.
+fold_group | space | Fold | fold | 1
+    Fold or unfold the runs of the comparison or sweep.
+
+# inspector
+row | up down | Row | move(-1) move(1) | 0
+    Previous, next alternative.
+choose | enter | Branch | | 1
+    Branch with the alternative of the row.
+copy_row | y | Copy | copy | 2
+    Copy the token of the row exactly.
+page_rows | pageup pagedown | Page | page(-1) page(1)
+    A page of alternatives up, down.
+choose_number | 1-9 | Branch by number | choose(N)
+    Branch with that alternative.
+
+# compare
+column | tab shift+tab | Column | column(1) column(-1) | 1; first; shown Tab
+    Next, previous column.
+branch_column | 1-9 | Branch | branch(N) | 6
+    Branch with that alternative of the token shown, with this column's parameters.
+stop_column | escape | Stop | stop | 0
+    Stop this column, then all, then close.
+stop_columns | ctrl+c | Stop all | copy_or_stop_all | 3; first
+    Copy the selection, else stop all columns.
+adopt | enter a | Adopt | | 2; shown Enter/a
+    Continue with this column's parameters, endpoint and model.
+keep | k | Only this | | 4
+    Show only this column; the other runs stay in the session.
+difference | d | Difference | | 5
+    Go to the first token at which the answers diverge.
+save_compared | ctrl+s | Save | sessions.flow:save | 8; first
+    Name the session and save it.
+copy_column | y | Copy | copy_answer | 7
+    Copy this column's exact text.
+
+# replay
+close_replay | escape | Back | close | 0
+    Close the replay.
+pause | space | Pause | | 1
+    Pause or resume; at the end, play again.
+step_token | s enter | Step | step | 2
+    Pause and show one more token.
+speed | + - | Speed | faster(2) faster(0.5) | 3; also equals_sign=faster(2)
+    Play twice or half as fast.
+all | 0 | All | | 4
+    Show the remaining tokens at once.
+from_start | r | From start | restart | 5
+    Play from the start.
+replay_colour | c | Colour | cycle_colour
+    Colour by the next measure, or not at all.
+replay_whitespace | w | Whitespace | toggle_whitespace
+    Show spaces and line ends.
+replay_copy | y | Copy | copy_answer
+    Copy the selection, else the text so far.
+
+# re-run
+stop_rerun | escape | Stop | stop | 0
+    Stop the run, then close.
+side | tab | Side | column(1) | 1; first; also shift+tab=column(-1); shown Tab
+    Go to the other answer.
+first_difference | d enter | Difference | difference | 2
+    Go to the first token at which the answers diverge.
+branch_side | 1-9 | Branch | branch(N)
+    Branch with that alternative of the token shown, with the run's parameters.
+save_rerun | ctrl+s | Save | sessions.flow:save | 4; first
+    Name the session and save it.
+copy_side | y | Copy | copy_answer | 3
+    Copy this answer's exact text.
+stop_sides | ctrl+c | Stop all | copy_or_stop_all | first
+    Copy the selection, else stop.
+
+# sessions
+close_sessions | escape | Back | close | 0
+    Close the list.
+open_session | enter | Open | | 1; fixed
+    Open this session.
+rename_session | ctrl+r | Rename | rename | 2
+    Change the title.
+tag_session | ctrl+t | Tags | tag | 6
+    Change the tags.
+compare_session | ctrl+k f8 | Compare | compare | 5
+    Compare its runs with those of the open session.
+duplicate_session | ctrl+d | Duplicate | duplicate | 7
+    Copy the session.
+delete_session | ctrl+x | Delete | delete | 3
+    Move it to the trash, which keeps it for 30 days.
+undelete_session | ctrl+z | Undo | undelete | 4
+    Restore the session deleted last, also after a restart.
+
+# grid
+stop_grid | escape | Stop | stop | 0
+    Stop everything, then close.
+open_cell | enter | Open | | 1; also ctrl+home=row(0) ctrl+end=row(-1)
+    Show the answers of this cell.
+compare_row | c | Row | | 2
+    Show the answers of this row side by side, or of the column where it is the only one.
+measure | m | Measure | | 3
+    Show and colour by the next measure.
+resume | r | Resume | | 4
+    Resend the requests that have no answer (asks first).
+stop_cells | ctrl+c | Stop all | stop_all | 5; first
+    Stop everything.
+
+# presets
+rename_preset | ctrl+r | Rename | rename
+    Give your preset another name.
+duplicate_preset | ctrl+d | Duplicate | duplicate
+    Copy it to a preset of your own.
+delete_preset | ctrl+x | Delete | delete
+    Delete your preset (asks first).
+import_preset | ctrl+o | Import | import
+    Import a preset from a file.
+export_preset | ctrl+s | Export | export
+    Export the preset to a file.
+
+# wire
+close_wire | escape | Back | close | 0
+    Close, and go to this event's token.
+copy_raw | y | Copy | | 2
+    Copy the row's text in full.
+copy_curl | c | curl | wire.flow:copy_as_curl | 3
+    Copy the request as a curl command.
+copy_python | p | Python | wire.flow:copy_as_python | 4
+    Copy the request as a Python program.
+raw | tab | Scroll | | 5; fixed
+    Go to the raw text, to scroll it.
+
+# events
+move_event | up down | Event | move(-1) move(1) | 1
+    Previous, next event.
+page_events | pageup pagedown | Page | page(-1) page(1)
+    A page of events up, down.
+end_events | home end | First, last | go(0) go(-1)
+    Go to the first, the last event.
+
+# endpoints
+close_endpoints | escape | Back | close | 0
+    Close the list.
+use_endpoint | enter | Use | | 1; fixed
+    Send requests to this endpoint.
+add_endpoint | ctrl+n | Add | add | 2
+    Add an endpoint.
+edit_endpoint | ctrl+e | Edit | edit | 3
+    Edit the endpoint.
+open_endpoint | ctrl+o | File | open | 4
+    Edit its file in $EDITOR.
+test_endpoint | ctrl+t | Test | test | 5
+    List its models and ask for one token.
+delete_endpoint | ctrl+x | Delete | delete | 6
+    Delete your profile (asks first).
+
+# endpoint form
+drop_endpoint | escape | Back | close | 0
+    Close without saving.
+save_endpoint | ctrl+s ctrl+j | Save | save | 1
+    Save the profile.
+next_field | tab shift+tab | Field | | 2; fixed; shown Tab ↑ ↓
+    Next, previous field.
+move_field | up down | Previous, next field | app.focus_previous app.focus_next
+    Previous, next field.
+
+# branches
+go_to_run | enter | Go to | | 1; fixed
+    Go to the run in the output.
+kin | left right | Parent, branch | parent child | 2; first
+    Go to the parent run, or to the first branch of this one.
+name_run | n | Name | name | 3
+    Name the run; an empty name removes it.
+prune | d delete | Prune | | 4
+    Remove the run and all its branches from the session (u undoes).
+undo_prune | u ctrl+z | Undo | undo | 5
+    Undo the last change (U redoes it).
+redo_prune | U ctrl+y | Redo | redo
+    Redo what was undone last.
+
+# choices
+go_to_choice | enter | Go to | | 1; fixed
+    Go to the choice in the output.
+
+# probe
+send_probe | enter ctrl+j f5 | Send | send | 0; shown Enter
+    Send the listed requests.
+stop_probe | escape | Stop | stop | 1
+    Stop and keep the results so far, then close.
+stop_requests | ctrl+c | Stop sending | stop_sending
+    Stop and keep the results so far.
+
+# chat
+say | ctrl+j f5 | Send | | 0
+    Send the message.
+leave_chat | escape | Stop | | 1; yields
+    Stop the answer, else close the chat.
+prompt_preview | ctrl+e | Exact prompt | | 2
+    Show exactly what would be sent.
+turns | f4 | Turns | focus_view | 3
+    Go to the turns.
+template | ctrl+t | Template | chat.settings:template | 4
+    Choose the prompt template: by name, or a file.
+system | f3 | System | chat.settings:system | 5
+    Edit the system prompt.
+prefill | f6 | Prefill | chat.settings:prefill | 7
+    Write the text the next answer begins with.
+when_full | f7 | Context | chat.settings:when_full | 8
+    Choose what is left out when the context is full, and its size.
+chat_variables | f10 | Variables | chat.settings:variables | 9
+    Set the values of {{name}}, typed or from a file.
+jump_to_turn | ctrl+g | Jump | | 10
+    Go to a turn by its number or its text.
+take_back | ctrl+b | Recall | | 11
+    Put the last message back into the composer.
+to_raw | f9 | Raw | | 12
+    Continue with the exact prompt in the prompt pane.
+to_composer | f2 | Composer | focus_composer
+    Go to the composer.
+chat_palette | f1 ctrl+p | Commands | palette | 6; also ctrl+backslash=palette
+    Every command of the chat by name.
+
+# turns
+composer | f2 | Composer | screen.focus_composer | 0; first
+    Go to the composer.
+next_turn | j k | Turn | turn(1) turn(-1) | 1
+    Next, previous turn.
+other_branch | > < | Branch | screen.other_branch(1) screen.other_branch(-1) | 2; shown < >
+    Next, previous branch at the turn.
+edit_turn | e | Edit | screen.edit_turn | 3
+    Edit the turn; sending it makes a branch.
+answer_again | r | Regenerate | screen.answer_again | 4
+    Generate another answer, as a branch.
+go_on | enter | Continue | screen.go_on | 5
+    Continue a truncated answer, as a branch.
+delete_turn | d | Delete | screen.delete_turn | 6
+    Delete the turn and those after it.
+turns_undo | u | Undo | screen.undo | 7
+    Undo the last change.
+turns_redo | U | Redo | screen.redo | 13
+    Redo what was undone last.
+fold | space | Fold | fold | 8; shown Space
+    Fold or unfold the turn.
+fold_all | f | Fold all | fold_all | 14
+    Fold or unfold all turns.
+copy_turn | y | Copy | copy_turn | 9
+    Copy the turn's exact text.
+turns_inspect | i tab | Inspect | inspect | 10
+    Go to the inspector, to choose an alternative.
+branch_with | 1-9 | Alternative | screen.branch_with(N) | 12
+    Regenerate from this token on, with that alternative.
+turns_replay | p | Replay | chat.flow:replay_answer | 11
+    Replay the answer at its recorded pace.
+turns_rerun | R | Re-run | chat.flow:rerun_answer | 15
+    Send the exact prompt again and compare the answers.
+compare_answers | f8 | Compare | chat.flow:compare_answers | 12
+    Answer with several presets; each answer is a branch.
+turns_find | / | Find | find | 15
+    Find a text in the answers; n and N go to the next and previous match.
+turns_colour | c | Colour | cycle_colour | 16
+    Colour by the next measure, or not at all.
+turns_whitespace | w | Whitespace | toggle_whitespace | 17
+    Show spaces and line ends.
+
+# branches, choices
+close_listing | escape | Back | close | 0
+    Close the list.
+scroll | space b | Scroll | scroll_passage(1) scroll_passage(-1) | 6
+    Scroll the text below.
+
+# popups
+close_popup | escape | Close | close
+    Close without choosing.
+
+# lists
+item | down up | Item | move(1) move(-1)
+    Next, previous item.
+page_items | pagedown pageup | Page | move(10) move(-10)
+    Move ten items down, up.
+
+# lists to choose from
+picker_item | ctrl+n ctrl+p | Next, previous item | move(1) move(-1)
+    Next, previous item.
+
+# lists to choose several from
+choose_item | space | Toggle | choose
+    Select the item, or deselect it.
+take_items | enter | OK | take
+    Use the selection.
+vary_item | + | Vary | vary
+    Add a variation of the item.
+switch_items | s | Switch | switch
+    Turn the switch on or off.
+
+# questions
+yes | y enter | Yes | answer(True)
+    Confirm.
+no | n | No | answer(False)
+    Cancel.
+
+# texts
+take_text | ctrl+j f5 | OK | take
+    Use the text.
+
+# curl
+take_curl | ctrl+j ctrl+s | OK | take
+    Use the prompt and parameters of the command.
+"""
+"""Every command, in the order in which people meet them, below the pane or screen that it belongs to.
+
+A command is two lines, `id | keys | title | what it does | remarks` and its help. What it does is a flow, an
+action of its pane, an action for each of its keys, or with N for the digit; left out, the action of its id.
+Remarks are its rank in the footer, and of the fields of a `Command`: `first` (it has priority over the widget
+with the focus), `yields` (it has not), `fixed`, `pane`, `also` and `shown`.
+"""
 _BY_NAME = (Where.EVERYWHERE, Where.ANYWHERE, Where.OUTPUT)
 """Where commands need no cursor, so that the palette can do them too."""
 _BEFORE_FOCUS = (
-    *(Where.SESSIONS, Where.PRESETS, Where.ENDPOINTS, Where.ENDPOINT_FORM, Where.PROBE, Where.POPUP),
-    *(Where.LIST, Where.PICKER, Where.SELECTION, Where.WRITING, Where.CURL),
+    *(Where.EVERYWHERE, Where.ANYWHERE, Where.SESSIONS, Where.PRESETS, Where.ENDPOINTS, Where.ENDPOINT_FORM),
+    *(Where.PROBE, Where.CHAT, Where.POPUP, Where.LIST, Where.PICKER, Where.SELECTION, Where.WRITING),
+    Where.CURL,
 )
 """Where a text field or a list has the focus, which would take the keys for itself."""
 
 
-def _at(where: Where, *commands: Command) -> Iterator[Command]:
-    """The commands of one pane or screen."""
-    for one in commands:
-        needs_pane = one.needs_pane or where not in _BY_NAME
-        priority = one.priority or (where in _BEFORE_FOCUS and not one.is_fixed)
-        yield replace(one, where=where, needs_pane=needs_pane, priority=priority)
+def _commands() -> Iterator[Command]:
+    """The commands of the table. Raises ValueError where a row has no command's form."""
+    where = Where.ANYWHERE
+    lines = filter(None, _TABLE.split("\n"))
+    for line in lines:
+        if line.startswith("# "):
+            where = Where(line[2:])
+        else:
+            yield _command(where, line, next(lines).strip())
 
 
-COMMANDS: tuple[Command, ...] = (
-    Command(
-        "run",
-        ("ctrl+j", "f5"),
-        "Run",
-        "Send the prompt and stream the answer.",
-        footer=0,
-        priority=True,
-        flow="run.flow:run",
-    ),
-    Command("stop", ("escape",), "Stop", "Close the top dialog, or stop the run.", footer=1),
-    Command(
-        "help",
-        ("f1", "question_mark"),
-        "Help",
-        "The keys of this pane or screen.",
-        where=Where.EVERYWHERE,
-        footer=2,
-        priority=True,
-        flow="main.flow:show_help",
-    ),
-    Command(
-        "palette",
-        ("ctrl+p", "ctrl+backslash", "colon"),
-        "Commands",
-        "Search commands, parameters, presets and sessions.",
-        footer=3,
-        priority=True,
-        flow="main.flow:show_palette",
-    ),
-    Command("focus_prompt", ("f2",), "Prompt", "Go to the prompt.", footer=4, priority=True),
-    Command(
-        "focus_parameters",
-        ("f3",),
-        "Params",
-        "Go to the parameters (a drawer where narrow).",
-        footer=5,
-        priority=True,
-    ),
-    Command("focus_output", ("f4",), "Output", "Go to the output.", footer=6, priority=True),
-    Command(
-        "jump",
-        ("ctrl+g",),
-        "Jump",
-        "Go to any pane or field by letter.",
-        footer=9,
-        priority=True,
-        flow="main.flow:jump",
-    ),
-    Command(
-        "run_again",
-        ("ctrl+r",),
-        "Regenerate",
-        "Run again with a fresh seed; a pinned seed stays in the panel.",
-        footer=7,
-        priority=True,
-        flow="run.flow:run_again",
-    ),
-    Command(
-        "copy_or_stop",
-        ("ctrl+c",),
-        "Copy or stop",
-        "Copy the selection, else stop the run.",
-        where=Where.EVERYWHERE,
-        priority=True,
-        action="app.copy_or_stop",
-    ),
-    Command("copy_error", (), "Copy error", "Copy the full error message.", flow="main.flow:copy_error"),
-    Command(
-        "save",
-        ("ctrl+s",),
-        "Save",
-        "Name the session and save it.",
-        footer=7,
-        priority=True,
-        flow="sessions.flow:save",
-    ),
-    Command(
-        "sessions",
-        ("ctrl+o",),
-        "Sessions",
-        "Open another session.",
-        footer=13,
-        priority=True,
-        flow="sessions.flow:sessions",
-    ),
-    Command(
-        "new",
-        ("ctrl+n",),
-        "New",
-        "Begin a new session with these settings; this one stays saved.",
-        footer=11,
-        priority=True,
-        flow="sessions.flow:new",
-    ),
-    Command(
-        "undo",
-        ("ctrl+z", "u"),
-        "Undo",
-        "Undo the last change, whichever pane it was made in.",
-        flow="main.flow:undo",
-    ),
-    Command("redo", ("ctrl+y", "U"), "Redo", "Redo what was undone last.", flow="main.flow:redo"),
-    Command(
-        "edit_prompt",
-        ("f9",),
-        "Editor",
-        "Edit the prompt in $EDITOR.",
-        footer=14,
-        priority=True,
-        flow="prompt.flow:edit_elsewhere",
-    ),
-    Command(
-        "suspend_process", (), "Suspend", "Suspend to the shell (`fg` resumes).", action="app.suspend_process"
-    ),
-    Command(
-        "quit",
-        ("ctrl+q",),
-        "Quit",
-        "Quit (asks first during a run).",
-        where=Where.EVERYWHERE,
-        footer=10,
-        priority=True,
-        action="app.quit",
-    ),
-    Command(
-        "choose_endpoint",
-        ("ctrl+t",),
-        "Endpoint",
-        "Choose where requests are sent; add, edit and test endpoints.",
-        footer=8,
-        priority=True,
-        flow="endpoints.flow:choose_endpoint",
-    ),
-    Command(
-        "compare",
-        ("f8",),
-        "Compare",
-        "Run presets side by side on this prompt with a shared seed.",
-        footer=9,
-        priority=True,
-        flow="compare.flow:compare",
-    ),
-    Command(
-        "score",
-        (),
-        "Score",
-        "Score the prompt, the answer or a file: how likely the model finds each token.",
-        flow="scoring.flow:score",
-    ),
-    Command(
-        "score_by_tokens",
-        (),
-        "Score by one-token requests",
-        "Score a text token by token, where the endpoint returns no logprobs of the prompt.",
-        flow="scoring.flow:score_by_tokens",
-    ),
-    Command(
-        "score_elsewhere",
-        (),
-        "Score with another model",
-        "Colour the answer by the difference in surprisal between its model and another.",
-        flow="scoring.flow:score_elsewhere",
-    ),
-    Command(
-        "chat",
-        ("f12",),
-        "Chat",
-        "Chat through a visible prompt template.",
-        priority=True,
-        flow="chat.flow:chat",
-    ),
-    Command(
-        "replay",
-        ("f10",),
-        "Replay",
-        "Replay the run under the cursor, else the newest one, offline at its recorded pace.",
-        priority=True,
-        flow="replay.flow:replay",
-    ),
-    Command(
-        "variables",
-        (),
-        "Variables",
-        "Set the values of {{name}} in prompts, typed or from a file.",
-        flow="prompt.flow:variables",
-    ),
-    Command(
-        "sweep", (), "Sweep", "Vary one or two parameters on this prompt, in a grid.", flow="grid.flow:sweep"
-    ),
-    Command(
-        "prompt_set",
-        (),
-        "Prompt set",
-        "Run every prompt of a file, or of the editor, with several presets, in a grid.",
-        flow="grid.flow:prompt_set",
-    ),
-    Command(
-        "choose_preset",
-        ("ctrl+l",),
-        "Preset",
-        "Apply a preset; the list shows what each would change.",
-        priority=True,
-        flow="presets.flow:choose_preset",
-    ),
-    Command(
-        "export",
-        (),
-        "Export",
-        "Export the session as Markdown, JSON Lines, HTML or text, or a run as SVG.",
-        flow="export.flow:export",
-    ),
-    Command(
-        "save_preset",
-        (),
-        "Save preset",
-        "Save the panel's parameters as a preset.",
-        flow="presets.flow:save_panel",
-    ),
-    Command(
-        "choose_model",
-        (),
-        "Model",
-        "Choose the model from the endpoint's list, or type its name.",
-        flow="endpoints.flow:choose_model",
-    ),
-    Command(
-        "probe", (), "Probe", "Find out which parameters the endpoint supports.", flow="probe.flow:probe"
-    ),
-    Command(
-        "choose_theme",
-        (),
-        "Theme",
-        "Choose a theme; the one under the cursor is shown.",
-        flow="main.flow:choose_theme",
-    ),
-    Command(
-        "branch_ids",
-        (),
-        "Branch ids",
-        "Send branches as token ids where they are known, or as text again.",
-        flow="branches.flow:branch_ids",
-    ),
-    Command(
-        "choose_kind",
-        (),
-        "Prompt kind",
-        "Choose what the prompt is: text, several texts, token ids, or lists of token ids.",
-        flow="prompt.flow:choose_kind",
-    ),
-    Command(
-        "copy_as_curl",
-        (),
-        "Copy as curl",
-        "Copy the last request as a curl command; the key is read from the environment.",
-        flow="wire.flow:copy_as_curl",
-    ),
-    Command(
-        "copy_as_python",
-        (),
-        "Copy as Python",
-        "Copy the last request as a Python program; the key is read from the environment.",
-        flow="wire.flow:copy_as_python",
-    ),
-    Command(
-        "paste_curl",
-        (),
-        "Paste curl",
-        "Import the prompt and parameters of a curl command.",
-        flow="prompt.flow:paste_curl",
-    ),
-    Command(
-        "open_config",
-        (),
-        "Configuration",
-        "Edit config.toml in $EDITOR; changes apply at the next start.",
-        flow="main.flow:open_config",
-    ),
-    Command("about", (), "About", "The version, and where the files are.", flow="main.flow:show_about"),
-    *_at(
-        Where.PARAMETERS,
-        Command("field", ("up", "down"), "Field", "Previous, next field.", actions=("move(-1)", "move(1)")),
-        Command(
-            "step",
-            ("plus", "minus"),
-            "Step",
-            "Raise or lower the field by its step.",
-            footer=0,
-            actions=("step(1)", "step(-1)"),
-            also=(("equals_sign", "step(1)"), ("right", "step(1)"), ("left", "step(-1)")),
-        ),
-        Command("type", ("0",), "Type", "Type a value.", footer=1, shown="0–9, Enter", is_fixed=True),
-        Command(
-            "unset",
-            ("x",),
-            "Unset",
-            "Unset the field, so that it is not sent.",
-            footer=2,
-            action="unset",
-            also=(("delete", "unset"),),
-        ),
-        Command("edit_value", ("enter",), "Edit", "Edit the field's value.", action="edit"),
-    ),
-    *_at(
-        Where.TOKENS,
-        Command(
-            "token",
-            ("left", "right"),
-            "Token",
-            "Previous, next token.",
-            footer=0,
-            actions=("token(-1)", "token(1)"),
-        ),
-        Command("line", ("up", "down"), "Line", "Line above, below.", actions=("line(-1)", "line(1)")),
-        Command(
-            "surprise",
-            ("left_square_bracket", "right_square_bracket"),
-            "Surprise",
-            "Previous, next surprising token.",
-            footer=4,
-            actions=("notable('surprising', -1)", "notable('surprising', 1)"),
-        ),
-        Command(
-            "not_first",
-            ("comma", "full_stop"),
-            "Not top choice",
-            "Previous, next token that was not the model's top choice.",
-            actions=("notable('not_first', -1)", "notable('not_first', 1)"),
-        ),
-        Command(
-            "low_coverage",
-            ("less_than_sign", "greater_than_sign"),
-            "Low coverage",
-            "Previous, next token whose listed alternatives cover little probability.",
-            actions=("notable('low_coverage', -1)", "notable('low_coverage', 1)"),
-        ),
-        Command(
-            "elsewhere",
-            ("left_curly_bracket", "right_curly_bracket"),
-            "Elsewhere",
-            "Previous, next token where the other model's top choice is another token.",
-            footer=8,
-            actions=("elsewhere(-1)", "elsewhere(1)"),
-        ),
-        Command(
-            "found",
-            ("n", "N"),
-            "Match",
-            "Next, previous match of the search.",
-            actions=("found(1)", "found(-1)"),
-        ),
-        Command(
-            "select",
-            ("shift+left", "shift+right", "shift+up", "shift+down", "shift+home", "shift+end"),
-            "Select",
-            "Extend the selection by token, by line, or to the end of the answer.",
-            shown="Shift+← → ↑ ↓ Home End",
-            actions=(
-                "select('token', -1)",
-                "select('token', 1)",
-                "select('line', -1)",
-                "select('line', 1)",
-                "select('end', -1)",
-                "select('end', 1)",
-            ),
-        ),
-        Command(
-            "ends",
-            ("home", "end"),
-            "First, last",
-            "Go to the first token, or to the last one and follow the stream.",
-            actions=("first_token", "follow"),
-        ),
-        Command(
-            "page_tokens", ("pageup", "pagedown"), "Page", "A page up, down.", actions=("page(-1)", "page(1)")
-        ),
-    ),
-    *_at(
-        Where.OUTPUT,
-        Command(
-            "branch",
-            DIGITS,
-            "Branch",
-            "Branch here with that alternative in place of the token.",
-            footer=1,
-            actions=_of_digits("branch"),
-            needs_pane=True,
-        ),
-        Command(
-            "inspect", ("i", "tab"), "Inspect", "Go to the inspector, to choose an alternative.", footer=3
-        ),
-        Command(
-            "continue_answer",
-            ("enter",),
-            "Continue",
-            "Append the answer to the prompt and continue (u undoes).",
-            footer=2,
-            flow="branches.flow:continue_answer",
-        ),
-        Command(
-            "next_run",
-            ("k", "j"),
-            "Previous, next run",
-            "Go to the previous or next run.",
-            actions=("run(-1)", "run(1)"),
-            needs_pane=True,
-        ),
-        Command(
-            "cycle_colour",
-            ("c",),
-            "Colour",
-            "Colour by probability, entropy, rank, difference or nothing.",
-            footer=7,
-        ),
-        Command("toggle_whitespace", ("w",), "Whitespace", "Show spaces, tabs and line ends."),
-        Command(
-            "toggle_boundaries", ("b",), "Boundaries", "Underline every other token, to see where each ends."
-        ),
-        Command(
-            "surprise_threshold",
-            (),
-            "Surprise threshold",
-            "Set the probability below which [ and ] stop at a token.",
-            flow="main.flow:surprise_threshold",
-        ),
-        Command(
-            "coverage_threshold",
-            (),
-            "Coverage threshold",
-            "Set the top-k mass below which < and > stop.",
-            flow="main.flow:coverage_threshold",
-        ),
-        Command("find", ("slash",), "Find", "Find a text in the output.", footer=6),
-        Command("copy_answer", ("y",), "Copy", "Copy the answer's exact text.", footer=5),
-        Command(
-            "branch_tree",
-            ("t",),
-            "Branch tree",
-            "Show all runs as a tree of branches, to open, name or prune.",
-            flow="branches.flow:branch_tree",
-        ),
-        Command(
-            "choices",
-            ("l",),
-            "Choices",
-            "List the choices of the run with their figures.",
-            flow="branches.flow:choices",
-        ),
-        Command(
-            "wire",
-            ("e",),
-            "Raw traffic",
-            "Show the last request as sent, and each raw event beside its tokens.",
-            flow="wire.flow:wire",
-        ),
-        Command(
-            "run_list",
-            ("L",),
-            "Runs",
-            "List all runs; find one by its text, preset, endpoint or model.",
-            flow="branches.flow:run_list",
-        ),
-        Command(
-            "replay_run",
-            ("p",),
-            "Replay run",
-            "Replay the run under the cursor.",
-            action="app.flow('replay')",
-            needs_pane=True,
-        ),
-        Command(
-            "rerun",
-            ("r",),
-            "Re-run",
-            "Send the same request again and compare the answers token by token.",
-            flow="compare.flow:rerun",
-        ),
-        Command(
-            "compare_runs",
-            ("v",),
-            "Compare saved runs",
-            "Compare saved runs of this session or another side by side; nothing is sent.",
-            flow="compare.flow:compare_runs",
-        ),
-        Command(
-            "delete_run",
-            ("x", "delete"),
-            "Delete",
-            "Delete the run from the session (u undoes).",
-            flow="branches.flow:delete_run",
-        ),
-    ),
-    *_at(
-        Where.GROUP,
-        Command(
-            "open_group",
-            ("enter",),
-            "Open",
-            "Open the comparison as columns, the sweep or prompt set as a grid; nothing is sent.",
-            footer=0,
-            is_fixed=True,
-        ),
-        Command(
-            "fold_group",
-            ("space",),
-            "Fold",
-            "Fold or unfold the runs of the comparison or sweep.",
-            footer=1,
-            action="fold",
-        ),
-    ),
-    *_at(
-        Where.INSPECTOR,
-        Command(
-            "row",
-            ("up", "down"),
-            "Row",
-            "Previous, next alternative.",
-            footer=0,
-            actions=("move(-1)", "move(1)"),
-        ),
-        Command("choose", ("enter",), "Branch", "Branch with the alternative of the row.", footer=1),
-        Command("copy_row", ("y",), "Copy", "Copy the token of the row exactly.", footer=2, action="copy"),
-        Command(
-            "page_rows",
-            ("pageup", "pagedown"),
-            "Page",
-            "A page of alternatives up, down.",
-            actions=("page(-1)", "page(1)"),
-        ),
-        Command(
-            "choose_number",
-            DIGITS,
-            "Branch by number",
-            "Branch with that alternative.",
-            actions=_of_digits("choose"),
-        ),
-    ),
-    *_at(
-        Where.COMPARE,
-        Command(
-            "column",
-            ("tab", "shift+tab"),
-            "Column",
-            "Next, previous column.",
-            footer=1,
-            shown="Tab",
-            actions=("column(1)", "column(-1)"),
-            priority=True,
-        ),
-        Command(
-            "branch_column",
-            DIGITS,
-            "Branch",
-            "Branch with that alternative of the token shown, with this column's parameters.",
-            footer=6,
-            actions=_of_digits("branch"),
-        ),
-        Command(
-            "stop_column",
-            ("escape",),
-            "Stop",
-            "Stop this column, then all, then close.",
-            footer=0,
-            action="stop",
-        ),
-        Command(
-            "stop_columns",
-            ("ctrl+c",),
-            "Stop all",
-            "Copy the selection, else stop all columns.",
-            footer=3,
-            action="copy_or_stop_all",
-            priority=True,
-        ),
-        Command(
-            "adopt",
-            ("enter", "a"),
-            "Adopt",
-            "Continue with this column's parameters, endpoint and model.",
-            footer=2,
-            shown="Enter/a",
-        ),
-        Command(
-            "keep",
-            ("k",),
-            "Only this",
-            "Show only this column; the other runs stay in the session.",
-            footer=4,
-        ),
-        Command(
-            "difference",
-            ("d",),
-            "Difference",
-            "Go to the first token at which the answers diverge.",
-            footer=5,
-        ),
-        Command(
-            "save_compared",
-            ("ctrl+s",),
-            "Save",
-            "Name the session and save it.",
-            footer=8,
-            flow="sessions.flow:save",
-            priority=True,
-        ),
-        Command(
-            "copy_column", ("y",), "Copy", "Copy this column's exact text.", footer=7, action="copy_answer"
-        ),
-    ),
-    *_at(
-        Where.REPLAY,
-        Command("close_replay", ("escape",), "Back", "Close the replay.", footer=0, action="close"),
-        Command("pause", ("space",), "Pause", "Pause or resume; at the end, play again.", footer=1),
-        Command(
-            "step_token", ("s", "enter"), "Step", "Pause and show one more token.", footer=2, action="step"
-        ),
-        Command(
-            "speed",
-            ("plus", "minus"),
-            "Speed",
-            "Play twice or half as fast.",
-            footer=3,
-            actions=("faster(2)", "faster(0.5)"),
-            also=(("equals_sign", "faster(2)"),),
-        ),
-        Command("all", ("0",), "All", "Show the remaining tokens at once.", footer=4),
-        Command("from_start", ("r",), "From start", "Play from the start.", footer=5, action="restart"),
-        Command(
-            "replay_colour",
-            ("c",),
-            "Colour",
-            "Colour by the next measure, or not at all.",
-            action="cycle_colour",
-        ),
-        Command(
-            "replay_whitespace",
-            ("w",),
-            "Whitespace",
-            "Show spaces and line ends.",
-            action="toggle_whitespace",
-        ),
-        Command(
-            "replay_copy", ("y",), "Copy", "Copy the selection, else the text so far.", action="copy_answer"
-        ),
-    ),
-    *_at(
-        Where.RERUN,
-        Command("stop_rerun", ("escape",), "Stop", "Stop the run, then close.", footer=0, action="stop"),
-        Command(
-            "side",
-            ("tab",),
-            "Side",
-            "Go to the other answer.",
-            footer=1,
-            shown="Tab",
-            action="column(1)",
-            priority=True,
-            also=(("shift+tab", "column(-1)"),),
-        ),
-        Command(
-            "first_difference",
-            ("d", "enter"),
-            "Difference",
-            "Go to the first token at which the answers diverge.",
-            footer=2,
-            action="difference",
-        ),
-        Command(
-            "branch_side",
-            DIGITS,
-            "Branch",
-            "Branch with that alternative of the token shown, with the run's parameters.",
-            actions=_of_digits("branch"),
-        ),
-        Command(
-            "save_rerun",
-            ("ctrl+s",),
-            "Save",
-            "Name the session and save it.",
-            footer=4,
-            flow="sessions.flow:save",
-            priority=True,
-        ),
-        Command(
-            "copy_side", ("y",), "Copy", "Copy this answer's exact text.", footer=3, action="copy_answer"
-        ),
-        Command(
-            "stop_sides",
-            ("ctrl+c",),
-            "Stop all",
-            "Copy the selection, else stop.",
-            action="copy_or_stop_all",
-            priority=True,
-        ),
-    ),
-    *_at(
-        Where.SESSIONS,
-        Command("close_sessions", ("escape",), "Back", "Close the list.", footer=0, action="close"),
-        Command("open_session", ("enter",), "Open", "Open this session.", footer=1, is_fixed=True),
-        Command("rename_session", ("ctrl+r",), "Rename", "Change the title.", footer=2, action="rename"),
-        Command("tag_session", ("ctrl+t",), "Tags", "Change the tags.", footer=6, action="tag"),
-        Command(
-            "compare_session",
-            ("ctrl+k", "f8"),
-            "Compare",
-            "Compare its runs with those of the open session.",
-            footer=5,
-            action="compare",
-        ),
-        Command(
-            "duplicate_session", ("ctrl+d",), "Duplicate", "Copy the session.", footer=7, action="duplicate"
-        ),
-        Command(
-            "delete_session",
-            ("ctrl+x",),
-            "Delete",
-            "Move it to the trash, which keeps it for 30 days.",
-            footer=3,
-            action="delete",
-        ),
-        Command(
-            "undelete_session",
-            ("ctrl+z",),
-            "Undo",
-            "Restore the session deleted last, also after a restart.",
-            footer=4,
-            action="undelete",
-        ),
-    ),
-    *_at(
-        Where.GRID,
-        Command("stop_grid", ("escape",), "Stop", "Stop everything, then close.", footer=0, action="stop"),
-        Command(
-            "open_cell",
-            ("enter",),
-            "Open",
-            "Show the answers of this cell.",
-            footer=1,
-            also=(("ctrl+home", "row(0)"), ("ctrl+end", "row(-1)")),
-        ),
-        Command(
-            "compare_row",
-            ("c",),
-            "Row",
-            "Show the answers of this row side by side, or of the column where it is the only one.",
-            footer=2,
-        ),
-        Command("measure", ("m",), "Measure", "Show and colour by the next measure.", footer=3),
-        Command(
-            "resume", ("r",), "Resume", "Resend the requests that have no answer (asks first).", footer=4
-        ),
-        Command(
-            "stop_cells",
-            ("ctrl+c",),
-            "Stop all",
-            "Stop everything.",
-            footer=5,
-            action="stop_all",
-            priority=True,
-        ),
-    ),
-    *_at(
-        Where.PRESETS,
-        Command("rename_preset", ("ctrl+r",), "Rename", "Give your preset another name.", action="rename"),
-        Command(
-            "duplicate_preset",
-            ("ctrl+d",),
-            "Duplicate",
-            "Copy it to a preset of your own.",
-            action="duplicate",
-        ),
-        Command("delete_preset", ("ctrl+x",), "Delete", "Delete your preset (asks first).", action="delete"),
-        Command("import_preset", ("ctrl+o",), "Import", "Import a preset from a file.", action="import"),
-        Command("export_preset", ("ctrl+s",), "Export", "Export the preset to a file.", action="export"),
-    ),
-    *_at(
-        Where.WIRE,
-        Command(
-            "close_wire",
-            ("escape",),
-            "Back",
-            "Close, and go to this event's token.",
-            footer=0,
-            action="close",
-        ),
-        Command("copy_raw", ("y",), "Copy", "Copy the row's text in full.", footer=2),
-        Command(
-            "copy_curl",
-            ("c",),
-            "curl",
-            "Copy the request as a curl command.",
-            footer=3,
-            flow="wire.flow:copy_as_curl",
-        ),
-        Command(
-            "copy_python",
-            ("p",),
-            "Python",
-            "Copy the request as a Python program.",
-            footer=4,
-            flow="wire.flow:copy_as_python",
-        ),
-        Command("raw", ("tab",), "Scroll", "Go to the raw text, to scroll it.", footer=5, is_fixed=True),
-    ),
-    *_at(
-        Where.EVENTS,
-        Command(
-            "move_event",
-            ("up", "down"),
-            "Event",
-            "Previous, next event.",
-            footer=1,
-            actions=("move(-1)", "move(1)"),
-        ),
-        Command(
-            "page_events",
-            ("pageup", "pagedown"),
-            "Page",
-            "A page of events up, down.",
-            actions=("page(-1)", "page(1)"),
-        ),
-        Command(
-            "end_events",
-            ("home", "end"),
-            "First, last",
-            "Go to the first, the last event.",
-            actions=("go(0)", "go(-1)"),
-        ),
-    ),
-    *_at(
-        Where.ENDPOINTS,
-        Command("close_endpoints", ("escape",), "Back", "Close the list.", footer=0, action="close"),
-        Command(
-            "use_endpoint", ("enter",), "Use", "Send requests to this endpoint.", footer=1, is_fixed=True
-        ),
-        Command("add_endpoint", ("ctrl+n",), "Add", "Add an endpoint.", footer=2, action="add"),
-        Command("edit_endpoint", ("ctrl+e",), "Edit", "Edit the endpoint.", footer=3, action="edit"),
-        Command("open_endpoint", ("ctrl+o",), "File", "Edit its file in $EDITOR.", footer=4, action="open"),
-        Command(
-            "test_endpoint",
-            ("ctrl+t",),
-            "Test",
-            "List its models and ask for one token.",
-            footer=5,
-            action="test",
-        ),
-        Command(
-            "delete_endpoint",
-            ("ctrl+x",),
-            "Delete",
-            "Delete your profile (asks first).",
-            footer=6,
-            action="delete",
-        ),
-    ),
-    *_at(
-        Where.ENDPOINT_FORM,
-        Command("drop_endpoint", ("escape",), "Back", "Close without saving.", footer=0, action="close"),
-        Command("save_endpoint", ("ctrl+s", "ctrl+j"), "Save", "Save the profile.", footer=1, action="save"),
-        Command(
-            "next_field",
-            ("tab", "shift+tab"),
-            "Field",
-            "Next, previous field.",
-            footer=2,
-            shown="Tab ↑ ↓",
-            is_fixed=True,
-        ),
-        Command(
-            "move_field",
-            ("up", "down"),
-            "Previous, next field",
-            "Previous, next field.",
-            actions=("app.focus_previous", "app.focus_next"),
-        ),
-    ),
-    *_at(
-        Where.TREE,
-        Command("go_to_run", ("enter",), "Go to", "Go to the run in the output.", footer=1, is_fixed=True),
-        Command(
-            "kin",
-            ("left", "right"),
-            "Parent, branch",
-            "Go to the parent run, or to the first branch of this one.",
-            footer=2,
-            actions=("parent", "child"),
-            priority=True,
-        ),
-        Command(
-            "name_run", ("n",), "Name", "Name the run; an empty name removes it.", footer=3, action="name"
-        ),
-        Command(
-            "prune",
-            ("d", "delete"),
-            "Prune",
-            "Remove the run and all its branches from the session (u undoes).",
-            footer=4,
-        ),
-        Command(
-            "undo_prune",
-            ("u", "ctrl+z"),
-            "Undo",
-            "Undo the last change (U redoes it).",
-            footer=5,
-            action="undo",
-        ),
-        Command("redo_prune", ("U", "ctrl+y"), "Redo", "Redo what was undone last.", action="redo"),
-    ),
-    *_at(
-        Where.CHOICES,
-        Command(
-            "go_to_choice", ("enter",), "Go to", "Go to the choice in the output.", footer=1, is_fixed=True
-        ),
-    ),
-    *_at(
-        Where.PROBE,
-        Command(
-            "send_probe",
-            ("enter", "ctrl+j", "f5"),
-            "Send",
-            "Send the listed requests.",
-            footer=0,
-            shown="Enter",
-            action="send",
-        ),
-        Command(
-            "stop_probe",
-            ("escape",),
-            "Stop",
-            "Stop and keep the results so far, then close.",
-            footer=1,
-            action="stop",
-        ),
-        Command(
-            "stop_requests",
-            ("ctrl+c",),
-            "Stop sending",
-            "Stop and keep the results so far.",
-            action="stop_sending",
-        ),
-    ),
-    *_at(
-        Where.CHAT,
-        Command("say", ("ctrl+j", "f5"), "Send", "Send the message.", footer=0, priority=True),
-        Command("leave_chat", ("escape",), "Stop", "Stop the answer, else close the chat.", footer=1),
-        Command(
-            "prompt_preview",
-            ("ctrl+e",),
-            "Exact prompt",
-            "Show exactly what would be sent.",
-            footer=2,
-            priority=True,
-        ),
-        Command("turns", ("f4",), "Turns", "Go to the turns.", footer=3, action="focus_view", priority=True),
-        Command(
-            "template",
-            ("ctrl+t",),
-            "Template",
-            "Choose the prompt template: by name, or a file.",
-            footer=4,
-            priority=True,
-            flow="chat.settings:template",
-        ),
-        Command(
-            "system",
-            ("f3",),
-            "System",
-            "Edit the system prompt.",
-            footer=5,
-            priority=True,
-            flow="chat.settings:system",
-        ),
-        Command(
-            "prefill",
-            ("f6",),
-            "Prefill",
-            "Write the text the next answer begins with.",
-            footer=7,
-            priority=True,
-            flow="chat.settings:prefill",
-        ),
-        Command(
-            "when_full",
-            ("f7",),
-            "Context",
-            "Choose what is left out when the context is full, and its size.",
-            footer=8,
-            priority=True,
-            flow="chat.settings:when_full",
-        ),
-        Command(
-            "chat_variables",
-            ("f10",),
-            "Variables",
-            "Set the values of {{name}}, typed or from a file.",
-            footer=9,
-            priority=True,
-            flow="chat.settings:variables",
-        ),
-        Command(
-            "jump_to_turn",
-            ("ctrl+g",),
-            "Jump",
-            "Go to a turn by its number or its text.",
-            footer=10,
-            priority=True,
-        ),
-        Command(
-            "take_back",
-            ("ctrl+b",),
-            "Recall",
-            "Put the last message back into the composer.",
-            footer=11,
-            priority=True,
-        ),
-        Command(
-            "to_raw",
-            ("f9",),
-            "Raw",
-            "Continue with the exact prompt in the prompt pane.",
-            footer=12,
-            priority=True,
-        ),
-        Command(
-            "to_composer", ("f2",), "Composer", "Go to the composer.", action="focus_composer", priority=True
-        ),
-        Command(
-            "chat_palette",
-            ("f1", "ctrl+p"),
-            "Commands",
-            "Every command of the chat by name.",
-            footer=6,
-            action="palette",
-            priority=True,
-            also=(("ctrl+backslash", "palette"),),
-        ),
-    ),
-    *_at(
-        Where.TURNS,
-        Command(
-            "composer",
-            ("f2",),
-            "Composer",
-            "Go to the composer.",
-            footer=0,
-            action="screen.focus_composer",
-            priority=True,
-        ),
-        Command(
-            "next_turn", ("j", "k"), "Turn", "Next, previous turn.", footer=1, actions=("turn(1)", "turn(-1)")
-        ),
-        Command(
-            "other_branch",
-            ("greater_than_sign", "less_than_sign"),
-            "Branch",
-            "Next, previous branch at the turn.",
-            footer=2,
-            shown="< >",
-            actions=("screen.other_branch(1)", "screen.other_branch(-1)"),
-        ),
-        Command(
-            "edit_turn",
-            ("e",),
-            "Edit",
-            "Edit the turn; sending it makes a branch.",
-            footer=3,
-            action="screen.edit_turn",
-        ),
-        Command(
-            "answer_again",
-            ("r",),
-            "Regenerate",
-            "Generate another answer, as a branch.",
-            footer=4,
-            action="screen.answer_again",
-        ),
-        Command(
-            "go_on",
-            ("enter",),
-            "Continue",
-            "Continue a truncated answer, as a branch.",
-            footer=5,
-            action="screen.go_on",
-        ),
-        Command(
-            "delete_turn",
-            ("d",),
-            "Delete",
-            "Delete the turn and those after it.",
-            footer=6,
-            action="screen.delete_turn",
-        ),
-        Command("turns_undo", ("u",), "Undo", "Undo the last change.", footer=7, action="screen.undo"),
-        Command("turns_redo", ("U",), "Redo", "Redo what was undone last.", footer=13, action="screen.redo"),
-        Command(
-            "fold", ("space",), "Fold", "Fold or unfold the turn.", footer=8, shown="Space", action="fold"
-        ),
-        Command("fold_all", ("f",), "Fold all", "Fold or unfold all turns.", footer=14, action="fold_all"),
-        Command("copy_turn", ("y",), "Copy", "Copy the turn's exact text.", footer=9, action="copy_turn"),
-        Command(
-            "turns_inspect",
-            ("i", "tab"),
-            "Inspect",
-            "Go to the inspector, to choose an alternative.",
-            footer=10,
-            action="inspect",
-        ),
-        Command(
-            "branch_with",
-            DIGITS,
-            "Alternative",
-            "Regenerate from this token on, with that alternative.",
-            footer=12,
-            actions=_of_digits("screen.branch_with"),
-        ),
-        Command(
-            "turns_replay",
-            ("p",),
-            "Replay",
-            "Replay the answer at its recorded pace.",
-            footer=11,
-            flow="chat.flow:replay_answer",
-        ),
-        Command(
-            "turns_rerun",
-            ("R",),
-            "Re-run",
-            "Send the exact prompt again and compare the answers.",
-            footer=15,
-            flow="chat.flow:rerun_answer",
-        ),
-        Command(
-            "compare_answers",
-            ("f8",),
-            "Compare",
-            "Answer with several presets; each answer is a branch.",
-            footer=12,
-            flow="chat.flow:compare_answers",
-        ),
-        Command(
-            "turns_find",
-            ("slash",),
-            "Find",
-            "Find a text in the answers; n and N go to the next and previous match.",
-            footer=15,
-            action="find",
-        ),
-        Command(
-            "turns_colour",
-            ("c",),
-            "Colour",
-            "Colour by the next measure, or not at all.",
-            footer=16,
-            action="cycle_colour",
-        ),
-        Command(
-            "turns_whitespace",
-            ("w",),
-            "Whitespace",
-            "Show spaces and line ends.",
-            footer=17,
-            action="toggle_whitespace",
-        ),
-    ),
-    *_at(
-        Where.LISTING,
-        Command("close_listing", ("escape",), "Back", "Close the list.", footer=0, action="close"),
-        Command(
-            "scroll",
-            ("space", "b"),
-            "Scroll",
-            "Scroll the text below.",
-            footer=6,
-            actions=("scroll_passage(1)", "scroll_passage(-1)"),
-        ),
-    ),
-    *_at(
-        Where.POPUP,
-        Command("close_popup", ("escape",), "Close", "Close without choosing.", action="close"),
-    ),
-    *_at(
-        Where.LIST,
-        Command("item", ("down", "up"), "Item", "Next, previous item.", actions=("move(1)", "move(-1)")),
-        Command(
-            "page_items",
-            ("pagedown", "pageup"),
-            "Page",
-            "Move ten items down, up.",
-            actions=("move(10)", "move(-10)"),
-        ),
-    ),
-    *_at(
-        Where.PICKER,
-        Command(
-            "picker_item",
-            ("ctrl+n", "ctrl+p"),
-            "Next, previous item",
-            "Next, previous item.",
-            actions=("move(1)", "move(-1)"),
-        ),
-    ),
-    *_at(
-        Where.SELECTION,
-        Command("choose_item", ("space",), "Toggle", "Select the item, or deselect it.", action="choose"),
-        Command("take_items", ("enter",), "OK", "Use the selection.", action="take"),
-        Command("vary_item", ("plus",), "Vary", "Add a variation of the item.", action="vary"),
-        Command("switch_items", ("s",), "Switch", "Turn the switch on or off.", action="switch"),
-    ),
-    *_at(
-        Where.QUESTION,
-        Command("yes", ("y", "enter"), "Yes", "Confirm.", action="answer(True)"),
-        Command("no", ("n",), "No", "Cancel.", action="answer(False)"),
-    ),
-    *_at(
-        Where.WRITING,
-        Command("take_text", ("ctrl+j", "f5"), "OK", "Use the text.", action="take"),
-    ),
-    *_at(
-        Where.CURL,
-        Command(
-            "take_curl",
-            ("ctrl+j", "ctrl+s"),
-            "OK",
-            "Use the prompt and parameters of the command.",
-            action="take",
-        ),
-    ),
-)
-"""Every command, in the order in which people meet them."""
+def _command(where: Where, row: str, help: str) -> Command:
+    id, keys, title, does, remarks = [*(part.strip() for part in row.split("|")), "", ""][:5]
+    fields: dict[str, Any] = {"needs_pane": where not in _BY_NAME, "priority": where in _BEFORE_FOCUS}
+    if ":" in does:
+        fields["flow"] = does
+    elif keys == "1-9":
+        fields["actions"] = tuple(does.replace("N", digit) for digit in DIGITS)
+    elif " " in does:
+        fields["actions"] = tuple(does.split())
+    else:
+        fields["action"] = does
+    for remark in filter(None, remarks.split("; ")):
+        name, _, value = remark.partition(" ")
+        match name:
+            case "first" | "yields":
+                fields["priority"] = name == "first"
+            case "fixed":
+                fields["is_fixed"] = True
+            case "pane":
+                fields["needs_pane"] = True
+            case "also":
+                fields["also"] = tuple(tuple(one.split("=")) for one in value.split())
+            case "shown":
+                fields["shown"] = value
+            case _:
+                fields["footer"] = int(name)
+    named = DIGITS if keys == "1-9" else tuple(CHARACTERS.get(key, key) for key in keys.split())
+    return Command(id, named, title, help, where, **fields)
+
+
+COMMANDS = tuple(_commands())
+"""Every command of the table."""
 
 BY_ID = {command.id: command for command in COMMANDS}
 """Commands by their id."""
