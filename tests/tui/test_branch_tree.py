@@ -186,6 +186,29 @@ async def test_what_is_pruned_leaves_the_session_and_comes_back_whole() -> None:
         assert app.main.output.runs == runs[:1]
 
 
+async def test_runs_pruned_in_one_burst_of_keys_leave_the_row_above_shown() -> None:
+    async with branched() as (app, pilot):
+        screen = await tree(app, pilot)
+        first = screen.rows[0].run
+        await pilot.press("down")
+        # As a terminal hands over keys that were typed at once: before what they changed was shown.
+        for _ in range(3):
+            screen.action_prune()
+        await pilot.pause()
+        assert not screen.rows
+        screen.action_undo()
+        await pilot.pause()
+        assert [row.run for row in screen.rows] == [first]
+        assert "independent run" in str(screen.query_one("#passage", Static).render())
+
+
+async def test_a_run_that_is_added_while_the_tree_is_shown_gets_its_row() -> None:
+    async with branched() as (app, pilot):
+        screen = await tree(app, pilot)
+        app.workspace.runs.add([_run("another window")])
+        await until(pilot, lambda: len(screen.rows) == 4)
+
+
 async def test_undo_takes_a_branch_back_and_goes_to_where_it_left() -> None:
     async with branched() as (app, pilot):
         runs = list(app.main.output.runs)

@@ -39,6 +39,7 @@ class TreeScreen(ResultScreen[Run]):
         super().__init__()
         self._workspace = workspace
         self._wanted = current.id if current is not None else ""
+        self._runs: tuple[Run, ...] = ()
         self.rows: Sequence[BranchRow] = ()
         """The tree as the list shows it."""
         self._growing: list[int] = []
@@ -53,11 +54,10 @@ class TreeScreen(ResultScreen[Run]):
         self.set_interval(_EVERY, self._follow)
 
     def _follow(self) -> None:
-        if not self._growing or self.app.screen is not self:
+        if self.app.screen is not self:
             return
-        if len(self._workspace.runs) != len(self.rows):
+        if self._runs != tuple(self._workspace.runs):
             self.show_rows()
-            return
         for place in self._growing:
             self.listing.put_row(place, branch_line(self.rows[place], self.listing.row_width))
         self._growing = [place for place in self._growing if self.rows[place].run.is_running]
@@ -65,7 +65,8 @@ class TreeScreen(ResultScreen[Run]):
     @on(RowListing.RowsFitted)
     def show_rows(self) -> None:
         """Show the runs as they are now."""
-        self.rows = rows_of_tree(self._workspace.runs)
+        self._runs = tuple(self._workspace.runs)
+        self.rows = rows_of_tree(self._runs)
         self._growing = [place for place, row in enumerate(self.rows) if row.run.is_running]
         places = [place for place, row in enumerate(self.rows) if row.run.id == self._wanted]
         lines = [branch_line(row, self.listing.row_width) for row in self.rows]
@@ -75,17 +76,16 @@ class TreeScreen(ResultScreen[Run]):
         self.listing.put_rows(lines, places[0] if places else len(lines) - 1, words)
 
     @on(RowListing.RowHighlighted)
-    def _show_passage(self, event: RowListing.RowHighlighted) -> None:
+    def _show_passage(self) -> None:
         """Show the run's text around the place where it diverges, and all its figures."""
-        row = self.rows[event.place]
-        self._wanted = row.run.id
-        self.listing.show_passage(branch_passage(row, self._workspace.runs))
+        if (row := self.highlighted) is not None:
+            self._wanted = row.run.id
+            self.listing.show_passage(branch_passage(row, self._runs))
 
     @property
     def highlighted(self) -> BranchRow | None:
         """The run under the cursor."""
-        place = self.listing.options.highlighted
-        return self.rows[place] if place is not None and place < len(self.rows) else None
+        return None if self.listing.place is None else self.rows[self.listing.place]
 
     # --- walking -----------------------------------------------------------------------------------------
 
@@ -105,8 +105,9 @@ class TreeScreen(ResultScreen[Run]):
             self._go(next((one.run for one in self.rows if one.parent is row.run), None))
 
     @on(OptionList.OptionSelected)
-    def _choose(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self.rows[event.option_index].run)
+    def _choose(self) -> None:
+        if (row := self.highlighted) is not None:
+            self.dismiss(row.run)
 
     # --- changing ----------------------------------------------------------------------------------------
 
@@ -124,14 +125,13 @@ class TreeScreen(ResultScreen[Run]):
         if (row := self.highlighted) is None:
             return
         pruned = subtree([one.run for one in self.rows], row.run)
-        place = self.listing.options.highlighted or 0
         label = "the pruned run" if len(pruned) == 1 else f"the {len(pruned)} pruned runs"
         try:
             self._workspace.runs.remove(pruned, label)
         except BadValueError as problem:
             self.notify(str(problem), title="Nothing was changed", severity="warning", markup=False)
             return
-        above = self.rows[max(place - 1, 0)].run
+        above = self.rows[max(self.rows.index(row) - 1, 0)].run
         self._wanted = (row.parent or above).id
         self.show_rows()
         name = one_line(row.run.name, 40) or f"run {row.number}"

@@ -47,9 +47,11 @@ class ChoicesScreen(ResultScreen[Choice]):
         self.listing.put_rows(rows, places[0] if places else 0, words)
 
     @on(RowListing.RowHighlighted)
-    def _show_passage(self, event: RowListing.RowHighlighted) -> None:
-        self.listing.show_passage(choice_passage(self._answered, self.answers[event.place]))
+    def _show_passage(self) -> None:
+        if (place := self.listing.place) is not None:
+            self.listing.show_passage(choice_passage(self._answered, self.answers[place]))
 
     @on(OptionList.OptionSelected)
-    def _choose(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self.answers[event.option_index].choice)
+    def _choose(self) -> None:
+        if (place := self.listing.place) is not None:
+            self.dismiss(self.answers[place].choice)

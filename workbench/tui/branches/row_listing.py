@@ -47,11 +47,8 @@ class RowListing(Vertical):
     class RowsFitted(Message):
         """The rows have another width, and are to be put anew."""
 
-    @dataclass
     class RowHighlighted(Message):
-        """The cursor is on a row, whose passage is to be shown."""
-
-        place: int
+        """The cursor is on another row, or that row has another text: its passage is to be shown."""
 
     options = getters.query_one(OptionList)
 
@@ -93,12 +90,20 @@ class RowListing(Vertical):
         else:
             self.show_passage(Content(""))
 
+    @property
+    def place(self) -> int | None:
+        """The row under the cursor; None where there is none."""
+        return self.options.highlighted
+
     @on(OptionList.OptionHighlighted)
-    def _look(self, event: OptionList.OptionHighlighted) -> None:
-        self.post_message(self.RowHighlighted(event.option_index))
-        self._show_plain(event.option_index)
-        if event.option_index != self._place:
-            self._place = event.option_index
+    def _look(self) -> None:
+        # The rows may be others by now than those that the message was sent about.
+        if (place := self.place) is None:
+            return
+        self.post_message(self.RowHighlighted())
+        self._show_plain(place)
+        if place != self._place:
+            self._place = place
             self.query_one(VerticalScroll).scroll_home(animate=False)
 
     def show_passage(self, passage: Content) -> None:
@@ -110,7 +115,7 @@ class RowListing(Vertical):
         self._rows[place] = Content.assemble(_NO_MARK, row)
         if place == self.options.highlighted:
             self._show_plain(place)
-            self.post_message(self.RowHighlighted(place))
+            self.post_message(self.RowHighlighted())
         else:
             self.options.replace_option_prompt_at_index(place, self._rows[place])
 
