@@ -45,6 +45,19 @@ def test_the_same_run_in_two_sessions_is_identical(
     assert (told["shared_tokens"], told["first_difference"], len(told["runs"])) == (2, None, 2)
 
 
+def test_two_scorings_of_one_text_are_not_called_answers_that_are_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = saying("Once", " upon"), saying("On", "ce upon")
+    for scoring in (one, two):
+        scoring.choices[0].echoed = len(scoring.choices[0])
+    first, second = session_file(tmp_path / "a.toml", one), session_file(tmp_path / "b.toml", two)
+    assert main(["compare", "--runs", f"{first}", f"{second}"]) == 0
+    printed = capsys.readouterr()
+    assert "text" in printed.out and "diverges" not in printed.out
+    assert not printed.err
+
+
 def test_a_run_that_is_not_there_is_named_and_one_alone_is_no_comparison(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -130,9 +130,17 @@ async def test_stopped_one_token_requests_leave_what_they_found() -> None:
 
 @asynccontextmanager
 async def scored_twice(
-    own: ToyModel, other: ToyModel, size: tuple[int, int] = (120, 40), colour: Mode = Mode.FITTED
+    own: ToyModel,
+    other: ToyModel,
+    size: tuple[int, int] = (120, 40),
+    colour: Mode = Mode.FITTED,
+    *,
+    model: str = "",
 ) -> AsyncIterator[tuple[WorkbenchApp, Pilot[int]]]:
-    """An answer of one model, scored by another one: the two of them beside each other on the screen."""
+    """An answer of one model, scored by another one: the two of them beside each other on the screen.
+
+    `model` is what the other one is asked for, at its address.
+    """
     async with workbench(own.handler, size) as (app, pilot, _), serving(other.handler) as elsewhere:
         app.main.output.view.mode = colour
         app.workspace.drafting.set_text("Once")
@@ -141,7 +149,8 @@ async def scored_twice(
         await ended(app, pilot, 1)
         app.flows.start("scoring.flow:score_elsewhere")
         await until(pilot, lambda: isinstance(app.screen, EndpointsScreen))
-        app.screen.dismiss(elsewhere.endpoint())
+        named = {"name": elsewhere.base_url, "model": model} if model else {}
+        app.screen.dismiss(elsewhere.endpoint(**named))
         await until(pilot, lambda: isinstance(app.screen, Picker))
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen))
@@ -168,6 +177,30 @@ async def test_an_answer_is_shown_as_two_models_find_it() -> None:
         assert list(first.choices[0].logprobs) != list(second.choices[0].logprobs)
 
 
+async def test_the_second_column_is_the_other_models_and_adopting_it_takes_that_model() -> None:
+    async with scored_twice(ToyModel(), ToyModel(shift=3), model="toy 2") as (app, pilot):
+        own, other = (str(column.border_title) for column in app.screen.query(CompareColumn))
+        place = app.screen.query(CompareColumn).last().column.endpoint.name
+        assert own == f"own model · default model @ {app.workspace.runs[0].endpoint}"
+        assert other == f"other model · toy 2 @ {place}"
+        parameters = app.workspace.drafting.parameters
+        await pilot.press("tab", "a")
+        await until(pilot, lambda: app.screen is app.main)
+        drafting = app.workspace.drafting
+        assert (drafting.endpoint.name, drafting.requested_model) == (place, "toy 2")
+        assert drafting.parameters == parameters
+
+
+async def test_scorings_of_one_text_are_not_called_answers_that_are_the_same() -> None:
+    async with scored_twice(ToyModel(), ToyModel(shift=3)) as (app, pilot):
+        await pilot.pause()
+        shown = " ".join(str(one.render()) for one in app.screen.query("#remarks, DistributionView"))
+        assert "bits/byte" in shown
+        assert "Press ← or → to select a token" in shown
+        assert "same" not in shown
+        assert "identical" not in shown
+
+
 async def test_both_columns_are_coloured_by_the_difference_and_the_legend_tells_whose_surprise_it_is() -> (
     None
 ):
@@ -187,7 +220,13 @@ async def test_both_columns_are_coloured_by_the_difference_and_the_legend_tells_
             assert {level for _, level in drawn} == {level for _, level in expected}
         legend = app.screen.query_one(Legend).render_line(0).text
         assert legend.split("  ")[0] == " more surprised, by nats"
-        assert [word in legend for word in ("own >2", "own >0.5", "within 0.5", "other >0.5", "other >2")]
+        assert [word.strip() for word in legend.split("  ")[1:6]] == [
+            "own >2",
+            "own >0.5",
+            "within 0.5",
+            "other >0.5",
+            "other >2",
+        ]
 
 
 async def test_keys_go_to_where_the_other_model_would_have_gone_elsewhere() -> None:

@@ -7,6 +7,7 @@ import shutil
 import tomllib
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from tests.client.loopback import Handler, Received, answering, hanging, head, i
 from tests.tui.scripted import answer, logprob_event
 from tests.workspace.test_keeper import until
 from tests.workspace.test_workspace import opened, sent
+from workbench.domain.endpoint import Endpoint
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters
+from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
 from workbench.domain.summary import Measure
 from workbench.runner.compare_plan import Column, plan
@@ -25,6 +27,22 @@ from workbench.workspace.grid import Grid, Layout
 from workbench.workspace.notifications import Notification, RunsChanged
 from workbench.workspace.rerun import Rerun
 from workbench.workspace.workspace import Workspace
+
+
+async def test_titles_hold_nothing_that_a_terminal_obeys_whatever_a_file_names() -> None:
+    obeyed = "\x1b\x9b\u202e"
+    hostile = f"{obeyed}[31m"
+    async with opened(answering(answer("a"))) as (workspace, _):
+        columns = [
+            Column(hostile, Endpoint(hostile, "http://x"), hostile, Parameters({"stop": (hostile, one)}))
+            for one in ("a", "b")
+        ]
+        columns[1] = replace(columns[1], model="m")
+        runs = [
+            Run(Request(TextPrompt("x"), one.model, one.parameters), one.endpoint.name) for one in columns
+        ]
+        for title in Comparison(workspace, columns, runs).titles:
+            assert not set(obeyed) & set(title)
 
 
 class Model:

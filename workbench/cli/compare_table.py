@@ -11,6 +11,7 @@ from workbench.domain.display import one_line, plural, visible
 from workbench.domain.divergence import Divergence, common_prefix, distinguishing, first_divergence
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Run
+from workbench.domain.scoring import are_scorings
 from workbench.domain.summary import summarise
 from workbench.runner.compare_plan import Column, remarks
 
@@ -24,7 +25,7 @@ def print_compared(title: str, head: str, columns: Sequence[Column], runs: Seque
     ]
     print_table(title, [head, *SUMMARY_HEADS, "text"], cells)
     shared, divergence = agreement(runs)
-    if divergence is not None:
+    if divergence is not None and not are_scorings(runs):
         _print_divergence(shared, divergence, [column.title for column in columns])
     print_notes(remarks(runs))
 

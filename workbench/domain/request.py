@@ -54,6 +54,11 @@ class Parameters:
         """The value the endpoint will be sent: the one set, else the one always sent, else None."""
         return self.values.get(name, FIELDS[name].always)
 
+    @property
+    def echoes(self) -> bool:
+        """Whether the prompt is to come back before the completion."""
+        return self.extra.get("echo") is True
+
     def number(self, name: str, default: float) -> float:
         """A number field's sent value, or what stands for unset."""
         value = self.sent(name)

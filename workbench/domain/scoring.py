@@ -12,6 +12,7 @@ from math import fsum, isnan
 from typing import NamedTuple
 
 from workbench.domain.choice import Alternative, Choice, top_choice
+from workbench.domain.run import Run
 
 
 class Passage(NamedTuple):
@@ -161,6 +162,14 @@ class SecondScoring(NamedTuple):
         if step > 0:
             return next((tokens.start for tokens in begins if tokens.start > token), None)
         return next((tokens.start for tokens in reversed(begins) if tokens.stop <= token), None)
+
+
+def are_scorings(runs: Sequence[Run]) -> bool:
+    """Whether runs are of one given text, whose tokens came back, and not of answers to it."""
+    choices = [choice for run in runs for choice in run.ordered]
+    is_one_text = all(run.choices and run.request.prompt == runs[0].request.prompt for run in runs)
+    # Many endpoints generate no fewer than one token.
+    return is_one_text and all(choice.echoed and len(choice) - choice.echoed <= 1 for choice in choices)
 
 
 def common_positions(first: Passage, second: Passage) -> Iterator[tuple[int, int]]:

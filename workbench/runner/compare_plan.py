@@ -12,6 +12,7 @@ from workbench.domain.probe_findings import Probe, ProbeVerdict
 from workbench.domain.prompt import Prompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
+from workbench.domain.scoring import are_scorings
 from workbench.domain.sweep import Sweep
 from workbench.runner.many_runs import Job
 from workbench.storage.folders import Folders
@@ -101,7 +102,7 @@ def ignored(columns: Sequence[Column], probes: Mapping[str, Probe]) -> list[str]
 def remarks(runs: Sequence[Run]) -> list[str]:
     """What an honest comparison must say of one prompt's runs."""
     notes: list[str] = []
-    if gave_same_text(runs):
+    if gave_same_text(runs) and not are_scorings(runs):
         differs = differing([run.request.parameters for run in runs])
         notes.append(
             "all columns gave the same text"

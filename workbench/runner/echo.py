@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import isnan
 
 from workbench.client.alignment import align
 from workbench.client.events import PromptTokens
 from workbench.domain.choice import Choice, ReceivedToken
+from workbench.domain.json_values import JsonValue
 from workbench.domain.prompt import TextPrompt, TokensPrompt, single_prompts
 from workbench.domain.run import Run
 
+ECHO: Mapping[str, JsonValue] = {"echo": True}
+"""The field of a request whose completion begins with its prompt."""
 NO_PROMPT_LOGPROBS = "The endpoint returned no logprobs of the prompt"
 NEEDS_ECHO = (
     "Scoring needs an endpoint that answers echo: true together with logprobs, "
@@ -24,7 +27,7 @@ _REFUSED = (400, 404, 422, 501)
 def explain_missing_echo(run: Run) -> None:
     """Note what would be needed, where a run that has ended requested its prompt's logprobs in vain."""
     parameters = run.request.parameters
-    if parameters.extra.get("echo") is not True or parameters.get("logprobs") is None:
+    if not parameters.echoes or parameters.get("logprobs") is None:
         return
     if (error := run.error) is not None:
         if error.status in _REFUSED and "echo" in f"{error.title} {error.message}".lower():
@@ -35,7 +38,6 @@ def explain_missing_echo(run: Run) -> None:
 
 def mark_prompts(run: Run, reported: Iterable[PromptTokens]) -> None:
     """Find how many leading tokens of each choice repeat the prompt; `reported` are put before the others."""
-    echoes = run.request.parameters.extra.get("echo") is True
     prompts = single_prompts(run.request.prompt)
     each = max(run.request.choices // len(prompts), 1)
     by_choice = {one.choice: one.pieces for one in reported if one.choice is not None}
@@ -43,7 +45,7 @@ def mark_prompts(run: Run, reported: Iterable[PromptTokens]) -> None:
     for index, choice in run.choices.items():
         number = min(index // each, len(prompts) - 1)
         prompt = prompts[number]
-        if echoes:
+        if run.request.parameters.echoes:
             _mark(choice, prompt)
         pieces = by_choice.get(index) or by_prompt.get(number)
         if pieces and not choice.echoed:

@@ -10,6 +10,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.domain.run_check import check_run
+from workbench.domain.scoring import are_scorings
 from workbench.runner.compare_plan import Column
 from workbench.storage.endpoint_list import EndpointList, endpoint_for
 
@@ -43,6 +44,6 @@ def saved_remarks(runs: Sequence[Run]) -> list[str]:
         notes.append(f"answered by different models: {', '.join(one or '—' for one in answered)}")
     if any(len(run.choices) > 1 for run in runs):
         notes.append("only the first choice of each run is compared")
-    if len(runs) == 2 and runs[1].request == first.request:
+    if len(runs) == 2 and runs[1].request == first.request and not are_scorings(runs):
         notes += [f"the same request: {one.describe()}" for one in check_run(*runs).choices[:1]]
     return notes

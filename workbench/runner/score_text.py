@@ -13,7 +13,7 @@ from workbench.domain.run import Outcome, Run
 from workbench.domain.scoring import Passage, align_scorings
 from workbench.runner.branching import branch_from, end_of
 from workbench.runner.connections import Connections
-from workbench.runner.echo import NEEDS_ECHO, NO_PROMPT_LOGPROBS
+from workbench.runner.echo import ECHO, NEEDS_ECHO, NO_PROMPT_LOGPROBS
 
 
 def scoring_request(prompt: Prompt, model: str = "", top: int = 5) -> Request:
@@ -22,7 +22,7 @@ def scoring_request(prompt: Prompt, model: str = "", top: int = 5) -> Request:
     One token is generated beside it, as many endpoints generate no fewer.
     """
     parameters = {"temperature": 0.0, "max_tokens": 1, "logprobs": top, "stream": False}
-    return Request(prompt, model, Parameters(parameters, {"echo": True}))
+    return Request(prompt, model, Parameters(parameters, ECHO))
 
 
 def scored(run: Run, origin: int = 0) -> Passage:

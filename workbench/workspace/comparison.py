@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from workbench.domain.display import one_line, plural
 from workbench.domain.divergence import Divergence, common_prefix, distinguishing, first_divergence
 from workbench.domain.run import Failure, Outcome, Run
+from workbench.domain.scoring import are_scorings
 from workbench.runner.compare_plan import Column, remarks
 from workbench.runner.many_runs import Job, ManyRuns
 from workbench.runner.status import Phase
@@ -37,15 +38,18 @@ class Comparison:
         runs: Sequence[Run],
         notes: Sequence[str] = (),
         *,
+        is_scoring: bool = False,
         before_kept: Callable[[Run], None] = lambda run: None,
     ) -> None:
         """`runs` has each column's run; `notes` is what a person should know of how the columns were made.
 
+        `is_scoring` says that the runs are scorings of one answer, which cannot diverge.
         `before_kept` receives each run that has ended, however it did, before the session keeps it.
         """
         self._workspace = workspace
         self._columns = list(columns)
         self._runs = list(runs)
+        self._is_scoring = is_scoring or are_scorings(runs)
         self._before_kept = before_kept
         self._notes = list(notes)
         self._sent: dict[str, float] = {}
@@ -172,35 +176,27 @@ class Comparison:
     def titles(self) -> tuple[str, ...]:
         """The columns' names with what tells them apart, and no more."""
         differing = distinguishing([column.parameters for column in self._columns])
-        places = {(column.endpoint.name, _model(column)) for column in self._columns}
-        return tuple(
-            " · ".join(
-                (
-                    one_line(column.title, 40),
-                    *(
-                        field
-                        for field in fields
-                        if not field.endswith(" unset") and field not in column.title
-                    ),
-                    *([f"{_model(column)} @ {column.endpoint.name}"] if len(places) > 1 else []),
-                )
-            )
-            for column, fields in zip(self._columns, differing, strict=True)
-        )
+        models = [_model(column) for column in self._columns]
+        titles = []
+        for column, fields, model in zip(self._columns, differing, models, strict=True):
+            told = [one for one in fields if not one.endswith(" unset") and one not in column.title]
+            parts = [one_line(part, 40) for part in (column.title, *told)]
+            titles.append(" · ".join([*parts, model] if len(set(models)) > 1 else parts))
+        return tuple(titles)
 
     @property
     def remarks(self) -> list[str]:
         """What an honest comparison must say."""
         notes = list(self._notes)
         if not self.is_running:
-            notes += remarks(self._runs)
+            notes += [] if self._is_scoring else remarks(self._runs)
         for column, run in zip(self._columns, self._runs, strict=True):
             notes += [f"{column.title}: {note}" for note in run.notes]
         return list(dict.fromkeys(one_line(one) for one in notes))
 
     def agreement(self) -> tuple[int, Divergence | None]:
         """Leading tokens all answers have in common, and where they diverge, as far as is known."""
-        choices = [run.ordered[0] for run in self._runs if run.choices]
+        choices = [run.ordered[0] for run in self._runs if run.choices and not self._is_scoring]
         if len(choices) < 2 or any(run.is_running and not run.choices for run in self._runs):
             return 0, None
         revisions = [choice.revision for choice in choices]
@@ -212,9 +208,9 @@ class Comparison:
 
     @property
     def agreed(self) -> str:
-        """What is known of answers that do not diverge."""
-        if len(self._runs) == 1:
-            return "Press ← or → to select a token"
+        """What is known of answers that do not diverge; empty where there are not several."""
+        if len(self._runs) == 1 or self._is_scoring:
+            return ""
         if self.is_running:
             return "identical so far"
         if not (shared := self.agreement()[0]):
@@ -224,4 +220,6 @@ class Comparison:
 
 
 def _model(column: Column) -> str:
-    return one_line(column.model or column.endpoint.model, 40)
+    """Which model answers, and where."""
+    model = one_line(column.model or column.endpoint.model, 40) or "default model"
+    return f"{model} @ {one_line(column.endpoint.name, 40)}"

@@ -50,7 +50,7 @@ class CompareColumn(Container):
         self.run = run
         self._styles = styles
         self._summed = False
-        self._told: tuple[str, RunState] | None = None
+        self._state: tuple[str, RunState] | None = None
         self._prompt = _end_of(prompt_to_editor(run.request.prompt))
         self._figures = figures_while_running(run, priced=self._priced)
         self.set_class(self._priced, "-priced")
@@ -82,8 +82,8 @@ class CompareColumn(Container):
 
     def show_state(self, title: str, state: RunState) -> None:
         """Show the name and what the run is doing, and its figures."""
-        if (title, state) != self._told:
-            self._told = title, state
+        if (title, state) != self._state:
+            self._state = title, state
             self.border_title = Content(title)
             self.border_subtitle = Content.styled(str(state), f"$text-{state.tone}")
         self._show_figures()

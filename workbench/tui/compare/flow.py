@@ -175,6 +175,7 @@ async def compare_saved(
         return
     columns = [saved_column(one, flow.services.endpoints) for one in saved]
     runs = [one.run for one in saved]
-    comparison = Comparison(flow.workspace, columns, runs, [*notes, *([] if second else saved_remarks(runs))])
+    notes = notes if second is not None else [*notes, *saved_remarks(runs)]
+    comparison = Comparison(flow.workspace, columns, runs, notes, is_scoring=second is not None)
     screen = CompareScreen(comparison, flow.styles, "saved runs: nothing is sent", second)
     await show_under_way(flow, comparison, screen)

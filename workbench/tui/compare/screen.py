@@ -44,6 +44,7 @@ _FIGURES_EVERY = 3
 """Frames between two columns whose figures are shown."""
 _WORDS_EVERY = 6
 """Frames between two looks at the lines above and below the columns."""
+_SELECT = "Press ← or → to select a token"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
         self._frames = 0
         self._following: dict[TranscriptView, bool] = {}
         self._followers = Followers(self, _FOLLOW_AT_ONCE)
-        self._told: dict[Static, Content] = {}
+        self._lines: dict[Static, Content] = {}
 
     def compose(self) -> ComposeResult:
         yield Static(id="about")
@@ -205,11 +206,9 @@ class CompareScreen(ResultScreen[Adopted | None]):
         for place in places:
             column = self._columns[place]
             column.show_state(titles[place], self._comparison.state(place))
-            # Two scorings are of one text, whose colours are what is looked at.
-            is_dimmed = len(self._columns) > 1 and self._second is None
-            column.show_agreement(shared if is_dimmed else 0, divergence)
+            column.show_agreement(shared if len(self._columns) > 1 else 0, divergence)
             if position is None:
-                column.distribution.show(self._comparison.agreed, None)
+                column.distribution.show(self._comparison.agreed or _SELECT, None)
             else:
                 column.show_token(position, diverges=diverges)
 
@@ -220,13 +219,13 @@ class CompareScreen(ResultScreen[Adopted | None]):
         remarks = self._comparison.remarks
         box = self.query_one("#remarks", Static)
         box.display = bool(remarks)
-        self._tell(box, Content("\n".join(f"! {remark}" for remark in remarks)), layout=True)
+        self._show_line(box, Content("\n".join(f"! {remark}" for remark in remarks)), layout=True)
 
-    def _tell(self, line: Static, content: Content, *, layout: bool = False) -> None:
+    def _show_line(self, line: Static, content: Content, *, layout: bool = False) -> None:
         """Replace a line's text; drawing it costs as much as a column's rows."""
-        told = self._told.get(line)
-        if told is None or not content.is_same(told):
-            self._told[line] = content
+        shown = self._lines.get(line)
+        if shown is None or not content.is_same(shown):
+            self._lines[line] = content
             line.update(content, layout=layout)
 
     def _position(self) -> int | None:
@@ -245,7 +244,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
         left = Content.assemble((self.heading, "bold"), f"  {end}  ", (self._seed_note, "$text-muted"))
         gap = max(self.size.width - 2 - left.cell_length - len(summary), 1)
         content = Content.assemble(left, " " * gap, (summary, "$text-accent"))
-        self._tell(self.query_one("#about", Static), content)
+        self._show_line(self.query_one("#about", Static), content)
 
     def _show_tabs(self) -> None:
         parts = []
@@ -253,7 +252,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
             glyph = self._comparison.state(place).glyph
             name = f" {one_line(column.title, 12)} {glyph} "
             parts.append(Content.styled(name, "reverse" if place == self._current else "$text-muted"))
-        self._tell(self.query_one("#tabs", Static), Content("").join(parts))
+        self._show_line(self.query_one("#tabs", Static), Content("").join(parts))
 
     # --- columns -----------------------------------------------------------------------------------------
 

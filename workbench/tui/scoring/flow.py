@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from workbench.domain.display import plural
 from workbench.domain.errors import BadValueError
@@ -96,11 +97,12 @@ async def score_elsewhere(flow: FlowContext) -> None:
     second = SecondScoring.of(own, other, endpoint.name)
     flow.workspace.runs.show_scoring(second)
     first_run, second_run = aligned_runs(run, own, other)
-    second_run.endpoint, second_run.model = endpoint.name, model or endpoint.model
+    asked = replace(run.request, model=model or endpoint.model)
+    second_run = replace(second_run, request=asked, endpoint=endpoint.name, model=asked.model)
     figures = " · ".join(
         f"{title} {bits:.3f} bits/byte"
         for title, one in (("own", first_run), ("other", second_run))
         if (bits := bits_per_byte(one.ordered[0], range(len(one.ordered[0])))) is not None
     )
-    saved = [SavedRun("its default model", first_run), SavedRun(f"scored by {endpoint.name}", second_run)]
+    saved = [SavedRun("own model", first_run), SavedRun("other model", second_run)]
     await compare_saved(flow, saved, [figures], second)

@@ -63,7 +63,7 @@ def sections_of(
 
 def _section(runs: Sequence[Run], run: Run, choice: Choice, title: str, text_above: str) -> Section:
     # While an echo comes, nobody has looked yet how much of it there is.
-    echoes = choice.echoed or (run.is_running and run.request.parameters.extra.get("echo") is True)
+    echoes = choice.echoed or (run.is_running and run.request.parameters.echoes)
     text = "" if echoes else shown_prompt(runs, run, choice)
     is_first = choice is run.ordered[0]
     before = text_above if is_first else shown_prompt(runs, run, run.ordered[0])
