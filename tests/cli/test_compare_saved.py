@@ -30,7 +30,7 @@ def test_two_runs_of_two_sessions_are_a_table_and_the_token_in_which_they_part(
     printed = capsys.readouterr()
     assert f"a#{one.id[:8]}" in printed.out and f"b#{two.id[:8]}" in printed.out
     assert "1 token in common; diverges at token 2:" in printed.out
-    assert "' a' 50.0%  of: ' a' 50.0%  'other' 25.0%" in printed.out
+    assert "·a 50.0%   of: ·a 50.0%  other 25.0%" in printed.out
     assert "\x1b" not in printed.out
     assert "note: the same request: 1/2 equal" in printed.err
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+from collections.abc import MutableMapping
 from math import log
 from pathlib import Path
+from time import sleep
 
 import pytest
 
@@ -15,6 +18,7 @@ from tests.cli.test_confirm import Terminal
 from tests.toy_model import ToyModel
 from workbench.cli import main
 from workbench.domain.display import visible
+from workbench.runner.connections import Connections
 from workbench.storage.folders import Folders
 from workbench.storage.session_file import read_runs
 
@@ -123,6 +127,47 @@ def test_one_token_requests_score_what_an_endpoint_does_not_echo(
     assert known[1]["logprob"] == toy.distribution("Once upon a 猫 there was", 0.0)[" salt"]
     (kept,) = read_runs(session)
     assert [len(choice) for choice in kept.ordered] == [1] * 6
+
+
+def test_the_local_model_is_started_once_to_tokenise_and_to_score(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[Connections] = []
+    closed: list[Connections] = []
+    begin, end = Connections.__init__, Connections.aclose
+
+    def note_opened(self: Connections, environment: MutableMapping[str, str]) -> None:
+        opened.append(self)
+        begin(self, environment)
+
+    async def note_closed(self: Connections) -> None:
+        closed.append(self)
+        await end(self)
+
+    monkeypatch.setattr(Connections, "__init__", note_opened)
+    monkeypatch.setattr(Connections, "aclose", note_closed)
+    with serving_beside(ToyModel(has_tokenizer=True).handler) as loopback:
+        ask = ("score", "--text", TEXT, "--endpoint", loopback.base_url, "--probe", "--json")
+        assert run(monkeypatch, *ask) == 0
+    assert opened == closed
+    assert len(opened) == 1
+
+
+def test_ctrl_c_at_the_question_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupting(Terminal):
+        def readline(self, size: int | None = -1) -> str:  # type: ignore[override]
+            os.kill(os.getpid(), signal.SIGINT)
+            sleep(10)
+            raise AssertionError("the line is still waited for")
+
+    config = Folders.default(os.environ).config
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text("confirm_above = 5\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", Interrupting())
+    with serving_beside(ToyModel().handler) as loopback:
+        texts = [argument for number in range(6) for argument in ("--text", f"{TEXT} {number}")]
+        assert run(monkeypatch, "score", *texts, "--endpoint", loopback.base_url) == 130
+        assert loopback.requests == []
 
 
 def test_one_token_requests_go_out_only_after_their_cost_is_agreed_to(

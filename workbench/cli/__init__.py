@@ -14,6 +14,10 @@ from workbench.cli.messages import print_message
 from workbench.cli.parsing import Parser, use_utf8
 from workbench.domain.errors import WorkbenchError
 
+_INSTALL = """In a checkout this installs it and opens the workbench:
+    python3 -m pip install -q --target .uv uv && .uv/bin/uv run workbench
+Elsewhere: pip install --upgrade completion-workbench"""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
@@ -31,6 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _open_screen(arguments)
     except WorkbenchError as error:
         print_message(str(error))
+        return ExitStatus.FAILED
+    except ImportError as error:
+        print_message(f"A package that the workbench needs is missing or out of date: {error}.\n{_INSTALL}")
         return ExitStatus.FAILED
     except BrokenPipeError:
         # The reader is gone; point the descriptor elsewhere so that the interpreter's last flush is quiet.

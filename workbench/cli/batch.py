@@ -44,6 +44,11 @@ def execute_batch(workspace: Workspace, jobs: Sequence[Job], arguments: argparse
     A run that has its outcome already is not sent. The session keeps every run that was sent, while it
     streams and when it has ended, also where it was stopped midway.
     """
+    return run_in(workspace, send_jobs(workspace, jobs, arguments))
+
+
+async def send_jobs(workspace: Workspace, jobs: Sequence[Job], arguments: argparse.Namespace) -> bool:
+    """Send all requests as `execute_batch` does, on the event loop that runs already."""
     waiting = [job for job in jobs if job.run.is_running]
     if not waiting:
         return False
@@ -51,9 +56,20 @@ def execute_batch(workspace: Workspace, jobs: Sequence[Job], arguments: argparse
         Column("", _within(job.endpoint, arguments), "", job.run.request.parameters) for job in waiting
     ]
     layout = Layout("", "", "", tuple(job.run.id for job in waiting), ("",))
-    return run_in(
-        workspace, _execute(workspace, Grid(workspace, layout, columns, [job.run for job in waiting]))
-    )
+    grid = Grid(workspace, layout, columns, [job.run for job in waiting])
+    with progress_bar("requests", len(grid.runs)) as bar:
+
+        def hear(happened: Notification) -> None:
+            match happened:
+                case RunsAdded(runs):
+                    bar.advance(bar.task_ids[0], len(runs))
+                case StatusChanged(_, status) if status.phase is Phase.RETRYING:
+                    bar.console.print(f"workbench: {visible(str(status))}", soft_wrap=True)
+
+        workspace.subscribe(hear)
+        stop_on_signals(grid.stop)
+        grid.start()
+        return not await grid.wait()
 
 
 def announce(
@@ -86,22 +102,6 @@ def batch_status(runs: Sequence[Run], interrupted: bool) -> int:
         return ExitStatus.INTERRUPTED
     failed = any(not run.is_answered for run in runs)
     return ExitStatus.FAILED if failed else ExitStatus.OK
-
-
-async def _execute(workspace: Workspace, grid: Grid) -> bool:
-    with progress_bar("requests", len(grid.runs)) as bar:
-
-        def hear(happened: Notification) -> None:
-            match happened:
-                case RunsAdded(runs):
-                    bar.advance(bar.task_ids[0], len(runs))
-                case StatusChanged(_, status) if status.phase is Phase.RETRYING:
-                    bar.console.print(f"workbench: {visible(str(status))}", soft_wrap=True)
-
-        workspace.subscribe(hear)
-        stop_on_signals(grid.stop)
-        grid.start()
-        return not await grid.wait()
 
 
 def _within(endpoint: Endpoint, arguments: argparse.Namespace) -> Endpoint:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from workbench.cli.tables import number
+from workbench.cli.tables import distribution, number
 from workbench.domain.agreement import Agreement, Sum
 from workbench.domain.case_comparison import CaseResult, CaseVerdict, Difference, ReportedToken
-from workbench.domain.display import one_line, plural, token_text, visible
+from workbench.domain.display import one_line, plural, visible
 from workbench.domain.json_values import JsonValue
 from workbench.storage.atomic import write_atomically
 
@@ -59,18 +59,9 @@ def _compared(found: Difference) -> list[str]:
     choice = f" of choice {found.choice}" if found.choice else ""
     return [
         f"  at token {found.token + 1}{choice}:",
-        f"    recorded  {_distribution(found.recorded)}",
-        f"    now       {_distribution(found.now)}",
+        f"    recorded  {distribution(found.recorded)}",
+        f"    now       {distribution(found.now)}",
     ]
-
-
-def _distribution(found: ReportedToken) -> str:
-    if not found.token and found.logprob is None:
-        return "the end"
-    listed = "  ".join(f"{token_text(text)} {number(logprob, '.3f')}" for text, logprob in found.alternatives)
-    return (
-        f"{token_text(found.token)} {number(found.logprob, '.3f')}   of: {listed or 'no alternatives listed'}"
-    )
 
 
 def _figures(found: Agreement) -> list[str]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from msgspec import Struct
 
-
-class CliCommand(Struct, frozen=True):
+class CliCommand(NamedTuple):
     """One command: `configure(parser)` and `run(arguments, parser) -> exit status` are in its module."""
 
     module: str

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.cli.messages import print_notes
-from workbench.cli.tables import SUMMARY_HEADS, percent_of, print_table, summary_cells
-from workbench.domain.choice import Token
-from workbench.domain.display import one_line, plural, visible
+from workbench.cli.tables import SUMMARY_HEADS, distribution, percent_of, print_table, summary_cells
+from workbench.domain.case_comparison import ReportedToken
+from workbench.domain.display import one_line, plural
 from workbench.domain.divergence import Divergence, common_prefix, distinguishing, first_divergence
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Run
@@ -43,14 +43,9 @@ def _print_divergence(shared: int, divergence: Divergence, titles: Sequence[str]
     print(f"{plural(shared, 'token')} in common; diverges at token {divergence.position + 1}:")
     width = max(map(len, titles))
     for title, token in zip(titles, divergence.tokens, strict=True):
-        shown = "has ended" if token is None else _distribution(token)
-        print(f"  {one_line(title, 40):{min(width, 40)}}  {visible(shown)}")
+        shown = distribution(ReportedToken.of(token), percent_of)
+        print(f"  {one_line(title, 40):{min(width, 40)}}  {shown}")
     print()
-
-
-def _distribution(token: Token) -> str:
-    shown = "  ".join(f"{one.text!r} {percent_of(one.logprob)}" for one in token.alternatives)
-    return f"{token.text!r} {percent_of(token.logprob)}" + f"  of: {shown}" * bool(shown)
 
 
 def _title(column: Column, differs: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 
 from workbench.cli.messages import print_message
@@ -31,4 +32,9 @@ def is_agreed(cost: Cost, *, sure: bool) -> bool:
     if not must_ask:
         return True
     print("Send? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    # On an event loop Ctrl+C would only be noted, and the line still be waited for.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+    finally:
+        signal.signal(signal.SIGINT, handler)

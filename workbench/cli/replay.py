@@ -15,7 +15,8 @@ from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import Printer, print_json
 from workbench.cli.parsing import file_name, refusing
 from workbench.cli.session_files import choose_runs, read_session
-from workbench.domain.choice import Token
+from workbench.cli.tables import distribution
+from workbench.domain.case_comparison import ReportedToken
 from workbench.domain.display import visible
 from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Outcome, Run
@@ -112,15 +113,7 @@ def _print(check: RunCheck) -> None:
         print(f"{check.run[:8]}{label}  {visible(choice.describe())}")
         for name, token in (("recorded", choice.recorded), ("again", choice.again)):
             if token is not None and choice.differs:
-                print(f"  {name:<9}{visible(_distribution(token))}")
-
-
-def _distribution(token: Token) -> str:
-    shown = "  ".join(
-        f"{one.text!r} {'—' if one.logprob is None else f'{one.logprob:.3f}'}" for one in token.alternatives
-    )
-    own = "—" if token.logprob is None else f"{token.logprob:.3f}"
-    return f"{token.text!r} {own}   of: {shown or 'no alternatives recorded'}"
+                print(f"  {name:<9}{distribution(ReportedToken.of(token))}")
 
 
 def _to_json(check: RunCheck) -> JsonValue:

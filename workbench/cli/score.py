@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import zip_longest
 
 from workbench.cli.arguments import endpoint_name, read_input
-from workbench.cli.batch import add_batch_options, execute_batch
-from workbench.cli.command_workspace import open_workspace
+from workbench.cli.batch import add_batch_options, send_jobs
+from workbench.cli.command_workspace import open_workspace, run_in
 from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import logprob_to_json, print_failure, print_json, token_to_json
@@ -33,13 +31,13 @@ from workbench.domain.json_values import JsonValue
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.run import Failure, Run
 from workbench.domain.scoring import Passage, SecondScoring, Span
-from workbench.runner.connections import Connections
 from workbench.runner.many_runs import Job
 from workbench.runner.one_token_scoring import OneTokenScoring, plan_one_token_scoring
 from workbench.runner.score_text import scored, scoring_request
 from workbench.storage.endpoint_list import EndpointList, endpoint_for
 from workbench.workspace.costs import cost_of_jobs
 from workbench.workspace.services import Services
+from workbench.workspace.workspace import Workspace
 
 _CONTEXT = 24
 """Characters of the text that are shown before a place."""
@@ -157,37 +155,40 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error(f"{visible(empty[0])} is empty")
     with open_workspace(services, arguments.session) as workspace:
         try:
-            groups = asyncio.run(_asked(texts, places, arguments))
+            sent = run_in(workspace, _send(workspace, texts, places, arguments))
         except WorkbenchError as error:
             print_failure(Failure.of(error))
             return ExitStatus.FAILED
-        jobs = [Job(one.endpoint, one.run) for group in groups for one in group]
-        if not is_agreed(cost_of_jobs(jobs), sure=arguments.yes):
-            return ExitStatus.BAD_ARGUMENTS
-        if execute_batch(workspace, jobs, arguments):
-            return ExitStatus.INTERRUPTED
-        return _report(list(zip(texts, groups, strict=True)), arguments)
+        if isinstance(sent, ExitStatus):
+            return sent
+        return _report(list(zip(texts, sent, strict=True)), arguments)
 
 
-async def _asked(
+async def _send(
+    workspace: Workspace,
     texts: Sequence[_Text],
     places: Sequence[tuple[Endpoint, str]],
     arguments: argparse.Namespace,
-) -> list[list[_Asked]]:
-    """What is sent for each text. Raises BadValueError, EndpointError or EngineError."""
-    groups = []
-    async with aclosing(Connections(dict(os.environ))) as connections:
-        for text in texts:
-            prompt, group = TextPrompt(text.text), []
-            for endpoint, model in places:
-                if arguments.probe:
-                    plan = await plan_one_token_scoring(connections, endpoint, prompt)
-                    group.append(_Asked(endpoint, plan.run(endpoint, model, arguments.top), plan))
-                else:
-                    run = Run(scoring_request(prompt, model, arguments.top), endpoint.name)
-                    group.append(_Asked(endpoint, run))
-            groups.append(group)
-    return groups
+) -> list[list[_Asked]] | ExitStatus:
+    """What was sent for each text; the exit status where it was not, or was stopped.
+
+    Raises BadValueError, EndpointError or EngineError.
+    """
+    groups = [[await _asked(workspace, text, *place, arguments) for place in places] for text in texts]
+    jobs = [Job(one.endpoint, one.run) for group in groups for one in group]
+    if not is_agreed(cost_of_jobs(jobs), sure=arguments.yes):
+        return ExitStatus.BAD_ARGUMENTS
+    return ExitStatus.INTERRUPTED if await send_jobs(workspace, jobs, arguments) else groups
+
+
+async def _asked(
+    workspace: Workspace, text: _Text, endpoint: Endpoint, model: str, arguments: argparse.Namespace
+) -> _Asked:
+    prompt = TextPrompt(text.text)
+    if not arguments.probe:
+        return _Asked(endpoint, Run(scoring_request(prompt, model, arguments.top), endpoint.name))
+    plan = await plan_one_token_scoring(workspace.services.connections, endpoint, prompt)
+    return _Asked(endpoint, plan.run(endpoint, model, arguments.top), plan)
 
 
 def _places(arguments: argparse.Namespace, endpoints: EndpointList) -> list[tuple[Endpoint, str]]:

@@ -30,7 +30,7 @@ from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.request import Request
 from workbench.domain.run import Run
-from workbench.domain.summary import Measure
+from workbench.domain.summary import Measure, show_spread
 from workbench.domain.sweep import Cell, Sweep, parse_axis
 from workbench.domain.values import format_value
 from workbench.runner.compare_plan import Column, grid_remarks
@@ -106,14 +106,13 @@ def _print(grid: Grid, measure: Measure, endpoint: str) -> None:
     layout = grid.layout
     has_columns = layout.across != Layout.ONE_COLUMN
     table = [
-        [name, *(_cell(grid, row, column, measure) for column in range(len(layout.across)))]
+        [
+            name,
+            *(show_spread(grid.values(row, place, measure)) or "—" for place in range(len(layout.across))),
+        ]
         for row, name in enumerate(layout.rows)
     ]
     heads = layout.across if has_columns else (measure.value,)
     print_table(f"{measure.value} of {layout.about}", [layout.corner, *heads], table)
     if measure.needs_logprobs and not grid.means(measure):
         print_notes([f"no answer has a {measure.value}: {endpoint} returned no logprobs"])
-
-
-def _cell(grid: Grid, row: int, column: int, measure: Measure) -> str:
-    return grid.words(row, column, measure) if grid.values(row, column, measure) else "—"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from workbench.domain.case_comparison import ReportedToken
 from workbench.domain.choice import Token, top_choice
 from workbench.domain.display import one_line, percent, token_text, visible
 from workbench.domain.figures import probability
@@ -59,10 +60,24 @@ def number(value: float | None, form: str, unit: str = "") -> str:
     return "—" if value is None else f"{value:{form}}{unit}"
 
 
+def nats(logprob: float | None) -> str:
+    """A logprob, or a dash."""
+    return number(logprob, ".3f")
+
+
 def percent_of(logprob: float | None) -> str:
     """The probability of a logprob in nats, as `29.3%`, or a dash."""
     mass = probability(logprob)
     return "—" if mass is None else percent(mass)
+
+
+def distribution(found: ReportedToken, figure: Callable[[float | None], str] = nats) -> str:
+    """A token and the alternatives listed for it on one line, each with a figure of its logprob."""
+    if not found.token and found.logprob is None:
+        return "the end"
+    listed = "  ".join(f"{token_text(text)} {figure(logprob)}" for text, logprob in found.alternatives)
+    own = f"{token_text(found.token)} {figure(found.logprob)}"
+    return f"{own}   of: {listed or 'no alternatives listed'}"
 
 
 def top_choice_cell(token: Token) -> str:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from math import inf, isfinite, isnan
 
 from workbench.domain.agreement import Agreement, Position, Tolerances, compare_position
-from workbench.domain.choice import Choice, ReceivedToken
+from workbench.domain.choice import Choice, ReceivedToken, Token
 from workbench.domain.display import show_bytes
 from workbench.domain.run import Run
 from workbench.domain.scoring import Passage, common_positions
@@ -43,7 +43,7 @@ class ReportedToken:
     """Texts and logprobs in nats, in the endpoint's order."""
 
     @staticmethod
-    def of(token: ReceivedToken | None) -> ReportedToken:
+    def of(token: Token | ReceivedToken | None) -> ReportedToken:
         """The distribution at a token; None is the end of the answer."""
         if token is None:
             return ReportedToken("")

@@ -79,6 +79,13 @@ def cost(run: Run, prices: Prices | None) -> float | None:
     return (usage.prompt_tokens * prices.prompt + usage.completion_tokens * prices.completion) / 1_000_000
 
 
+def show_spread(values: list[float]) -> str:
+    """The mean of some values, with their standard deviation where they are several; empty for none."""
+    if (found := spread(values)) is None:
+        return ""
+    return f"{found[0]:.3g}" + (f" ±{found[1]:.2g}" if len(values) > 1 else "")
+
+
 def spread(values: list[float]) -> tuple[float, float] | None:
     """Mean and sample standard deviation (0 for a single value); None for no value."""
     if not values:

@@ -172,18 +172,6 @@ class Grid(Comparison):
         """A cell's figure; the mean where there are several."""
         return self.cell_means(measure)[row * len(self.layout.across) + column]
 
-    def words(self, row: int, column: int, measure: Measure) -> str:
-        """What stands in a cell: its figure, or what its runs are doing."""
-        values = self.values(row, column, measure)
-        places = self.layout.places(row, column)
-        if (found := spread(values)) is not None and not any(self._runs[one].is_running for one in places):
-            return f"{found[0]:.3g}" + (f" ±{found[1]:.2g}" if len(values) > 1 else "")
-        busiest = next((one for one in places if self._runs[one].is_running), places[0])
-        run = self._runs[busiest]
-        if run.is_running and run.tokens:
-            return f"{self.state(busiest).glyph} {run.tokens}"
-        return self.state(busiest).glyph
-
     def means(self, measure: Measure) -> list[float]:
         """The figures of all cells that have one, the least first."""
         if measure not in self._ordered:

@@ -14,7 +14,7 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from workbench.domain.display import one_line, visible
-from workbench.domain.summary import Measure
+from workbench.domain.summary import Measure, show_spread
 from workbench.domain.token_levels import Mode
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
@@ -113,13 +113,19 @@ class GridScreen(ResultScreen[Adopted | None]):
         changed, across = self._grid.changed(), len(self._grid.layout.across)
         cells = []
         for place, mean in enumerate(self._grid.cell_means(self._measure)):
-            is_new = place in changed
-            text = (
-                self._grid.words(*divmod(place, across), self._measure) if is_new else table.cells[place].text
-            )
+            text = self._words(*divmod(place, across)) if place in changed else table.cells[place].text
             style = styles.unknown if mean is None else styles.levels[bisect_left(edges, mean)]
             cells.append(TableCell(text, style))
         table.show(cells)
+
+    def _words(self, row: int, column: int) -> str:
+        """A cell's figure, or what its runs are doing."""
+        grid, places = self._grid, self._grid.layout.places(row, column)
+        busiest = next((place for place in places if grid.runs[place].is_running), None)
+        if busiest is None:
+            return show_spread(grid.values(row, column, self._measure)) or grid.state(places[0]).glyph
+        tokens = grid.runs[busiest].tokens
+        return f"{grid.state(busiest).glyph} {tokens}" if tokens else grid.state(busiest).glyph
 
     def _show_about(self) -> None:
         self.query_one(KeyRow).running = self._grid.is_running
