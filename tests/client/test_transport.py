@@ -11,10 +11,12 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
+from httpcore import AnyIOBackend
 
 from tests.client.loopback import DONE, answering, event, serving
 from workbench.client.client import Client
 from workbench.client.events import Delta, End, Error, Event
+from workbench.client.network import JoiningBackend
 from workbench.client.transport import Transport
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.prompt import TextPrompt
@@ -126,11 +128,49 @@ async def test_a_stream_that_is_left_closes_its_connection() -> None:
         await server.gone[0].wait()
 
 
+@asynccontextmanager
+async def silent() -> AsyncGenerator[tuple[int, asyncio.Event, asyncio.Event]]:
+    """A server that reads and never answers: its port, when it was sent something, and when it was left."""
+    spoken_to, left = asyncio.Event(), asyncio.Event()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(4096):
+            spoken_to.set()
+        left.set()
+        writer.close()
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1], spoken_to, left
+
+
+async def test_a_request_that_is_cancelled_in_the_tls_handshake_closes_its_connection() -> None:
+    async with silent() as (port, spoken_to, left), aclosing(Client({})) as client:
+        models = asyncio.create_task(client.models(Endpoint("test", f"https://127.0.0.1:{port}/v1")))
+        await spoken_to.wait()
+        models.cancel()
+        await left.wait()
+        with pytest.raises(asyncio.CancelledError):
+            await models
+
+
+async def test_a_read_that_is_cancelled_closes_its_connection() -> None:
+    async with silent() as (port, spoken_to, left):
+        stream = await JoiningBackend(AnyIOBackend()).connect_tcp("127.0.0.1", port)
+        await stream.write(b"\x05\x01\x00")
+        reading = asyncio.create_task(stream.read(4096))
+        await spoken_to.wait()
+        reading.cancel()
+        await left.wait()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+
 @pytest.mark.parametrize(
     ("encoding", "body"),
     [
-        ("gzip", gzip.compress(ANSWER)),
-        ("x-gzip", gzip.compress(ANSWER)),
+        ("gzip", gzip.compress(ANSWER, mtime=0)),
+        ("x-gzip", gzip.compress(ANSWER, mtime=0)),
         ("deflate", zlib.compress(ANSWER)),
         ("deflate", zlib.compress(ANSWER, wbits=-15)),
     ],

@@ -67,9 +67,14 @@ class JoiningStream(AsyncNetworkStream):
             # A server may refuse a request before it has read it to its end: the reading brings the answer.
             with suppress(WriteError):
                 await self._inner.write(unsent, self._write_timeout)
-        while data := await self._inner.read(max_bytes, timeout):
-            if joined := self._joiner.feed(data):
-                return joined
+        try:
+            while data := await self._inner.read(max_bytes, timeout):
+                if joined := self._joiner.feed(data):
+                    return joined
+        except BaseException:
+            # The HTTP library loses a connection that is cancelled while a SOCKS proxy answers.
+            await self.aclose()
+            raise
         return b""
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 (the library's)
@@ -88,8 +93,12 @@ class JoiningStream(AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 (the library's own signature)
     ) -> AsyncNetworkStream:
-        """The joined stream within TLS."""
-        return JoiningStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
+        """The joined stream within TLS; the connection is closed where that fails or is cancelled."""
+        try:
+            return JoiningStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
+        except BaseException:
+            await self.aclose()
+            raise
 
     def get_extra_info(self, info: str) -> object:
         """What the inner stream knows of itself."""
