@@ -124,6 +124,13 @@ async def test_a_choice_that_nobody_asked_for_is_kept_behind_the_others() -> Non
     assert [one.text for one in run.ordered] == ["a", "a", "b", "b"]
 
 
+async def test_a_choice_that_nobody_asked_for_may_come_before_all_others() -> None:
+    async with serving(answering(event("b", 1, "stop") + DONE)) as loopback:
+        run = await sent(loopback, Run(replace(ASKED, parameters=Parameters({"n": 2})), split=APART))
+    assert [(one.index, one.text) for one in run.ordered] == [(2, "b"), (3, "b")]
+    assert run.error is None
+
+
 async def test_it_is_kept_in_its_session_and_replayed_and_sent_again_as_it_was(tmp_path: Path) -> None:
     async with serving(echoing) as loopback:
         run = await sent(loopback, Run(ASKED, "e", split=APART), aliases={"seed": "random_seed"})

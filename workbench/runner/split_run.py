@@ -142,7 +142,7 @@ class _Sent:
 
     def _unrequested(self) -> int:
         """An index behind all those requested: what nobody requested is kept too."""
-        return max(*self.whole.choices, self.whole.request.choices - 1) + 1
+        return max((self.whole.request.choices - 1, *self.whole.choices)) + 1
 
 
 def _settle(part: Run, task: asyncio.Task[None]) -> None:
