@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from workbench.chat.jinja_template import JinjaTemplate
 from workbench.domain.errors import TemplateError
-from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.json_values import JsonObject, JsonValue, parse_json
 
 DEFAULT = "default"
 """The name of the template that is meant where a tokenizer has several."""
@@ -135,11 +134,9 @@ def _load_object(path: Path) -> JsonObject:
 
 def _object(text: str, path: Path) -> JsonObject:
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError as error:
         raise TemplateError(f"{path.name} is not valid JSON", str(error)) from None
-    except RecursionError:
-        raise TemplateError(f"{path.name} is not usable", "It nests too deeply.") from None
     if not isinstance(value, dict):
         raise TemplateError(f"{path.name} is not a tokenizer configuration", "It is not a JSON object.")
     return value

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from workbench.cli.parsing import file_name, unicode_text
 from workbench.domain.errors import BadValueError, StorageError
-from workbench.domain.json_values import JsonValue
+from workbench.domain.json_values import JsonValue, parse_json
 from workbench.domain.parameters import PARAMETERS, Field, Kind, ParameterValue, Range
 from workbench.domain.prompt import Prompt, TextPrompt, TokensPrompt, join_prompts, parse_ids
 from workbench.domain.request import Parameters
@@ -171,14 +170,10 @@ def _extra(pair: str) -> tuple[str, JsonValue]:
     if not key or not equals:
         raise BadValueError(f"--extra {pair}: is not KEY=JSON", field="extra")
     try:
-        value: JsonValue = json.loads(text, parse_constant=_refuse)
+        value = parse_json(text, is_strict=True)
     except ValueError as error:
         raise BadValueError(f"--extra {key}: the value is not JSON: {error}", field="extra") from None
     return key, value
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def read_input(name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from workbench.domain.conversation import (
 )
 from workbench.domain.display import unescaped
 from workbench.domain.errors import BadValueError
+from workbench.domain.json_values import parse_json
 from workbench.domain.turns import Chat, Turn
 from workbench.storage.variable_files import load_variables
 
@@ -74,7 +74,7 @@ def add_chat_options(parser: argparse.ArgumentParser) -> None:
 def read_conversation(name: str) -> Conversation:
     """The conversation in a JSON file. Raises BadValueError naming the file or the turn at fault."""
     try:
-        return conversation_from_json(json.loads(Path(name).read_bytes()))
+        return conversation_from_json(parse_json(Path(name).read_bytes()))
     except OSError as error:
         raise BadValueError(f"--chat {name}: {error.strerror}", field="chat") from None
     except ValueError as error:

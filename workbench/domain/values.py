@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from workbench.domain.errors import BadValueError
-from workbench.domain.json_values import JsonValue
+from workbench.domain.json_values import JsonValue, parse_json
 from workbench.domain.parameters import Field, Kind, ParameterValue, Range
 
 _ON = {"on", "true", "yes", "1"}
@@ -156,7 +156,7 @@ def format_value(value: ParameterValue | None) -> str:
 def _parse_texts(field: Field, text: str) -> tuple[str, ...]:
     if text.lstrip().startswith("["):
         try:
-            value = json.loads(text)
+            value = parse_json(text)
         except ValueError:
             value = text
         if isinstance(value, list) and all(isinstance(one, str) for one in value):
@@ -173,7 +173,7 @@ def _parse_texts(field: Field, text: str) -> tuple[str, ...]:
 def _parse_biases(field: Field, text: str) -> Mapping[str, float]:
     if text.startswith("{"):
         try:
-            value = json.loads(text)
+            value = parse_json(text)
         except ValueError as error:
             raise _bad(field, f"is not a JSON object: {error}") from None
         checked = value_from_json(field, value)

@@ -30,7 +30,7 @@ class CheckProgress:
             raise self._failed(error) from None
         try:
             self._begin(msgspec.json.encode(settings) + b"\n")
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, msgspec.MsgspecError, RecursionError) as error:
             self.close()
             raise self._failed(error) from None
         except StorageError:
@@ -72,7 +72,7 @@ class CheckProgress:
         """Let go of the file."""
         self._file.close()
 
-    def _failed(self, error: OSError | msgspec.MsgspecError) -> StorageError:
+    def _failed(self, error: Exception) -> StorageError:
         why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
         return StorageError(
             f"{one_line(self._path.name, 80)} cannot hold the progress", why, path=str(self._path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from workbench.storage.endpoint_profile import (
     read_profile,
 )
 from workbench.storage.folders import Folders
+from workbench.storage.quick_toml import parse
 from workbench.storage.toml_editing import NotEditable, with_value
 from workbench.storage.toml_files import TomlFile, read_toml
 
@@ -77,7 +77,7 @@ def _edited(text: str, endpoint: Endpoint, shipped: Mapping[str, Endpoint], path
 
 
 def _read(text: str, name: str, shipped: Mapping[str, Endpoint]) -> Endpoint | None:
-    return read_profile(name, tomllib.loads(text), shipped)[0]
+    return read_profile(name, parse(text), shipped)[0]
 
 
 def _with_differences(text: str, endpoint: Endpoint, shipped: Mapping[str, Endpoint]) -> str:

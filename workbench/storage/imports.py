@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from msgspec import Struct
 
 from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.errors import BadValueError, StorageError
-from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.json_values import JsonObject, JsonValue, parse_json
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run, Usage
 
@@ -34,10 +33,10 @@ def runs_from_json_lines(text: str) -> list[Run]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                runs.append(_run_from_json(json.loads(line)))
+                runs.append(_run_from_json(parse_json(line)))
             except BadValueError as error:
                 raise _bad(error.title, number) from None
-            except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+            except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
                 raise _bad(f"it is not a run of a completions endpoint ({error})", number) from None
     return runs
 
@@ -159,7 +158,7 @@ def _curl_command(url: str, data: str, *, had_key: bool) -> CurlCommand:
     if data.startswith("@"):
         raise _no_curl("its data is in a file")
     try:
-        body = json.loads(data)
+        body = parse_json(data)
     except ValueError as error:
         raise _no_curl(f"its data is not JSON ({error})") from None
     if not isinstance(body, dict) or not url:

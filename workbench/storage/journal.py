@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -14,7 +13,9 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from workbench.domain.choice import Columns
+from workbench.domain.json_values import parse_json
 from workbench.domain.run import Outcome, Run
+from workbench.storage.quick_toml import parse
 from workbench.storage.records import BadField
 from workbench.storage.run_format import add_columns, header_to_table, run_from_table
 from workbench.storage.token_columns import columns_to_table
@@ -158,7 +159,9 @@ def read_journal(path: Path) -> Recovered | None:
     ended, offset = False, None
     with path.open("rb") as file, suppress(BadField, ValueError, TypeError, KeyError):
         for line in file:
-            entry = json.loads(line)
+            entry = parse_json(line)
+            if not isinstance(entry, dict):
+                break
             if "run" in entry:
                 run = _run_of(entry["run"])
             elif run is not None and "choice" in entry:
@@ -166,8 +169,8 @@ def read_journal(path: Path) -> Recovered | None:
             elif run is not None and "end" in entry:
                 run = _ended(run, entry)
                 ended = True
-            elif "append" in entry:
-                offset = int(entry["append"])
+            elif isinstance(at := entry.get("append"), int):
+                offset = at
     if run is None:
         return None
     if not ended:
@@ -178,7 +181,7 @@ def read_journal(path: Path) -> Recovered | None:
 
 
 def _run_of(header: str) -> Run:
-    return run_from_table(tomllib.loads(header))
+    return run_from_table(parse(header))
 
 
 def _extend(run: Run, entry: dict[str, object]) -> None:

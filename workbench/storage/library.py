@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from workbench.domain.errors import StorageError
+from workbench.domain.json_values import parse_json
 from workbench.storage.atomic import write_atomically
 from workbench.storage.folders import Folders
 from workbench.storage.quick_toml import tables_in
@@ -123,7 +124,7 @@ class Library:
     def _read_index(self) -> dict[str, Listed]:
         # The index only saves time: whatever is wrong with it, it is built again.
         try:
-            index = msgspec.convert(json.loads(self._index.read_bytes()), _Index)
+            index = msgspec.convert(parse_json(self._index.read_bytes()), _Index)
         except (OSError, ValueError, msgspec.ValidationError):
             return {}
         return {one.path: one for one in index.sessions} if index.format == _INDEX_FORMAT else {}

@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import chain, count
@@ -18,7 +19,7 @@ from msgspec import Struct
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError, StorageError
-from workbench.domain.json_values import JsonValue, holds_null
+from workbench.domain.json_values import JsonValue, holds_null, parse_json
 from workbench.domain.parameters import PARAMETERS, Kind
 from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters
@@ -128,12 +129,10 @@ def _preset(file: TomlFile) -> Preset:
     found, faults = typed(file.table, PresetFile)
     if found is None or faults:
         raise file.error(faults[0])
-    extra = found.extra
+    extra: object = found.extra
     if isinstance(extra, str):
-        try:
-            extra = json.loads(extra)
-        except (ValueError, RecursionError):
-            extra = ""
+        with suppress(ValueError):
+            extra = parse_json(extra)
         if not isinstance(extra, dict):
             raise file.error(Fault(("extra",), "must be a table, or a JSON object as text"))
     # Dates, which JSON does not have, become texts.

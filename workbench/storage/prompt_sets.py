@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from msgspec import Struct
 
 from workbench.domain.display import plural
 from workbench.domain.errors import StorageError
+from workbench.domain.json_values import parse_json
 from workbench.domain.prompt import PromptKind, TextsPrompt, prompt_from_editor
 from workbench.storage.text_files import read_text
 
@@ -65,7 +65,7 @@ def _json_lines(path: Path, text: str, column: str) -> Iterator[str]:
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
+            value = parse_json(line)
         except ValueError as error:
             raise _at(path, number, f"is not JSON: {error}") from None
         if isinstance(value, dict):

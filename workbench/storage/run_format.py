@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from workbench.domain.choice import Choice, ReceivedToken
 from workbench.domain.errors import BadValueError
-from workbench.domain.json_values import JsonObject, JsonValue, holds_null
+from workbench.domain.json_values import JsonObject, JsonValue, holds_null, parse_json
 from workbench.domain.prompt import Prompt, TextPrompt, prompt_from_json, prompt_to_json
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Failure, Outcome, Parent, Run, Usage
@@ -246,7 +246,7 @@ def json_table(table: Mapping[str, object], as_json: Mapping[str, object] | None
     joined = {key: _json(value) for key, value in table.items()}
     for key, text in (as_json or {}).items():
         try:
-            joined[key] = json.loads(str(text))
+            joined[key] = parse_json(str(text))
         except ValueError as error:
             raise BadField(f"{key} is not JSON: {error}") from None
     return joined

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,8 +23,6 @@ from workbench.storage.text_files import read_bytes, refused
 _MOST_PARTS = 64
 """How many parts of a file are tried as one run before the file is read as a whole."""
 
-_AT_LINE = re.compile(r"\(at line (\d+)")
-
 
 class Contents(Struct, frozen=True):
     """What a session's file holds."""
@@ -43,11 +40,7 @@ def parse_document(raw: bytes, path: Path) -> dict[str, object]:
         line = raw.count(b"\n", 0, error.start) + 1
         raise broken(path, f"line {line} is not UTF-8", line) from None
     except tomli.TOMLDecodeError as error:
-        found = _AT_LINE.search(str(error))
-        line = int(found[1]) if found else raw.count(b"\n") + 1
-        raise broken(path, str(error), line) from None
-    except RecursionError:
-        raise broken(path, "its values are nested too deeply", None) from None
+        raise broken(path, str(error), error.lineno) from None
 
 
 def error_in(raw: bytes, path: Path) -> StorageError | None:
@@ -112,7 +105,7 @@ def head_size(raw: bytes) -> int:
 def _is_document(raw: bytes) -> bool:
     try:
         loads(raw)
-    except (ValueError, RecursionError):
+    except ValueError:
         return False
     return True
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from json import dumps, loads
+from json import dumps
 from pathlib import Path
+from typing import Any
 
 from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 from msgspec import Struct
 
+from workbench.domain.json_values import parse_json
 from workbench.domain.session import Draft
 from workbench.storage.atomic import short_name, write_atomically
+from workbench.storage.quick_toml import parse
 from workbench.storage.records import BadField
 from workbench.storage.session_format import draft_from_table, draft_to_table
 from workbench.storage.toml_text import sound, toml_table
@@ -176,8 +178,8 @@ def write_draft(path: Path, draft: Draft, owned: bool) -> None:
 def read_draft(path: Path) -> StoredDraft | None:
     """The draft in a sidecar; None where it has none. Raises OSError."""
     try:
-        stored = loads(path.read_bytes())
-        draft = draft_from_table(tomllib.loads(stored["draft"]))
+        stored: Any = parse_json(path.read_bytes())
+        draft = draft_from_table(parse(stored["draft"]))
     except (BadField, ValueError, TypeError, KeyError):
         return None
     return StoredDraft(draft, stored.get("owned") is True)

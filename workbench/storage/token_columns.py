@@ -5,7 +5,6 @@ A column kept as one string opens many times faster than an array; an array of t
 
 from __future__ import annotations
 
-import json
 from array import array
 from collections.abc import Mapping
 from itertools import groupby
@@ -14,6 +13,7 @@ from math import isnan, nan
 import msgspec
 
 from workbench.domain.choice import Columns
+from workbench.domain.json_values import parse_json
 
 _decode_texts = msgspec.json.Decoder(list[str]).decode
 _decode_floats = msgspec.json.Decoder(list[float | None]).decode
@@ -66,7 +66,7 @@ def _texts(table: Mapping[str, object], name: str) -> list[str]:
             return _decode_texts(value)
         except msgspec.DecodeError:
             # Half a surrogate pair is text here, but not to the decoder.
-            value = json.loads(value)
+            value = parse_json(value)
     if not isinstance(value, list) or not set(map(type, value)) <= {str}:
         raise ValueError(f"{name} is not a list of texts")
     return value

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import tomli
 from msgspec import Struct
 
+from workbench.storage.quick_toml import parse
 from workbench.storage.toml_text import toml_key, toml_value
 
 _PART = r"""(?:[\w-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
@@ -38,11 +39,11 @@ def statements(lines: Sequence[str]) -> Iterator[Statement]:
     while number < len(lines):
         line = lines[number]
         if line.lstrip().startswith("["):
-            table = _names(tomllib.loads(line))
+            table = _names(parse(line))
             yield Statement(table, number, number, None)
         elif key := _KEY.match(line):
             last, value = _value_at(lines, number)
-            names = _names(tomllib.loads(f"{key[0]}0"))
+            names = _names(parse(f"{key[0]}0"))
             for name in names:
                 value = value[name]
             yield Statement((*table, *names), number, last, value)
@@ -64,8 +65,8 @@ def _value_at(lines: Sequence[str], first: int) -> tuple[int, Any]:
     """The last line of a statement, and the table that it makes."""
     for last in range(first, len(lines)):
         try:
-            return last, tomllib.loads("\n".join(lines[first : last + 1]))
-        except tomllib.TOMLDecodeError:
+            return last, parse("\n".join(lines[first : last + 1]))
+        except tomli.TOMLDecodeError:
             continue
     raise NotEditable(lines[first])
 
@@ -78,11 +79,11 @@ def with_value(text: str, path: Sequence[str], value: object) -> str:
     """
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     try:
-        wanted = changed(tomllib.loads(text), path, value)
+        wanted = changed(parse(text), path, value)
         edited = "\n".join(_edited(lines, tuple(path), value))
-        if tomllib.loads(edited) == wanted:
+        if parse(edited) == wanted:
             return edited.replace("\n", "\r\n") if text.count("\r\n") == text.count("\n") else edited
-    except (TypeError, tomllib.TOMLDecodeError):
+    except (TypeError, tomli.TOMLDecodeError):
         pass
     raise NotEditable(".".join(path))
 
@@ -123,12 +124,12 @@ def _replaced(lines: list[str], one: Statement, value: object) -> list[str]:
 
 def _comment(lines: list[str]) -> str:
     """The comment behind a value, with the blanks before it."""
-    last, value = lines[-1], tomllib.loads("\n".join(lines))
+    last, value = lines[-1], parse("\n".join(lines))
     for found in re.finditer(r"\s*#", last):
         try:
-            if tomllib.loads("\n".join([*lines[:-1], last[: found.start()]])) == value:
+            if parse("\n".join([*lines[:-1], last[: found.start()]])) == value:
                 return last[found.start() :]
-        except tomllib.TOMLDecodeError:
+        except tomli.TOMLDecodeError:
             continue
     return ""
 

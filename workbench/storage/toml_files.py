@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+import tomli
 from msgspec import Meta, Struct
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
+from workbench.storage.quick_toml import parse
 from workbench.storage.text_files import read_text
 from workbench.storage.toml_editing import NotEditable, changed, statements
 
 _T = TypeVar("_T")
 
 _MOST_BYTES = 2_000_000
-_AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
 _PATH = re.compile(r" - at `\$([^`]*)`$")
 _UNKNOWN = "Object contains unknown field"
 _STEP = re.compile(r"\.([^.\[]+)|(\[\.\.\.\])|\[\d+\]")
@@ -77,16 +77,14 @@ def read_toml(path: Path) -> TomlFile:
     """
     text = read_text(path, _MOST_BYTES)
     try:
-        return TomlFile(path, text, tomllib.loads(text))
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        found = _AT_LINE.search(str(error))
-        line = int(found[1]) if found else text.count("\n") + 1
+        return TomlFile(path, text, parse(text))
+    except tomli.TOMLDecodeError as error:
         raise StorageError(
-            f"{path.name}, line {line}: not valid TOML",
-            one_line(_AT_LINE.sub("", str(error)), 120),
+            f"{path.name}, line {error.lineno}: not valid TOML",
+            one_line(error.msg, 120),
             'Strings need quotes: name = "value".',
             path=str(path),
-            line=line,
+            line=error.lineno,
         ) from None
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
+from workbench.domain.json_values import parse_json
+from workbench.storage.quick_toml import parse
 from workbench.storage.text_files import read_text
 
 _MOST_BYTES = 16_000_000
@@ -22,8 +22,8 @@ def load_variables(path: Path) -> Mapping[str, str]:
     """
     text = read_text(path, _MOST_BYTES)
     try:
-        table = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+        table = parse_json(text) if path.suffix.lower() == ".json" else parse(text)
+    except ValueError as error:
         raise StorageError(f"{path.name} is not valid", one_line(str(error), 200)) from None
     if not isinstance(table, dict):
         raise StorageError(f"{path.name} is not a table of names and values")

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from workbench.domain.display import is_control, visible
 from workbench.domain.errors import BadValueError
-from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.json_values import JsonObject, JsonValue, parse_json
 from workbench.domain.parameters import Field, Kind, ParameterValue
 from workbench.domain.values import format_value, parse_value, value_from_json
 
@@ -93,8 +93,8 @@ def extra_from_text(text: str) -> dict[str, JsonValue]:
         if name in extra:
             raise _bad_extra(number, f"repeats {name}")
         try:
-            extra[name] = json.loads(rest, parse_constant=_no_constant)
-        except (ValueError, RecursionError):
+            extra[name] = parse_json(rest, is_strict=True)
+        except ValueError:
             raise _bad_extra(number, f"does not have JSON after {visible(name)}=") from None
     return extra
 
@@ -143,10 +143,6 @@ def _split_key(line: str) -> tuple[str | None, str]:
         return (name, rest[1:]) if isinstance(name, str) and rest.startswith("=") else (None, "")
     name, equals, rest = stripped.partition("=")
     return (name.strip(), rest) if equals and name.strip() else (None, "")
-
-
-def _no_constant(name: str) -> JsonValue:
-    raise ValueError(name)
 
 
 def _bad_extra(line: int, why: str) -> BadValueError:
