@@ -113,3 +113,13 @@ async def test_hostile_names_and_errors_are_shown_and_never_obeyed() -> None:
             app.main.do(command)
             await until(pilot, lambda: app.screen is not app.main)
             await until(pilot, lambda: nothing_is_obeyed(app))
+
+
+async def test_a_toast_says_what_a_file_or_a_server_named_and_obeys_nothing_of_it() -> None:
+    async with workbench(answering(DONE)) as (app, pilot, _):
+        app.notify(HOSTILE, title=HOSTILE)
+        app.screen.notify(HOSTILE, title=HOSTILE)
+        await until(pilot, lambda: len(app._notifications) == 2)
+        for toast in app._notifications:
+            assert "[b]m[/b]" in toast.message and "[b]m[/b]" in toast.title and not toast.markup
+            assert not OBEYED & set(toast.message + toast.title)

@@ -15,10 +15,11 @@ from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.driver import Driver
+from textual.notifications import SeverityLevel
 from textual.widgets import Input, TextArea
 from textual.worker import Worker
 
-from workbench.domain.display import one_line
+from workbench.domain.display import one_line, visible
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.domain.token_levels import Mode, Thresholds
@@ -262,6 +263,22 @@ class WorkbenchApp(App[int]):
             super().action_suspend_process()
         else:
             self.notify("There is no shell to suspend to.", severity="warning", markup=False, timeout=4)
+
+    # --- toasts ------------------------------------------------------------------------------------------
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Show a toast, whose words come from files and servers too: as they are, and never obeyed."""
+        del markup
+        words, head = visible(message), visible(title)
+        super().notify(words, title=head, severity=severity, timeout=timeout, markup=False)
 
     # --- leaving -----------------------------------------------------------------------------------------
 

@@ -155,11 +155,11 @@ class FlowContext:
 
     def warn(self, words: str, title: str) -> None:
         """Say why something was not done."""
-        self.app.notify(words, title=title, severity="warning", markup=False)
+        self.app.notify(words, title=title, severity="warning")
 
     def fail(self, error: WorkbenchError, title: str) -> None:
         """Say what went wrong."""
-        self.app.notify(str(error), title=title, severity="error", markup=False, timeout=10)
+        self.app.notify(str(error), title=title, severity="error", timeout=10)
 
 
 async def _composed(screen: Screen[Any]) -> None:
@@ -251,4 +251,4 @@ class Flows:
             self._app.main.output.fail(failure, where, field, was_sent=False)
         else:
             words = "\n".join(filter(None, (failure.title, failure.message, failure.hint)))
-            self._app.notify(words, title="Not done", severity="error", markup=False, timeout=10)
+            self._app.notify(words, title="Not done", severity="error", timeout=10)

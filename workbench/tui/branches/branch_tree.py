@@ -129,14 +129,14 @@ class TreeScreen(ResultScreen[Run]):
         try:
             self._workspace.runs.remove(pruned, label)
         except BadValueError as problem:
-            self.notify(str(problem), title="Nothing was changed", severity="warning", markup=False)
+            self.notify(str(problem), title="Nothing was changed", severity="warning")
             return
         above = self.rows[max(self.rows.index(row) - 1, 0)].run
         self._wanted = (row.parent or above).id
         self.show_rows()
         name = one_line(row.run.name, 40) or f"run {row.number}"
         more = f" and {len(pruned) - 1} more" if len(pruned) > 1 else ""
-        self.notify(f"Pruned {name}{more}; u restores it.", markup=False, timeout=5)
+        self.notify(f"Pruned {name}{more}; u restores it.", timeout=5)
 
     def action_undo(self) -> None:
         """Take the last change back, whichever it was."""

@@ -70,7 +70,7 @@ async def branch_ids(flow: FlowContext) -> None:
     """Send branches as token ids from now on, or as text again."""
     flow.workspace.sends_ids = not flow.workspace.sends_ids
     words = "token ids, so that every token stays as it was" if flow.workspace.sends_ids else "text"
-    flow.app.notify(f"Branches are sent as {words}.", markup=False, timeout=4)
+    flow.app.notify(f"Branches are sent as {words}.", timeout=4)
 
 
 async def branch_tree(flow: FlowContext) -> None:
@@ -115,10 +115,8 @@ async def delete_run(flow: FlowContext) -> None:
         return
     if (group := runs.selected_group) is not None:
         runs.remove(group.runs, f"the deletion of the {group.about}")
-        flow.app.notify(
-            f"{plural(len(group.runs), 'run')} deleted; u restores them.", markup=False, timeout=3
-        )
+        flow.app.notify(f"{plural(len(group.runs), 'run')} deleted; u restores them.", timeout=3)
         return
     run = runs[-1] if runs.selected is None else runs.selected.run
     runs.remove([run], f"the deletion of run {runs.index(run) + 1}")
-    flow.app.notify("Run deleted; u restores it.", markup=False, timeout=3)
+    flow.app.notify("Run deleted; u restores it.", timeout=3)

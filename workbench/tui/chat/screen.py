@@ -328,7 +328,7 @@ class ChatScreen(ResultScreen[str]):
                 self.turns.go_to(place)
             else:
                 where = "after" if step > 0 else "before"
-                self.notify(f"There is no branch {where} this one.", markup=False, timeout=3)
+                self.notify(f"There is no branch {where} this one.", timeout=3)
 
     def action_edit_turn(self) -> None:
         """Take the turn's text into the composer; sending it makes a branch beside the turn."""
@@ -346,7 +346,7 @@ class ChatScreen(ResultScreen[str]):
             after = len(self.chat.path) - self.chat.path.index(turn) - 1
             self.chat.delete(turn)
             more = f" and the {after} after it" if after else ""
-            self.notify(f"Deleted the turn{more}. u restores it.", markup=False, timeout=4)
+            self.notify(f"Deleted the turn{more}. u restores it.", timeout=4)
 
     def action_take_back(self) -> None:
         """Put the last message back into the composer; its run stays in the session."""

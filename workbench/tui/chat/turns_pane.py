@@ -196,7 +196,7 @@ class TurnsPane(Vertical):
         None where there is none, which is said.
         """
         if self.view.cursor is None:
-            self.notify(NO_TOKEN, markup=False, timeout=3)
+            self.notify(NO_TOKEN, timeout=3)
             return None
         key, position = self.view.cursor
         turn, choice = self._turn_at(key), self._choice_at(key)
@@ -209,7 +209,7 @@ class TurnsPane(Vertical):
         alternatives = choice.token(position).alternatives
         if place < len(alternatives):
             return turn, choice, position, alternatives[place]
-        self.notify(no_alternative(place + 1, len(alternatives)), markup=False, timeout=3)
+        self.notify(no_alternative(place + 1, len(alternatives)), timeout=3)
         return None
 
     def action_cycle_colour(self) -> None:

@@ -332,16 +332,16 @@ class CompareScreen(ResultScreen[Adopted | None]):
         """Run on from the token whose alternatives are shown, with a numbered one in its place."""
         choice, position = self.current.choice, self._position()
         if choice is None or position is None or position >= len(choice):
-            self.notify(NO_TOKEN, markup=False, timeout=3)
+            self.notify(NO_TOKEN, timeout=3)
             return
         alternatives = choice.token(position).alternatives
         if digit > len(alternatives):
-            self.notify(no_alternative(digit, len(alternatives)), markup=False, timeout=3)
+            self.notify(no_alternative(digit, len(alternatives)), timeout=3)
             return
         try:
             branch = branch_at(self.current.run, choice, position, alternatives[digit - 1])
         except BadValueError as problem:
-            self.notify(str(problem), title="Nothing was sent", severity="error", markup=False)
+            self.notify(str(problem), title="Nothing was sent", severity="error")
             return
         self._comparison.stop()
         self.dismiss(Adopted(self._comparison.columns[self._current], branch))
@@ -363,7 +363,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
         """Put the cursor where the answers part, in every column that goes so far."""
         divergence = self._comparison.agreement()[1]
         if divergence is None:
-            self.notify("The answers are identical so far.", markup=False, timeout=2)
+            self.notify("The answers are identical so far.", timeout=2)
             return
         for column in self._columns:
             if column.choice is not None and divergence.position < len(column.choice):

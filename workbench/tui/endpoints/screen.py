@@ -202,7 +202,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
                 chosen = self._endpoint(name) or endpoint_for(name, None, self._services.endpoints)
                 self.dismiss(chosen)
         except BadValueError as problem:
-            self.notify(str(problem), title="Endpoint", severity="error", markup=False)
+            self.notify(str(problem), title="Endpoint", severity="error")
 
     def action_close(self) -> None:
         """Go back to the endpoint in use, as it is set up now."""
@@ -239,13 +239,13 @@ class EndpointsScreen(ResultScreen[Endpoint]):
             return
         if name == LOCAL:
             words = "The embedded model needs no setup: it runs on this machine."
-            self.notify(words, title="Endpoint", markup=False)
+            self.notify(words, title="Endpoint")
             return
         endpoint = self._endpoint(name)
         if endpoint is None:
             problem = self._services.endpoints.broken[name]
             words = f"{problem}\nEdit the file by hand (Ctrl+O), or delete it."
-            self.notify(words, title="Endpoint", markup=False)
+            self.notify(words, title="Endpoint")
         elif "://" in endpoint.name:
             begun = Endpoint("", endpoint.base_url, key=endpoint.key)
             await self._edit(flow, "Keep this address as an endpoint", begun, needs="name")
@@ -285,7 +285,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
             if edited != text:
                 save_profile_text(services.folders, name, edited)
         except WorkbenchError as problem:
-            self.notify(str(problem), title="Endpoint", severity="error", markup=False)
+            self.notify(str(problem), title="Endpoint", severity="error")
             return
         self._reload(name)
         if name == self._current.name:

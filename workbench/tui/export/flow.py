@@ -41,7 +41,7 @@ async def export(flow: FlowContext) -> None:
     except StorageError as problem:
         flow.fail(problem, "Export")
     else:
-        flow.app.notify(f"Wrote {one_line(str(path), 80)}.", markup=False, timeout=3)
+        flow.app.notify(f"Wrote {one_line(str(path), 80)}.", timeout=3)
 
 
 def _write(path: Path, make: Callable[[], str]) -> None:

@@ -211,7 +211,7 @@ class GridScreen(ResultScreen[Adopted | None]):
             return
         places = self._grid.layout.places(row, column - 1)
         if any(self._grid.runs[place].is_running for place in places):
-            self.notify("The cell is not done yet.", markup=False, timeout=2)
+            self.notify("The cell is not done yet.", timeout=2)
             return
         self._open_places(places)
 
@@ -228,7 +228,7 @@ class GridScreen(ResultScreen[Adopted | None]):
         shown = [places[0] for places in cells[first : first + MOST_COLUMNS]]
         ended = [place for place in shown if not self._grid.runs[place].is_running]
         if len(ended) < 2:
-            self.notify("Fewer than two cells are done.", markup=False, timeout=2)
+            self.notify("Fewer than two cells are done.", timeout=2)
             return
         left_out = len(cells) - len(ended)
         self._open_places(ended, [f"{len(ended)} of {len(cells)} cells are shown"] if left_out else [])
@@ -266,7 +266,7 @@ class GridScreen(ResultScreen[Adopted | None]):
     async def action_resume(self, flow: FlowContext) -> None:
         """Send what ended without an answer, after a question."""
         if self._grid.is_running or not self._grid.left:
-            self.notify("Nothing left to send.", markup=False, timeout=2)
+            self.notify("Nothing left to send.", timeout=2)
             return
         if await flow.confirmed(self._grid.cost, "send", "cancel"):
             self._grid.send_left()

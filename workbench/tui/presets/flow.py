@@ -48,5 +48,5 @@ async def save_panel(flow: FlowContext) -> None:
     except StorageError as problem:
         flow.fail(problem, "Preset")
         return
-    flow.app.notify(f"Saved the preset {one_line(saved.name, 40)}.", markup=False, timeout=3)
+    flow.app.notify(f"Saved the preset {one_line(saved.name, 40)}.", timeout=3)
     drafting.saved_as(saved)

@@ -78,7 +78,7 @@ class PresetPicker(Picker):
         path = await flow.ask_file(f"Export {one_line(name, 40)} to the file", proposed)
         if path is not None:
             export_preset(preset, path)
-            self.notify(f"Wrote {one_line(str(path), 80)}.", markup=False, timeout=3)
+            self.notify(f"Wrote {one_line(str(path), 80)}.", timeout=3)
 
     def _own(self) -> str | None:
         """The name of the highlighted preset, where it is the person's; else a warning is shown."""
@@ -86,7 +86,7 @@ class PresetPicker(Picker):
         if name is None or name in load_presets(self._folders).files:
             return name
         told = f"{one_line(name, 40)} is built in. Duplicate it with Ctrl+D and change the copy."
-        self.notify(told, title="Preset", severity="warning", markup=False)
+        self.notify(told, title="Preset", severity="warning")
         return None
 
     def _show_changed(self, name: str) -> None:

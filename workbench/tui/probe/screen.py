@@ -147,7 +147,7 @@ class ProbeScreen(ResultScreen[None]):
         try:
             save_probe(self._services.folders, found)
         except StorageError as problem:
-            self.notify(str(problem), title="Not kept", severity="error", markup=False, timeout=10)
+            self.notify(str(problem), title="Not kept", severity="error", timeout=10)
             return
         self._older = found
 

@@ -96,4 +96,4 @@ async def offer_curl(flow: FlowContext, text: str) -> None:
 def _take(flow: FlowContext, taken: CurlDraft) -> None:
     flow.workspace.drafting.use(taken.draft, "the curl command")
     words = "\n".join((*taken.notes, "Undo reverts it."))
-    flow.app.notify(words, title="curl", markup=False, timeout=8)
+    flow.app.notify(words, title="curl", timeout=8)

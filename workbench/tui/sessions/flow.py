@@ -20,7 +20,7 @@ async def save(flow: FlowContext) -> None:
         return
     if await flow.workspace.save_as(name):
         where = one_line(str(keeper.path), 160)
-        flow.app.notify(f"Saved as {keeper.title} in {where}", markup=False, timeout=8)
+        flow.app.notify(f"Saved as {keeper.title} in {where}", timeout=8)
 
 
 async def sessions(flow: FlowContext) -> None:

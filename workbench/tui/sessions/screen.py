@@ -201,13 +201,13 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         path = Path(listed.path)
         if path == self._current:
             words = "This session is open: start or open another session first."
-            self.notify(words, severity="warning", markup=False)
+            self.notify(words, severity="warning")
             return
         self.action_move(1 if listed is not self.shown[-1] else -1)
         await self._change(partial(self._library.delete, path))
         name = one_line(listed.title or path.stem, 40)
         words = f"{name} deleted; Ctrl+Z restores it within {KEPT.days} days."
-        self.notify(words, markup=False, timeout=5)
+        self.notify(words, timeout=5)
 
     @asks
     async def action_undelete(self, flow: FlowContext) -> None:

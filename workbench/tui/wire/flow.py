@@ -15,14 +15,14 @@ async def wire(flow: FlowContext) -> None:
     """Show the last exchange at the event of the token under the cursor, which follows on coming back."""
     exchange, runs = flow.services.exchange, flow.workspace.runs
     if exchange is None:
-        flow.app.notify("Nothing has been sent since the start.", title="Raw traffic", markup=False)
+        flow.app.notify("Nothing has been sent since the start.", title="Raw traffic")
         return
     run, spot = exchange.run, None
     if (selected := runs.selected) is not None and selected.run is run:
         spot = Spot(selected.choice.index, selected.position)
     elif selected is not None:
         words = "Only the traffic of the last request is kept; this token is from another request."
-        flow.app.notify(words, title="Raw traffic", markup=False)
+        flow.app.notify(words, title="Raw traffic")
     spot = await flow.ask(WireScreen(exchange, spot))
     if spot is not None:
         runs.select(run, run.choices[spot.choice], spot.token)
@@ -54,4 +54,4 @@ def _copy(flow: FlowContext, form: str) -> None:
         raise BadValueError("Nothing has been sent since the start", hint="Run something first.")
     flow.app.copy_to_clipboard(request.text)
     if request.note:
-        flow.app.notify(request.note, markup=False, timeout=8)
+        flow.app.notify(request.note, timeout=8)
