@@ -18,6 +18,7 @@ from workbench.domain.display import (
     show_seconds,
     visible,
 )
+from workbench.domain.errors import StorageError
 
 anything = st.text(st.characters(exclude_categories=()))
 DANGEROUS = {"Cc", "Cs", "Zl", "Zp"}
@@ -93,3 +94,10 @@ def test_a_time_to_wait_is_as_precise_as_a_person_needs(seconds: float, shown: s
 def test_a_probability_is_nothing_or_certain_only_where_it_is() -> None:
     shown = [percent(probability) for probability in (0, 1e-9, 0.0007, 0.293, 0.9994, 0.99999, 1)]
     assert shown == ["0.0%", "<0.1%", "0.1%", "29.3%", "99.9%", ">99.9%", "100.0%"]
+
+
+@given(anything)
+def test_the_title_of_an_error_is_one_line_that_a_terminal_may_show(name: str) -> None:
+    title = StorageError(f"{name} cannot be read").title
+    assert title == visible(title)
+    assert "\n" not in title

@@ -243,6 +243,16 @@ async def test_keys_go_to_where_the_other_model_would_have_gone_elsewhere() -> N
         assert column.view.cursor == (column.run.id, places[0])
 
 
+async def test_the_last_row_names_the_keys_to_other_top_choices_only_where_there_are_two_scorings() -> None:
+    async with scored_twice(ToyModel(), ToyModel(shift=3, cut=FINER)) as (app, pilot):
+        await pilot.press("escape", "f4")
+        listed = app.main.footer.listed
+        await until(pilot, lambda: "elsewhere" in [one.id for one in listed()])
+        app.main.output.show_runs([])
+        await until(pilot, lambda: "elsewhere" not in [one.id for one in listed()])
+        assert "token" in [one.id for one in listed()]
+
+
 async def test_the_main_screen_keeps_the_colours_and_the_inspector_has_both_surprisals() -> None:
     async with scored_twice(ToyModel(), ToyModel(shift=3, cut=FINER)) as (app, pilot):
         await pilot.press("escape")

@@ -15,6 +15,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workbench.domain.display import one_line
+
+_LONGEST_TITLE = 500
+"""Characters."""
+
 
 @dataclass(eq=False)
 class WorkbenchError(Exception):
@@ -26,6 +31,10 @@ class WorkbenchError(Exception):
     """The words of whoever refused, or the detail; empty where the title says it all."""
     hint: str = ""
     """What to do next; empty where nothing helps."""
+
+    def __post_init__(self) -> None:
+        # A name of a file in it may hold anything.
+        self.title = one_line(self.title, _LONGEST_TITLE)
 
     def __str__(self) -> str:
         return "\n".join(part for part in (self.title, self.message, self.hint) if part)

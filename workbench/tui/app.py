@@ -44,7 +44,7 @@ from workbench.tui.main.sparkline import Sparkline
 from workbench.tui.painting import paint_directly
 from workbench.tui.reduced_motion import hold_cursor, is_reduced
 from workbench.tui.terminal import is_suspendable, let_go_of_terminal, safe_driver
-from workbench.tui.theme.theme_validation import Themes, load_themes, theme_stamp
+from workbench.tui.theme.theme_loading import Themes, load_themes, theme_stamp
 from workbench.tui.theme.token_colours import detect_depth, theme_for, token_styles
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.legend import Legend
@@ -143,7 +143,7 @@ class WorkbenchApp(App[int]):
         self.theme_changed_signal.subscribe(self, lambda _: self._use_styles())
         self.set_interval(_LOOK_FOR_THEMES, self._reload_themes)
         for problem in (*self.services.problems, *self.commands.problems):
-            self.notify(str(problem), title="Configuration", severity="warning", markup=False, timeout=10)
+            self.notify(str(problem), title="Configuration", severity="warning", timeout=10)
         self._tell_theme_problems()
         self._tell_unknown_theme()
         loop = asyncio.get_running_loop()
@@ -214,7 +214,7 @@ class WorkbenchApp(App[int]):
 
     def _tell_theme_problems(self) -> None:
         for problem in self.themes.problems:
-            self.notify(str(problem), title="Theme", severity="warning", markup=False, timeout=10)
+            self.notify(str(problem), title="Theme", severity="warning", timeout=10)
 
     def _tell_unknown_theme(self) -> None:
         name = self.services.config.theme
@@ -222,7 +222,7 @@ class WorkbenchApp(App[int]):
         if name and name not in {*self.available_themes, *broken}:
             near = get_close_matches(name, self.available_themes, 1) or sorted(self.themes.themes)
             words = f"There is no theme named {one_line(name, 40)!r}\nKnown: {', '.join(near)}"
-            self.notify(words, title="config.toml", severity="warning", markup=False, timeout=10)
+            self.notify(words, title="config.toml", severity="warning", timeout=10)
 
     def remember_theme(self, name: str) -> None:
         """Start with a theme the next time too."""
@@ -255,14 +255,14 @@ class WorkbenchApp(App[int]):
         try:
             save_state(self.services.folders, self._state)
         except StorageError as problem:
-            self.notify(str(problem), title="State", severity="warning", markup=False)
+            self.notify(str(problem), title="State", severity="warning")
 
     def action_suspend_process(self) -> None:
         """Stop the program and go to the shell that started it; `fg` resumes."""
         if is_suspendable():
             super().action_suspend_process()
         else:
-            self.notify("There is no shell to suspend to.", severity="warning", markup=False, timeout=4)
+            self.notify("There is no shell to suspend to.", severity="warning", timeout=4)
 
     # --- toasts ------------------------------------------------------------------------------------------
 
@@ -277,7 +277,7 @@ class WorkbenchApp(App[int]):
     ) -> None:
         """Show a toast, whose words come from files and servers too: as they are, and never obeyed."""
         del markup
-        words, head = visible(message), visible(title)
+        words, head = visible(message), one_line(title)
         super().notify(words, title=head, severity=severity, timeout=timeout, markup=False)
 
     # --- leaving -----------------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ class WorkbenchApp(App[int]):
         self._tell_copied(copied(text, tmux=taken))
 
     def _tell_copied(self, words: str) -> None:
-        self.notify(words, markup=False, timeout=3)
+        self.notify(words, timeout=3)
 
     def action_copy_or_stop(self) -> None:
         """Copy what is selected on the screen on top, else stop the stream."""

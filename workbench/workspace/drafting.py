@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 class Drafting:
     """The draft of the open session; each change of it can be undone."""
 
-    def __init__(self, services: Services, history: History, tell: Callable[[Notification], None]) -> None:
-        """`tell` receives what happens to the draft, but for what its editor and panel show already."""
+    def __init__(self, services: Services, history: History, notify: Callable[[Notification], None]) -> None:
+        """`notify` receives what happens to the draft, but for what its editor and panel show already."""
         self._services = services
         self._history = history
-        self._tell = tell
+        self._notify = notify
         self._text = PromptText()
         self.endpoint = services.endpoint
         self.previous_endpoint: Endpoint | None = None
@@ -117,7 +117,7 @@ class Drafting:
         if parameters != self.parameters:
             before, self.parameters = self._now, parameters
             self._history.record(difference(before.draft, self.settings), before)
-            self._tell(ParametersTyped())
+            self._notify(ParametersTyped())
 
     # --- what is put in its place ------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class Drafting:
         try:
             step = self._to(draft)
         except BadValueError as problem:
-            self._tell(Notice(str(problem), "Endpoint"))
+            self._notify(Notice(str(problem), "Endpoint"))
             # Never another one in its place: the draft was meant for that endpoint.
             preset = self._preset_named(draft.preset, draft.parameters)
             step = UseSettings(draft, Endpoint(draft.endpoint, ""), preset)
@@ -191,14 +191,14 @@ class Drafting:
 
     def note_probe(self) -> None:
         """Tell that more is known of what the endpoint supports."""
-        self._tell(EndpointProbed())
+        self._notify(EndpointProbed())
 
     def adopt(self, column: Column) -> None:
         """Continue with a column's parameters, endpoint and model, and tell what that changed."""
         before = self._now
         if not column.endpoint.base_url:
             words = f"The endpoint {one_line(column.endpoint.name, 40)} no longer exists."
-            self._tell(Notice(words, "Endpoint"))
+            self._notify(Notice(words, "Endpoint"))
         elif column.endpoint.name != self.endpoint.name:
             self.endpoint, self.model = column.endpoint, ""
         self.model = column.model or self.model
@@ -208,7 +208,7 @@ class Drafting:
         self._changed(before)
         changes = difference(before.draft, self.settings, 400)
         end = f"{changes}; u undoes" if changes else "they were the same"
-        self._tell(Notice(f"Settings of {one_line(column.title, 40)} adopted: {end}"))
+        self._notify(Notice(f"Settings of {one_line(column.title, 40)} adopted: {end}"))
 
     # --- steps -------------------------------------------------------------------------------------------
 
@@ -216,7 +216,7 @@ class Drafting:
         """Make a step of a change; the step that undoes it."""
         if isinstance(step, ReplaceText):
             self._text.apply(step)
-            self._tell(TextReplaced(step))
+            self._notify(TextReplaced(step))
             return step.inverse
         before, draft = self._now, step.draft
         self.endpoint, self.preset = step.endpoint, step.preset
@@ -252,4 +252,4 @@ class Drafting:
     def _show_settings(self) -> None:
         # The panel shows them in place of what is being typed.
         self._typed = None
-        self._tell(SettingsChanged())
+        self._notify(SettingsChanged())

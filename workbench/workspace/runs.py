@@ -63,13 +63,13 @@ class Runs(Sequence[Run]):
     """The runs shown, in order: those of the session, and what streams. Each change of them can be undone."""
 
     def __init__(
-        self, services: Services, keeper: Keeper, history: History, tell: Callable[[Notification], None]
+        self, services: Services, keeper: Keeper, history: History, notify: Callable[[Notification], None]
     ) -> None:
-        """`keeper` keeps them; `tell` receives what happens to them."""
+        """`keeper` keeps them; `notify` receives what happens to them."""
         self._services = services
         self._keeper = keeper
         self._history = history
-        self._tell = tell
+        self._notify = notify
         self._all: list[Run] = []
         self.activity = Activity(services, self._ended, self.note_status)
         """The one run that streams for the main screen."""
@@ -119,11 +119,11 @@ class Runs(Sequence[Run]):
 
     def select(self, run: Run, choice: Choice | None = None, position: int | None = None) -> None:
         """Have a token shown, the first of a run's answer where none is named."""
-        self._tell(RunSelected(run, choice, position))
+        self._notify(RunSelected(run, choice, position))
 
     def show_scoring(self, second: SecondScoring) -> None:
         """Have an answer shown as another model finds it."""
-        self._tell(AnswerScored(second))
+        self._notify(AnswerScored(second))
 
     # --- what streams ------------------------------------------------------------------------------------
 
@@ -164,23 +164,23 @@ class Runs(Sequence[Run]):
         self._all.append(run)
         self.activity.start(run, endpoint, origin)
         self._keeper.began(run)
-        self._tell(RunBegan(run))
+        self._notify(RunBegan(run))
 
     def note_status(self, run: Run, status: Status) -> None:
         """Tell of the status of a run that streams."""
-        self._tell(StatusChanged(run, status))
+        self._notify(StatusChanged(run, status))
 
     def _ended(self, run: Run) -> None:
         self._keeper.ended(run)
         if run.id in self._undone:
             self._undone.discard(run.id)
             self._keeper.remove(run)
-        self._tell(RunEnded(run))
+        self._notify(RunEnded(run))
 
     def add(self, runs: Sequence[Run], *, is_sent_here: bool = False) -> None:
         """Show runs that are over and kept already; `is_sent_here` says that they were sent here."""
         self._all += runs
-        self._tell(RunsAdded(tuple(runs), is_sent_here))
+        self._notify(RunsAdded(tuple(runs), is_sent_here))
 
     def keep_compared(self, run: Run) -> None:
         """Keep and show a run of a comparison that has ended."""
@@ -191,7 +191,7 @@ class Runs(Sequence[Run]):
         """Let runs that were sent together stand in this order, whichever of them ended first."""
         if self._keeper.put_in_order(runs):
             self._all = in_order(self._all, [run.id for run in runs])
-            self._tell(RunsChanged())
+            self._notify(RunsChanged())
 
     def quirks(self, request: Request, endpoint: Endpoint) -> Quirks:
         """What is known of how an endpoint answers several choices or prompts at once."""
@@ -233,7 +233,7 @@ class Runs(Sequence[Run]):
             case NameRun(run, name):
                 was = run.name
                 self._keeper.name_run(run, name)
-                self._tell(RunsChanged())
+                self._notify(RunsChanged())
                 return NameRun(run, was)
             case RemoveRuns():
                 return self._remove(step)
@@ -252,7 +252,7 @@ class Runs(Sequence[Run]):
             else:
                 self._keeper.remove(run)
         self._all = [run for run in self._all if run.id not in gone]
-        self._tell(RunsChanged())
+        self._notify(RunsChanged())
         if step.is_branch:
             self._select_origin(step.runs[0])
         return RestoreRuns(places, step.is_branch)
@@ -274,5 +274,5 @@ class Runs(Sequence[Run]):
             else:
                 self._keeper.restore(run, self._all[at] if at < len(self._all) else None)
             self._all.insert(at, run)
-        self._tell(RunsChanged())
+        self._notify(RunsChanged())
         return RemoveRuns(tuple(run for run, _ in step.runs), step.is_branch)

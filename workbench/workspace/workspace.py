@@ -60,8 +60,8 @@ class Workspace:
         self.history = History()
         self.keepers = Keepers(services.folders.data / "sessions", enabled=services.config.autosave)
         self.keeper = keeper or self.keepers.new()
-        self.drafting = Drafting(services, self.history, self._tell)
-        self.runs = Runs(services, self.keeper, self.history, self._tell)
+        self.drafting = Drafting(services, self.history, self._notify)
+        self.runs = Runs(services, self.keeper, self.history, self._notify)
         self.session_path: Path | None = None
         """The session's file, once there is one."""
         self.sends_ids = services.config.branch_ids
@@ -80,9 +80,9 @@ class Workspace:
         """Tell them nothing more."""
         self._listeners.remove(listener)
 
-    def _tell(self, happened: Notification) -> None:
+    def _notify(self, notification: Notification) -> None:
         for listener in self._listeners:
-            listener(happened)
+            listener(notification)
 
     @property
     def prompt(self) -> Prompt:
@@ -147,13 +147,13 @@ class Workspace:
         """Undo the newest change, and report which; what is being typed in the panel is one."""
         self.drafting.take_typed()
         label = self.history.undo(self._make)
-        self._tell(Notice(f"Undone: {label}" if label else "Nothing to undo."))
+        self._notify(Notice(f"Undone: {label}" if label else "Nothing to undo."))
 
     def redo(self) -> None:
         """Redo the change last undone, and report which."""
         self.drafting.take_typed()
         label = self.history.redo(self._make)
-        self._tell(Notice(f"Redone: {label}" if label else "Nothing to redo."))
+        self._notify(Notice(f"Redone: {label}" if label else "Nothing to redo."))
 
     def _make(self, step: Step) -> Step:
         """Make a step of a change; the step that undoes it."""
@@ -170,7 +170,7 @@ class Workspace:
                 self.keeper.keep_variables(values)
                 if self._chat is not None:
                     self._chat.turns_changed()
-                self._tell(VariablesChanged())
+                self._notify(VariablesChanged())
                 return UseVariables(before)
 
     # --- the session -------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ class Workspace:
         draft = first_draft(self._configured_preset())
         self._show(replace(draft, model=draft.model or drafting.model))
         self.session_path = None
-        self._tell(SessionChanged())
+        self._notify(SessionChanged())
 
     def _configured_preset(self) -> Preset | None:
         if not (name := self.services.config.preset):
@@ -201,7 +201,7 @@ class Workspace:
         try:
             return load_presets(self.services.folders).named(name)
         except StorageError as problem:
-            self._tell(Notice(str(problem), "config.toml"))
+            self._notify(Notice(str(problem), "config.toml"))
             return None
 
     async def open(self, path: Path) -> None:
@@ -216,9 +216,9 @@ class Workspace:
         # A file that is not a session has no draft: the one there is stays.
         error = opened.error
         self._show(opened.session.draft if error is None else self.drafting.draft)
-        self._tell(SessionChanged(opened.text, error, (error.line or 1) if error is not None else 1))
+        self._notify(SessionChanged(opened.text, error, (error.line or 1) if error is not None else 1))
         for note in opened.notes:
-            self._tell(Notice(note, "Session"))
+            self._notify(Notice(note, "Session"))
 
     def _leave(self, keeper: Keeper) -> None:
         self.tick()
@@ -233,7 +233,7 @@ class Workspace:
     async def _close(self, keeper: Keeper) -> None:
         await keeper.close()
         for problem in keeper.take_problems()[0]:
-            self._tell(Notice(str(problem), "Not saved", is_error=True))
+            self._notify(Notice(str(problem), "Not saved", is_error=True))
 
     def _show(self, draft: Draft) -> None:
         """Hold another draft, and take it as it is for what the session holds."""
@@ -254,9 +254,9 @@ class Workspace:
         problems, notes = self.keeper.take_problems()
         for problem in problems:
             words = f"{problem}\nEverything is still in memory; saving will be retried."
-            self._tell(Notice(words, "Not saved", is_error=True))
+            self._notify(Notice(words, "Not saved", is_error=True))
         for note in notes:
-            self._tell(Notice(note, "Session"))
+            self._notify(Notice(note, "Session"))
         if self.keeper.path is not None:
             self.session_path = self.keeper.path
 
@@ -264,7 +264,7 @@ class Workspace:
         """Give the session a name and save it; whether that was possible."""
         self.tick()
         is_saved = await self.keeper.rename(title)
-        self._tell(SessionNamed())
+        self._notify(SessionNamed())
         return is_saved
 
     async def read_changes(self) -> None:

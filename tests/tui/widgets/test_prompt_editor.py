@@ -46,10 +46,10 @@ class Alone(App[None]):
         yield PromptEditor(self.workspace)
 
     def on_mount(self) -> None:
-        self.workspace.subscribe(self.hear)
+        self.workspace.subscribe(self.show)
 
-    def hear(self, happened: Notification) -> None:
-        match happened:
+    def show(self, notification: Notification) -> None:
+        match notification:
             case TextReplaced(change):
                 self.editor.show_change(change)
             case SettingsChanged():

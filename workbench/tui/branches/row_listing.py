@@ -130,7 +130,3 @@ class RowListing(Vertical):
         """Scroll the passage by pages."""
         passage = self.query_one(VerticalScroll)
         passage.scroll_relative(y=pages * max(passage.size.height - 1, 1), animate=False)
-
-    def action_close(self) -> None:
-        """Go back to where one was."""
-        self.screen.dismiss(None)

@@ -110,6 +110,8 @@ class Command(Struct, frozen=True):
     """Whether only its pane can do it, as it needs the cursor there: the palette cannot."""
     priority: bool = False
     """Whether its keys come before those of the focused widget; keys that type a character never do."""
+    at_rest: str | None = None
+    """Its title in a last row while nothing streams; empty leaves it out."""
     is_fixed: bool = False
     """Whether its keys belong to the widget that has the focus, and cannot be others."""
 

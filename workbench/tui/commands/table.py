@@ -207,9 +207,9 @@ column | tab shift+tab | Column | column(1) column(-1) | 1; first; shown Tab
     Next, previous column.
 branch_column | 1-9 | Branch | branch(N) | 6
     Branch with that alternative of the token shown, with this column's parameters.
-stop_column | escape | Stop | stop | 0
+stop_column | escape | Stop | stop | 0; resting Close
     Stop this column, then all, then close.
-stop_columns | ctrl+c | Stop all | copy_or_stop_all | 3; first
+stop_columns | ctrl+c | Stop all | copy_or_stop_all | 3; first; resting
     Copy the selection, else stop all columns.
 adopt | enter a | Adopt | | 2; shown Enter/a
     Continue with this column's parameters, endpoint and model.
@@ -243,7 +243,7 @@ replay_copy | y | Copy | copy_answer
     Copy the selection, else the text so far.
 
 # re-run
-stop_rerun | escape | Stop | stop | 0
+stop_rerun | escape | Stop | stop | 0; resting Close
     Stop the run, then close.
 side | tab | Side | column(1) | 1; first; also shift+tab=column(-1); shown Tab
     Go to the other answer.
@@ -255,7 +255,7 @@ save_rerun | ctrl+s | Save | sessions.flow:save | 4; first
     Name the session and save it.
 copy_side | y | Copy | copy_answer | 3
     Copy this answer's exact text.
-stop_sides | ctrl+c | Stop all | copy_or_stop_all | first
+stop_sides | ctrl+c | Stop all | copy_or_stop_all | first; resting
     Copy the selection, else stop.
 
 # sessions
@@ -277,7 +277,7 @@ undelete_session | ctrl+z | Undo | undelete | 4
     Restore the session deleted last, also after a restart.
 
 # grid
-stop_grid | escape | Stop | stop | 0
+stop_grid | escape | Stop | stop | 0; resting Close
     Stop everything, then close.
 open_cell | enter | Open | | 1; also ctrl+home=row(0) ctrl+end=row(-1)
     Show the answers of this cell.
@@ -287,7 +287,7 @@ measure | m | Measure | | 3
     Show and colour by the next measure.
 resume | r | Resume | | 4
     Resend the requests that have no answer (asks first).
-stop_cells | ctrl+c | Stop all | stop_all | 5; first
+stop_cells | ctrl+c | Stop all | stop_all | 5; first; resting
     Stop everything.
 
 # presets
@@ -369,7 +369,7 @@ go_to_choice | enter | Go to | | 1; fixed
 # probe
 send_probe | enter ctrl+j f5 | Send | send | 0; shown Enter
     Send the listed requests.
-stop_probe | escape | Stop | stop | 1
+stop_probe | escape | Stop | stop | 1; resting Close
     Stop and keep the results so far, then close.
 stop_requests | ctrl+c | Stop sending | stop_sending
     Stop and keep the results so far.
@@ -377,7 +377,7 @@ stop_requests | ctrl+c | Stop sending | stop_sending
 # chat
 say | ctrl+j f5 | Send | | 0
     Send the message.
-leave_chat | escape | Stop | | 1; yields
+leave_chat | escape | Stop | | 1; yields; resting Close
     Stop the answer, else close the chat.
 prompt_preview | ctrl+e | Exact prompt | | 2
     Show exactly what would be sent.
@@ -447,7 +447,7 @@ turns_whitespace | w | Whitespace | toggle_whitespace | 17
     Show spaces and line ends.
 
 # branches, choices
-close_listing | escape | Back | close | 0
+close_listing | escape | Back | screen.close | 0
     Close the list.
 scroll | space b | Scroll | scroll_passage(1) scroll_passage(-1) | 6
     Scroll the text below.
@@ -495,7 +495,7 @@ take_curl | ctrl+j ctrl+s | OK | take
 A command is two lines, `id | keys | title | what it does | remarks` and its help. What it does is a flow, an
 action of its pane, an action for each of its keys, or with N for the digit; left out, the action of its id.
 Remarks are its rank in the footer, and of the fields of a `Command`: `first` (it has priority over the widget
-with the focus), `yields` (it has not), `fixed`, `pane`, `also` and `shown`.
+with the focus), `yields` (it has not), `fixed`, `pane`, `also`, `resting` and `shown`.
 """
 _BY_NAME = (Where.EVERYWHERE, Where.ANYWHERE, Where.OUTPUT)
 """Where commands need no cursor, so that the palette can do them too."""
@@ -540,6 +540,8 @@ def _command(where: Where, row: str, help: str) -> Command:
                 fields["needs_pane"] = True
             case "also":
                 fields["also"] = tuple(tuple(one.split("=")) for one in value.split())
+            case "resting":
+                fields["at_rest"] = value
             case "shown":
                 fields["shown"] = value
             case _:

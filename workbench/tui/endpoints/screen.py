@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from workbench.domain.display import one_line
+from workbench.domain.display import one_line, visible
 from workbench.domain.endpoint import LOCAL, CommandKey, Endpoint, EnvironmentKey
 from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.runner.endpoint_check import ANNOUNCEMENT, Checked, check
@@ -149,7 +149,9 @@ class EndpointsScreen(ResultScreen[Endpoint]):
             content = Content.styled(self._words_of_typed(), "$text-muted")
         elif (endpoint := self._endpoint(name)) is None:
             problem = self._services.endpoints.broken[name]
-            content = Content.assemble((f"{one_line(name)}\n", "bold"), (str(problem), "$text-error"))
+            content = Content.assemble(
+                (f"{one_line(name)}\n", "bold"), (visible(str(problem)), "$text-error")
+            )
         else:
             content = self._details(endpoint)
         self.query_one("#details", Static).update(content)
@@ -160,7 +162,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         if "://" not in typed:
             return "No matches. Type a base URL to use it: https://host/v1"
         same = [one.name for one in self._services.endpoints.endpoints.values() if one.base_url == typed]
-        known = f" With its key: choose {', '.join(same)}." if same else ""
+        known = f" With its key: choose {one_line(', '.join(same))}." if same else ""
         return f"Enter uses this URL, without an API key.{known}"
 
     def _details(self, endpoint: Endpoint) -> Content:

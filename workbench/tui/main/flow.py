@@ -88,7 +88,7 @@ async def open_config(flow: FlowContext) -> None:
     for problem in problems:
         flow.warn(str(problem), path.name)
     if not problems:
-        flow.app.notify(f"Saved {one_line(str(path), 80)}; it takes effect at the next start.", markup=False)
+        flow.app.notify(f"Saved {one_line(str(path), 80)}; it takes effect at the next start.")
 
 
 def _text_of(path: Path) -> str:
@@ -170,4 +170,4 @@ async def copy_error(flow: FlowContext) -> None:
     if text := flow.app.main.output.error.text:
         flow.app.copy_to_clipboard(text)
     else:
-        flow.app.notify("No error to copy.", markup=False, timeout=2)
+        flow.app.notify("No error to copy.", timeout=2)

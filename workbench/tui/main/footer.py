@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from textual.message import Message
+from textual.reactive import reactive
 
 from workbench.tui.commands.command import Command, Where
 from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
@@ -24,6 +25,9 @@ class Footer(KeyRow):
 
         id: str
 
+    is_scored_twice: reactive[bool] = reactive(False)
+    """Whether an answer has another model's scoring, whose differences keys go to."""
+
     def __init__(self, commands: CommandTable = OWN_KEYS) -> None:
         super().__init__(Where.PROMPT)
         self._table = commands
@@ -35,6 +39,8 @@ class Footer(KeyRow):
         main = (Where.ANYWHERE, Where.EVERYWHERE)
         everywhere = [one for one in ranked if one.where in main and one.id not in ("run", "stop")]
         here = by_rank(commands_at(self.where, self._table)) if self.where not in main else []
+        if not self.is_scored_twice:
+            here = [one for one in here if one.id != "elsewhere"]
         return [first, *everywhere[:2], *here, *everywhere[2:]]
 
     def press(self, command: Command) -> None:

@@ -63,7 +63,7 @@ class Inspector(Static, can_focus=True):
         self._second: SecondScoring | None = None
         self._most_rows = 0
         """Rows of the tallest token so far: the pane does not shrink and grow with every step."""
-        self._told_rows = 0
+        self._shown_rows = 0
         self.border_title = Content("Token")
 
     def show(
@@ -119,7 +119,7 @@ class Inspector(Static, can_focus=True):
             places = [place for place, row in enumerate(self._rows) if row.position == digit - 1]
             if not places:
                 listed = sum(row.position is not None for row in self._rows)
-                self.notify(no_alternative(digit, listed), markup=False, timeout=3)
+                self.notify(no_alternative(digit, listed), timeout=3)
                 return
             self._row = places[0]
             self._draw()
@@ -128,7 +128,7 @@ class Inspector(Static, can_focus=True):
             self.post_message(self.AlternativeChosen(row.position))
         else:
             why = no_alternative(1, 0) if row is None else UNLISTED if row.is_chosen else OTHER
-            self.notify(why, markup=False, timeout=3)
+            self.notify(why, timeout=3)
 
     def action_copy(self) -> None:
         """Copy the exact text of the row's token."""
@@ -140,7 +140,7 @@ class Inspector(Static, can_focus=True):
         elif row.is_chosen:
             self.app.copy_to_clipboard(self._token.text)
         else:
-            self.notify(OTHER, markup=False, timeout=3)
+            self.notify(OTHER, timeout=3)
 
     def on_click(self, event: events.Click) -> None:
         """Go to the row that was clicked; a second click takes it."""
@@ -162,21 +162,21 @@ class Inspector(Static, can_focus=True):
     def _draw(self) -> None:
         if self._token is None:
             self._most_rows = 0
-            self._tell(Content.styled(how_to_select(self.screen.focused), "$text-muted"))
+            self._show_content(Content.styled(how_to_select(self.screen.focused), "$text-muted"))
             return
         lines = self._facts(self._token)
         self._first_row = len(lines)
         lines += self._alternatives(self._token)
         lines += [Content.styled(f"! {note}", "$text-warning") for note in self._notes()]
-        self._tell(Content("\n").join(lines))
+        self._show_content(Content("\n").join(lines))
 
-    def _tell(self, content: Content) -> None:
+    def _show_content(self, content: Content) -> None:
         """Show a text; the screen is laid out again only where it takes more or fewer rows than before."""
         rows = content.get_height({}, max(self.content_size.width, 1))
         self._most_rows = max(self._most_rows, rows)
         content += Content("\n" * (self._most_rows - rows))
-        self.update(content, layout=self._most_rows != self._told_rows)
-        self._told_rows = self._most_rows
+        self.update(content, layout=self._most_rows != self._shown_rows)
+        self._shown_rows = self._most_rows
 
     def _facts(self, token: Token) -> list[Content]:
         of = f"/{self._count}" if self._count else ""

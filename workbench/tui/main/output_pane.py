@@ -295,14 +295,14 @@ class OutputPane(Vertical):
     def action_branch(self, digit: int) -> None:
         """Ask for a branch with an alternative, by its number in the inspector's list."""
         if (found := self.token) is None:
-            self.notify(NO_TOKEN, markup=False, timeout=3)
+            self.notify(NO_TOKEN, timeout=3)
             return
         run, choice, position = found
         rows = choice.token(position).alternatives
         if digit <= len(rows):
             self.post_message(self.AlternativeTaken(run, choice, position, rows[digit - 1]))
         else:
-            self.notify(no_alternative(digit, len(rows)), markup=False, timeout=3)
+            self.notify(no_alternative(digit, len(rows)), timeout=3)
 
     @property
     def answer(self) -> tuple[Run, Choice] | None:
@@ -318,7 +318,7 @@ class OutputPane(Vertical):
         """Go to the next or previous run's first token, or to a block; to the newest one from nowhere."""
         stops = [one for one in self.blocks.entries() if isinstance(one, RunGroup) or one.tokens]
         if not stops:
-            self.notify("No runs yet.", markup=False, timeout=3)
+            self.notify("No runs yet.", timeout=3)
             return
         found = self.token
         current = found.run if found is not None else self.blocks.current
@@ -357,7 +357,7 @@ class OutputPane(Vertical):
         found = self.token
         group = self.blocks.current if found is None else self.blocks.group_of(found.run)
         if group is None:
-            self.notify("Not in a comparison or sweep.", markup=False, timeout=3)
+            self.notify("Not in a comparison or sweep.", timeout=3)
             return
         self.blocks.fold(group, not self.blocks.is_folded(group))
         self._show_blocks()
@@ -373,7 +373,7 @@ class OutputPane(Vertical):
         """Copy the selection, else the answer's exact text."""
         text = self.view.selected_text()
         if not text and self.blocks.current is not None:
-            self.notify("Space unfolds the runs, to copy one.", markup=False, timeout=3)
+            self.notify("Space unfolds the runs, to copy one.", timeout=3)
         elif not text and (answer := self.answer) is not None:
             text = answer[1].text
         if text:

@@ -75,7 +75,7 @@ class ParameterPanel(Vertical, can_focus=True):
         self._row = 1
         self._editing: str | None = None
         self._problem = ""
-        self._told = ("", "")
+        self._shown_texts = ("", "")
         """The texts of problem and help as they are shown."""
         self._notes: Mapping[str, str] = {}
         self._limits: Mapping[str, Range] = {}
@@ -336,14 +336,14 @@ class ParameterPanel(Vertical, can_focus=True):
             return
         self.query_one("#lines").refresh()
         problem, help = self.query_one("#problem", Static), self.query_one("#help", Static)
-        told = one_line(f"✗ {self._problem}", 200), "\n".join(self._help())
+        texts = one_line(f"✗ {self._problem}", 200), "\n".join(self._help())
         # Their heights follow their texts, so that another text lays out the whole screen again.
-        if told != self._told:
-            self._told = told
-            problem.update(Content(told[0]))
+        if texts != self._shown_texts:
+            self._shown_texts = texts
+            problem.update(Content(texts[0]))
             problem.set_class(bool(self._problem), "-shown")
-            help.update(Content(told[1]))
-            help.set_class(bool(told[1]), "-shown")
+            help.update(Content(texts[1]))
+            help.set_class(bool(texts[1]), "-shown")
         changed = self._preset is not None and self._parameters != self._preset
         name = one_line(self._preset_name, 20)
         self.border_subtitle = Content(f"preset: {name}{'*' * changed}" if name else "")

@@ -161,7 +161,7 @@ class MainScreen(Screen[None]):
         self.watch(self.output.view, "mode", self._show_mode, init=False)
         self.inspector.show(None)
         self._counter = PromptCounter(self._workspace.services, self.prompt.set_size)
-        self._workspace.subscribe(self.hear)
+        self._workspace.subscribe(self.show_notification)
         self._workspace.begin()
         self.prompt.show_prompt()
         self.prompt.focus()
@@ -169,7 +169,7 @@ class MainScreen(Screen[None]):
         self.set_interval(NEWS_SECONDS, self._read_changes)
         # Who comes back to a session has chosen already.
         if self._session is None and (words := offer(self._workspace.services, self._commands)):
-            self.notify(words, markup=False, timeout=10)
+            self.notify(words, timeout=10)
         self.call_after_refresh(self._begin)
 
     async def _begin(self) -> None:
@@ -187,9 +187,9 @@ class MainScreen(Screen[None]):
         self.post_message(self.DraftShown())
 
     def on_unmount(self) -> None:
-        """Hear no more of the workspace."""
+        """Subscribe to the workspace no more."""
         self._counter.stop()
-        self._workspace.unsubscribe(self.hear)
+        self._workspace.unsubscribe(self.show_notification)
 
     @property
     def is_current(self) -> bool:
@@ -203,9 +203,9 @@ class MainScreen(Screen[None]):
 
     # --- what the workspace tells ------------------------------------------------------------------------
 
-    def hear(self, happened: Notification) -> None:  # noqa: PLR0912 - a case for each thing that happens
-        """Show something that happened in the workspace."""
-        match happened:
+    def show_notification(self, notification: Notification) -> None:  # noqa: PLR0912 - a case for each thing that happens
+        """Show what the workspace notifies of."""
+        match notification:
             case TextReplaced(change):
                 self.prompt.show_change(change)
             case SettingsChanged():
@@ -255,7 +255,7 @@ class MainScreen(Screen[None]):
                 self.output.show_second(second)
             case Notice(words, title, is_error):
                 severity: Literal["error", "information"] = "error" if is_error else "information"
-                self.notify(words, title=title, severity=severity, markup=False, timeout=10 if title else 3)
+                self.notify(words, title=title, severity=severity, timeout=10 if title else 3)
 
     def _show_settings(self) -> None:
         workspace, panel = self._workspace, self.parameters
@@ -495,6 +495,7 @@ class MainScreen(Screen[None]):
     @on(OutputPane.TokenFocused)
     def _show_token(self, event: OutputPane.TokenFocused) -> None:
         self.footer.where = self.where
+        self.footer.is_scored_twice = self.output.view.second is not None
         self.legend.scale = fitted(event.run.request.parameters)
         self.inspector.set_raw(event.run.raw_logprobs)
         count = None if event.run.is_running else len(event.choice)
@@ -507,6 +508,7 @@ class MainScreen(Screen[None]):
     def _show_no_token(self) -> None:
         runs = self._workspace.runs
         self.footer.where = self.where
+        self.footer.is_scored_twice = self.output.view.second is not None
         self.legend.scale = fitted(runs[-1].request.parameters) if runs else FIXED
         self.inspector.show(None)
         self.strip.show(None)

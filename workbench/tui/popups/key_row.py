@@ -18,7 +18,7 @@ from workbench.tui.commands.table import commands_at
 
 class _Entry(NamedTuple):
     command: Command
-    key: str
+    title: str
     start: int
     end: int
 
@@ -55,26 +55,25 @@ class KeyRow(Widget):
     def _entries(self) -> list[_Entry]:
         shown: list[_Entry] = []
         at = 1
-        listed = (one for one in self.listed() if self.running or one.title != "Stop all")
-        for place, command in enumerate(listed):
-            key = command.footer_key
-            end = at + cell_len(key) + 1 + cell_len(self._title(command))
+        for place, command in enumerate(self.listed()):
+            is_at_rest = command.at_rest is not None and not self.running
+            title = command.at_rest if is_at_rest else command.title
+            if not title:
+                continue
+            end = at + cell_len(command.footer_key) + 1 + cell_len(title)
             if end > self.size.width and place >= self.ALWAYS:
                 break
-            shown.append(_Entry(command, key, at, end))
+            shown.append(_Entry(command, title, at, end))
             at = end + 2
         return shown
-
-    def _title(self, command: Command) -> str:
-        return "Close" if command.title == "Stop" and not self.running else command.title
 
     def render(self) -> Content:
         """The row of keys."""
         parts = [Content(" ")]
         for entry in self._entries():
             parts += [
-                Content.styled(entry.key, "bold $text-accent"),
-                Content(f" {self._title(entry.command)}  "),
+                Content.styled(entry.command.footer_key, "bold $text-accent"),
+                Content(f" {entry.title}  "),
             ]
         return Content("").join(parts)
 

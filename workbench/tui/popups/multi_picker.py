@@ -98,7 +98,7 @@ class MultiPicker(Popup[Selection]):
             return
         value = self._items[place].value
         if value not in self._chosen and len(self._chosen) >= self._most:
-            self.notify(f"At most {self._most}.", markup=False, timeout=2)
+            self.notify(f"At most {self._most}.", timeout=2)
             return
         self._chosen ^= {value}
         self.query_one(OptionList).replace_option_prompt_at_index(place, self._line(self._items[place]))
@@ -128,7 +128,7 @@ class MultiPicker(Popup[Selection]):
     def action_take(self) -> None:
         """Answer with what is chosen, where that is enough."""
         if len(self._chosen) < self._least:
-            self.notify(f"Choose at least {self._least} with Space.", markup=False, timeout=3)
+            self.notify(f"Choose at least {self._least} with Space.", timeout=3)
             return
         self.dismiss(self._selection)
 

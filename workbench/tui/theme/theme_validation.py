@@ -1,153 +1,24 @@
-"""Themes as files: the built-in ones in `themes/`, and a person's, checked before the screen sees them."""
+"""What is wrong with a theme's file, before the screen stumbles over it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
-from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Iterator
 
-import msgspec
-from msgspec import Struct
 from rich.errors import StyleSyntaxError
 from rich.style import Style
 from textual.color import Color, ColorParseError
-from textual.theme import Theme
 
 from workbench.domain.display import one_line
-from workbench.domain.errors import StorageError
 from workbench.storage.theme_file import ThemeFile
-from workbench.storage.toml_files import Fault, read_toml, typed
-from workbench.tui.theme.contrast import READABLE, contrast
+from workbench.storage.toml_files import Fault
 
-_PACKAGED = Path(__file__).parents[2] / "themes"
-_CHECKOUT = Path(__file__).parents[3] / "themes"
-_ANSI_VARIABLES = {"ansi-background": "ansi_default", "ansi-foreground": "ansi_default"}
-"""What Textual's own stylesheets ask of such a theme, and fail without."""
 _LEVELS = ("tokens", "levels")
-_FRAME_SHARE = 0.35
-"""How much of the foreground is in a frame without the focus."""
-_MUTED_SHARES = (0.3, 0.25, 0.2, 0.15, 0.1)
-"""How far muted text is mixed towards the background, the most that can be read."""
-_MUTED_CONTRAST = READABLE + 1
-"""With the background, as panels lie a little nearer to the text."""
-
-
 _COLOURS = ThemeFile.__struct_fields__[:11]
 _REQUIRED = _COLOURS[:3]
 
 
-class WorkbenchTheme(Struct, frozen=True, dict=True):
-    """A theme of the screen, and how it colours tokens."""
-
-    theme: Theme
-    """As Textual takes it; registered by the application."""
-    hue: Color
-    """What surprise is mixed towards, from the background."""
-    levels: tuple[Color, ...] = ()
-    """The backgrounds of the five levels where the theme sets its own; else empty."""
-    path: Path | None = None
-    """Its file; None for one of Textual's own."""
-
-    @property
-    def name(self) -> str:
-        """The name it is chosen by."""
-        return self.theme.name
-
-    @property
-    def is_ansi(self) -> bool:
-        """Whether it uses the terminal's own 16 colours."""
-        return self.theme.ansi
-
-    @property
-    def background(self) -> Color:
-        """What tokens lie on."""
-        return Color.parse(self.colours["background"])
-
-    @property
-    def foreground(self) -> Color:
-        """What text is written in."""
-        return Color.parse(self.colours["foreground"])
-
-    @cached_property
-    def colours(self) -> dict[str, str]:
-        """The colours that Textual derives from the theme, by the names of its variables."""
-        return self.theme.to_color_system().generate()
-
-
-class Themes(Struct, frozen=True):
-    """What loaded, by name, and what did not."""
-
-    themes: Mapping[str, WorkbenchTheme]
-    problems: list[StorageError] = []
-
-
-def adopt(theme: Theme) -> WorkbenchTheme:
-    """One of Textual's own themes, with tokens coloured by its accent."""
-    accent = theme.accent or theme.warning or theme.primary
-    return WorkbenchTheme(theme, Color.parse(accent))
-
-
-def shipped_folder() -> Path:
-    """The built-in themes: inside the package where it was installed, else beside it in a checkout."""
-    return _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
-
-
-def load_themes(user_folder: Path) -> Themes:
-    """Every theme there is; a person's stands in the place of the program's of that name.
-
-    A broken file of a person's leaves the program's theme of that name in its place.
-    """
-    themes: dict[str, WorkbenchTheme] = {}
-    problems: list[StorageError] = []
-    for path in _files(user_folder):
-        try:
-            themes[path.stem] = read_theme(path)
-        except StorageError as problem:
-            problems.append(problem)
-    return Themes(MappingProxyType(themes), problems)
-
-
-def theme_stamp(user_folder: Path) -> frozenset[tuple[str, int, int]]:
-    """Changes whenever a theme's file is saved, added or removed; a handful of `stat` calls."""
-    stamps: set[tuple[str, int, int]] = set()
-    for path in _files(user_folder):
-        try:
-            found = path.stat()
-        except OSError:
-            continue
-        stamps.add((str(path), found.st_mtime_ns, found.st_size))
-    return frozenset(stamps)
-
-
-def _files(user_folder: Path) -> Iterator[Path]:
-    for folder in (shipped_folder(), user_folder):
-        yield from sorted(folder.glob("*.toml"))
-
-
-def read_theme(path: Path) -> WorkbenchTheme:
-    """The theme that a file describes, named after it.
-
-    Raises StorageError, with the line, for the first thing that is wrong.
-    """
-    source = read_toml(path)
-    file, faults = typed(source.table, ThemeFile)
-    if file is not None:
-        faults += _faults(file)
-    if file is None or faults:
-        raise source.error(faults[0])
-    own = msgspec.structs.asdict(file)
-    tokens = own.pop("tokens")
-    own["variables"] = {**(_ANSI_VARIABLES if file.ansi else _derived(file)), **file.variables}
-    given: dict[str, Any] = {name: value for name, value in own.items() if value != ""}
-    theme = Theme(name=path.stem, **given)
-    hue = Color.parse(tokens.hue) if tokens.hue else adopt(theme).hue
-    return WorkbenchTheme(theme, hue, tuple(map(Color.parse, tokens.levels)), path)
-
-
-def _faults(file: ThemeFile) -> Iterator[Fault]:
-    """What Textual would stumble over later."""
+def theme_faults(file: ThemeFile) -> Iterator[Fault]:
+    """Everything that is not a colour or style where Textual takes one."""
     for name in _COLOURS:
         if (text := getattr(file, name)) or name in _REQUIRED:
             yield from _colour_faults((name,), text, file.ansi, may_be_clear=name == "boost")
@@ -183,15 +54,3 @@ def _colour_faults(
         yield Fault(key, f'names the terminal\'s own colour "{shown}"', "Such colours need ansi = true.")
     elif colour.a < 1 and not may_be_clear and not is_ansi:
         yield Fault(key, f'must be opaque, not "{shown}"')
-
-
-def _derived(file: ThemeFile) -> dict[str, str]:
-    """Colours that Textual's own derivation makes too weak or loses, for a theme that names none.
-
-    A frame that can be seen on the background; and muted text, which Textual keeps as a share of whatever
-    lies below, and draws as bright as it can within styled content.
-    """
-    background, foreground = map(Color.parse, (file.background, file.foreground))
-    mixed = (foreground.blend(background, share) for share in _MUTED_SHARES)
-    muted = next((one for one in mixed if contrast(one, background) >= _MUTED_CONTRAST), foreground)
-    return {"border-blurred": background.blend(foreground, _FRAME_SHARE).hex, "text-muted": muted.hex}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.style import Style
 
 from workbench.domain.token_levels import Mode
@@ -76,7 +77,8 @@ SIXTEEN_COLOURS = TokenStyles(
 )
 """In the terminal's own colours, of which only the usual pairs can be relied on to be readable."""
 
-NO_COLOURS = TokenStyles(
+NO_COLOURS = replace(
+    SIXTEEN_COLOURS,
     # Reverse is left to what lies over a token: cursor, found and selected.
     levels=(
         _fixed(),
@@ -85,7 +87,6 @@ NO_COLOURS = TokenStyles(
         _fixed("bold underline"),
         _fixed("bold underline italic"),
     ),
-    shades=(),
     differences=(
         _fixed("italic bold"),
         _fixed("italic"),
@@ -93,13 +94,8 @@ NO_COLOURS = TokenStyles(
         _fixed("underline"),
         _fixed("underline bold"),
     ),
-    unknown=_fixed("dim"),
-    prompt=_fixed("dim"),
-    figures=_fixed("dim"),
     control=_fixed("reverse dim"),
-    cursor=_fixed("reverse bold underline"),
     found=_fixed("reverse italic underline"),
     selected=_fixed("reverse dim underline"),
-    dimmed=Style(dim=True),
 )
 """In attributes alone."""

@@ -137,7 +137,7 @@ class TokenView(TranscriptView):
     def action_elsewhere(self, step: int) -> None:
         """Go to the next or previous token where the other model's top choice is another one."""
         if self.second is None:
-            self.notify("Score the answer with another model first.", markup=False, timeout=3)
+            self.notify("Score the answer with another model first.", timeout=3)
         else:
             self._seek(self.second.next_elsewhere, step)
 
