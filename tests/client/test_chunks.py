@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import h11
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,6 +77,14 @@ def test_what_is_not_chunked_passes_unchanged() -> None:
 
 def test_broken_framing_is_left_to_the_http_library() -> None:
     assert b"".join(joined(HEAD + b"1\r\na\r\nzz\r\n", [])) == HEAD + b"1\r\na\r\nzz\r\n"
+
+
+@pytest.mark.parametrize("line_end", [b"", b"\n", b"x", b"xx", b"\r\r\n", b"\n\r"])
+def test_a_chunk_that_is_longer_than_its_size_is_refused_wherever_it_is_cut(line_end: bytes) -> None:
+    wire = HEAD + b"1\r\na\r\n1\r\nb" + line_end + b"1\r\nc\r\n0\r\n\r\n"
+    for cut in range(len(wire)):
+        with pytest.raises(h11.RemoteProtocolError):
+            read_back(joined(wire, [cut]))
 
 
 def test_the_next_answer_on_a_connection_is_read_anew() -> None:

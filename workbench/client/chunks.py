@@ -11,7 +11,8 @@ from enum import Enum, auto
 
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding:[ \t]*chunked[ \t]*\r\n", re.IGNORECASE)
 _INTERIM = re.compile(rb"HTTP/1\.[01] 1\d\d")
-_SIZE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
+_SIZE = re.compile(rb"\r\n([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
+"""The size of a chunk, with the line end of the head or the chunk before it."""
 _LONGEST_LINE = 4096
 _LONGEST_HEAD = 256 * 1024
 
@@ -29,8 +30,10 @@ class ChunkJoiner:
         self._state = _State.HEAD
         self._kept = b""
         """In the head: what it has so far, passed on already. In chunks: what is still to be read."""
+        self._passed = 0
+        """Bytes of `_kept` that were passed on with the head: its last line end."""
         self._left = 0
-        """Bytes that the current chunk still has, its line end included."""
+        """Bytes of content that the current chunk still has."""
 
     def begin(self) -> None:
         """Expect the head of a new answer, as a request went out."""
@@ -57,37 +60,28 @@ class ChunkJoiner:
         if not _CHUNKED.search(head):
             self._pass_through()
             return passed + rest
-        self._state = _State.CHUNKS
-        return passed + (self._join(rest) if rest else b"")
+        self._state, self._kept, self._passed = _State.CHUNKS, b"\r\n", 2
+        return passed + self._join(rest)
 
     def _join(self, data: bytes) -> bytes:
-        buffer = self._kept + data if self._kept else data
-        self._kept = b""
-        place, length = 0, len(buffer)
-        parts: list[bytes] = []
-        tail = b""
-        while place < length:
-            if self._left:
-                taken = min(self._left, length - place)
-                # The last two bytes are the chunk's line end, and no content.
-                parts.append(buffer[place : place + min(taken, max(self._left - 2, 0))])
-                place += taken
-                self._left -= taken
-                continue
-            size = _SIZE.match(buffer, place)
-            if size is None and length - place < _LONGEST_LINE and b"\n" not in buffer[place:]:
-                self._kept = buffer[place:]
-                break
-            count = int(size[1], 16) if size else 0
-            if size is None or count == 0:
-                # The last chunk, or none at all: the HTTP library knows what to do with it.
-                tail = buffer[place:]
-                self._pass_through()
-                break
-            self._left = count + 2
-            place = size.end()
+        buffer = self._kept + data
+        start = self._left
+        parts = [buffer[:start]]
+        while (size := _SIZE.match(buffer, start)) and (count := int(size[1], 16)):
+            start = size.end() + count
+            parts.append(buffer[size.end() : start])
+        self._left = max(start - len(buffer), 0)
+        self._kept = buffer[start:]
         content = b"".join(parts)
-        return (b"%x\r\n%s\r\n" % (len(content), content) if content else b"") + tail
+        # Its line end follows with what comes next: there it is seen whether the server sent one.
+        joined = b"\r\n%x\r\n%s" % (len(content), content) if content else b""
+        if size or self._kept.count(b"\n") > 1 or len(self._kept) > _LONGEST_LINE:
+            # The last chunk, or none at all: the HTTP library knows what to do with it.
+            joined += self._kept
+            self._pass_through()
+        if joined:
+            joined, self._passed = joined[self._passed :], 0
+        return joined
 
     def _pass_through(self) -> None:
         self._state, self._kept = _State.THROUGH, b""
