@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+_EVENTS = re.compile(rb"(?:data: .*+\n\n)++")
+"""Events of one `data:` line each, as nearly all are, where no line ends at a CR."""
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b"error:")
 _IGNORED = frozenset((b"id", b"retry"))
@@ -41,6 +43,7 @@ class SseParser:
 
     def __init__(self) -> None:
         self._rest = bytearray()
+        """The line that is not finished yet."""
         self._data: list[bytes] = []
         self._stray: list[bytes] = []
         self._is_error = False
@@ -48,8 +51,6 @@ class SseParser:
         self._held = 0
         """Bytes in the lines of the unfinished event."""
         self._begun = False
-        self._is_plain = True
-        """Whether no CR came so far; then `_rest` is an unfinished event, else an unfinished line."""
         self._after_cr = False
 
     @property
@@ -61,70 +62,50 @@ class SseParser:
         """The payloads completed by a piece of the stream."""
         if not self._begun:
             piece = bytes(self._rest) + piece
+            self._rest[:] = piece
             if len(piece) < len(_BOM) and _BOM.startswith(piece):
-                self._rest[:] = piece
                 return []
             self._begun = True
             self._rest.clear()
             piece = piece.removeprefix(_BOM)
-        if self._is_plain and b"\r" not in piece:
-            return self._blocks(piece)
-        if self._is_plain:
-            self._is_plain = False
-            piece = self._taken() + piece
-        return self._lines(piece) if piece else []
-
-    def _taken(self) -> bytes:
-        rest = bytes(self._rest)
-        self._rest.clear()
-        return rest
-
-    def _blocks(self, piece: bytes) -> list[bytes]:
-        """Events between blank lines: quicker than line by line, as long as lines end at LF only."""
-        if self._rest:
-            # What was kept holds no blank line, so a long event is not searched again with every piece.
-            kept = len(self._rest)
-            self._rest.extend(piece)
-            if self._rest.find(b"\n\n", kept - 1) < 0:
-                return []
-            piece = self._taken()
-        *blocks, rest = piece.split(b"\n\n")
-        self._rest.extend(rest)
-        payloads: list[bytes] = []
-        for block in blocks:
-            if block[:6] == b"data: " and b"\n" not in block and not self._stray:
-                payloads.append(block[6:])
-            else:
-                for line in block.split(b"\n"):
-                    self._line(line, payloads)
-                self._line(b"", payloads)
-        return payloads
-
-    def _lines(self, piece: bytes) -> list[bytes]:
-        if self._after_cr:
+        if self._after_cr and piece:
             # The CR has ended its line already; an LF behind it belongs to it.
             piece = piece.removeprefix(b"\n")
             self._after_cr = False
-        payloads: list[bytes] = []
-        start = 0
-        for end in _LINE_END.finditer(piece):
-            line = piece[start : end.start()]
-            self._line(self._taken() + line if self._rest else line, payloads)
-            start = end.end()
-        self._rest.extend(piece[start:])
-        self._after_cr = 0 < start == len(piece) and piece.endswith(b"\r")
-        return payloads
+        if _LINE_END.search(piece) is None:
+            self._rest.extend(piece)
+            return []
+        if self._rest:
+            piece = bytes(self._rest) + piece
+            self._rest.clear()
+        return self._lines(piece)
 
     def finish(self) -> list[bytes]:
         """What an ended stream still held: servers forget the last blank line."""
-        self._is_plain = False
-        payloads = self._lines(self._taken())
-        last = self._taken()
+        payloads: list[bytes] = []
+        last = bytes(self._rest)
+        self._rest.clear()
         # A stream that was cut within a field's name holds nothing of it.
         if not any(field.startswith(last) for field in _FIELDS):
             self._line(last, payloads)
         self._line(b"", payloads)
         self._end_stray(payloads)
+        return payloads
+
+    def _lines(self, piece: bytes) -> list[bytes]:
+        payloads: list[bytes] = []
+        start, has_cr = 0, b"\r" in piece
+        while True:
+            if not has_cr and not self._held and (events := _EVENTS.match(piece, start)):
+                payloads += events[0][6:-2].split(b"\n\ndata: ")
+                start = events.end()
+            elif end := _LINE_END.search(piece, start):
+                self._line(piece[start : end.start()], payloads)
+                start = end.end()
+            else:
+                break
+        self._rest += piece[start:]
+        self._after_cr = start == len(piece) and piece.endswith(b"\r")
         return payloads
 
     def _line(self, line: bytes, payloads: list[bytes]) -> None:
