@@ -7,8 +7,6 @@ duplicate keys or a rarer shape, takes an exact one (`exact_dialect.py`). Both s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from itertools import repeat
 from math import isfinite
 from typing import Annotated, Literal, TypeAlias
 
@@ -75,7 +73,7 @@ class _Token(Struct, gc=False):
 class _Logprobs(Struct, gc=False):
     tokens: list[str] | None = None
     token_logprobs: list[float | None] | None = None
-    top_logprobs: list[Raw] | None = None
+    top_logprobs: Raw = Raw(b"null")
     content: list[_Token] | None = None
     token_ids: None = None
 
@@ -115,10 +113,8 @@ class _Event(Struct, gc=False):
 
 
 _decode = msgspec.json.Decoder(_Event).decode
-_decode_map = msgspec.json.Decoder(dict[str, float]).decode
+_decode_rows = msgspec.json.Decoder(list[dict[str, float] | None] | None).decode
 _new = tuple.__new__
-_new_alternative = partial(_new, Alternative)
-_NOTHING = repeat(None)
 
 
 def read_fast(payload: bytes) -> Reading | None:
@@ -127,21 +123,11 @@ def read_fast(payload: bytes) -> Reading | None:
         event = _decode(payload)
         if not event.choices:
             return None
-        parts: list[ChoicePart] = []
-        for choice in event.choices:
-            entries: list[ReceivedToken] | None = None
-            if (told := choice.logprobs) is not None:
-                if told.content is not None:
-                    entries = [_chat_entry(token) for token in told.content]
-                else:
-                    entries = _legacy_entries(told, payload)
-                if entries is None:
-                    return None
-            reason = choice.finish_reason
-            if not reason or reason == "null":
-                reason = None
-            parts.append(ChoicePart(choice.index, choice.text, reason, entries))
-    except (msgspec.DecodeError, ValueError):
+        parts = [
+            ChoicePart(choice.index, choice.text, _reason(choice.finish_reason), _entries(choice.logprobs))
+            for choice in event.choices
+        ]
+    except ValueError:
         return None
     usage = event.usage
     return Reading(
@@ -153,32 +139,36 @@ def read_fast(payload: bytes) -> Reading | None:
     )
 
 
-def _legacy_entries(told: _Logprobs, payload: bytes) -> list[ReceivedToken] | None:
-    tokens, logprobs, tops = told.tokens, told.token_logprobs, told.top_logprobs
-    if tokens is None or logprobs is None or len(tokens) != len(logprobs):
+def _reason(word: str | None) -> str | None:
+    return word if word and word != "null" else None
+
+
+def _entries(told: _Logprobs | None) -> list[ReceivedToken] | None:
+    if told is None:
         return None
-    # These names are not text.
-    if b"bytes:" in payload or b"token_id:" in payload:
-        return None
-    if tops is None:
-        return [ReceivedToken(token, logprob, []) for token, logprob in zip(tokens, logprobs, strict=True)]
-    if len(tops) != len(tokens):
-        return None
-    entries: list[ReceivedToken] = []
-    for token, logprob, raw in zip(tokens, logprobs, tops, strict=True):
-        source = bytes(raw)
-        if source == b"null":
-            alternatives = []
-        else:
-            rows = _decode_map(source)
-            # A row has one colon at least: with more of them than rows there may be a key told twice.
-            if source.count(b":") != len(rows):
-                return None
-            alternatives = list(
-                map(_new_alternative, zip(rows, rows.values(), _NOTHING, _NOTHING, strict=False))
-            )
-        entries.append(_new(ReceivedToken, (token, logprob, alternatives, None, None)))
-    return entries
+    if told.content is not None:
+        return [_chat_entry(token) for token in told.content]
+    return _legacy_entries(told)
+
+
+def _legacy_entries(told: _Logprobs) -> list[ReceivedToken]:
+    if told.tokens is None or told.token_logprobs is None:
+        raise ValueError("no tokens, or tokens without logprobs")
+    source = bytes(told.top_logprobs)
+    rows = _decode_rows(source) or [None] * len(told.tokens)
+    # An alternative has one colon at least: with more of them there may be a key told twice.
+    if source.count(b":") != sum(map(len, filter(None, rows))):
+        raise ValueError("a key told twice, or one with a colon")
+    return [
+        _new(ReceivedToken, (_text(token), logprob, _alternatives(row), None, None))
+        for token, logprob, row in zip(told.tokens, told.token_logprobs, rows, strict=True)
+    ]
+
+
+def _alternatives(row: dict[str, float] | None) -> list[Alternative]:
+    if row is None:
+        return []
+    return [_new(Alternative, (text, logprob, None, None)) for text, logprob in row.items()]
 
 
 def _chat_entry(token: _Token) -> ReceivedToken:
@@ -193,14 +183,19 @@ def _chat_entry(token: _Token) -> ReceivedToken:
 def _spell(name: str, told: list[int] | None) -> tuple[str, bytes | None]:
     """Text and odd bytes of a token with a list of bytes, which is right where its name is not."""
     if not told:
-        if name.startswith(("bytes:", "token_id:")):
-            raise ValueError("a name that is not text")
-        return name, None
+        return _text(name), None
     raw = bytes(told)
     try:
         return raw.decode(), None
     except UnicodeDecodeError:
         return "", raw
+
+
+def _text(name: str) -> str:
+    """The name of a token, where it is the token's text. Raises ValueError where it is not."""
+    if name.startswith(("bytes:", "token_id:")):
+        raise ValueError("a name that is not text")
+    return name
 
 
 def finite(value: float | None) -> float | None:
