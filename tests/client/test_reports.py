@@ -122,18 +122,18 @@ def test_lines_behind_a_whole_answer_are_noted_and_change_nothing() -> None:
 def test_an_event_or_a_body_without_an_end_is_refused(start: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assembly, "MOST_BYTES", 1024**2)
     answer = Assembly()
-    answer.feed(start)
-    answer.feed(b"x" * (1024**2 - 64))
-    answer.feed(b"x" * 256)
+    list(answer.feed(start))
+    list(answer.feed(b"x" * (1024**2 - 64)))
+    list(answer.feed(b"x" * 256))
     with pytest.raises(EndpointError, match="larger than 1 MiB"):
-        answer.feed(b"x")
+        list(answer.feed(b"x"))
 
 
 def test_blank_lines_before_a_body_are_not_kept() -> None:
     answer = Assembly()
     for _ in range(3):
-        answer.feed(b"\n" * assembly.MOST_BYTES)
-    answer.feed(b'{"choices":[{"text":"a","finish_reason":"stop"}]}')
+        list(answer.feed(b"\n" * assembly.MOST_BYTES))
+    list(answer.feed(b'{"choices":[{"text":"a","finish_reason":"stop"}]}'))
     assert answer.finish()
 
 

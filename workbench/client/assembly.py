@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from workbench.client.alignment import align
 from workbench.client.byte_encoding import Encoding, whole
@@ -70,39 +70,39 @@ class Assembly:
         self._stray: list[bytes] = []
         """Lines of the stream that are not events."""
 
-    def feed(self, piece: bytes) -> list[Event]:
-        """The events that a piece of the body completes.
+    def feed(self, piece: bytes) -> Iterator[Event]:
+        """The events that a piece of the body completes; each is made as it is asked for.
 
         Raises EndpointError where one event, or an answer that is not streamed, is larger than `MOST_BYTES`.
         """
-        events: list[Event] = []
         if (len(self._body) if self._sse is None else self._sse.pending) > MOST_BYTES:
             raise EndpointError(
                 f"The answer is larger than {MOST_BYTES // 1024**2} MiB without an end",
                 "That is the limit for one event of a stream, and for an answer that is not streamed.",
                 "Ask for fewer tokens, choices or logprobs, or stream the answer.",
             )
-        if self._sse is not None:
-            for payload in self._sse.feed(piece):
-                self._payload(payload, events)
-            return events
-        self._body += piece
-        if self._is_whole:
-            return events
+        if self._sse is None:
+            self._body += piece
+            if not self._is_stream():
+                return
+            self._sse, piece = SseParser(), bytes(self._body)
+        for payload in self._sse.feed(piece):
+            events: list[Event] = []
+            self._payload(payload, events)
+            yield from events
+
+    def _is_stream(self) -> bool:
+        """Whether the body is known to be a stream; some answers to a request for one are a plain body."""
+        if self._is_whole or _BOM.startswith(self._body):
+            return False
         start = bytes(self._body).removeprefix(_BOM).lstrip(_BLANK)[:1]
-        if _BOM.startswith(self._body):
-            return events
         if not start:
             # Blanks before the body, which some servers send for minutes as signs of life.
             self._body.clear()
-            return events
-        # A stream was asked for, yet some answers are a plain body: JSON, or a proxy's page.
+            return False
+        # JSON, or a proxy's page.
         self._is_whole = start in b"{[<"
-        if not self._is_whole:
-            self._sse = SseParser()
-            for payload in self._sse.feed(bytes(self._body)):
-                self._payload(payload, events)
-        return events
+        return not self._is_whole
 
     def finish(self) -> list[Event]:
         """The events that the end of the body completes."""

@@ -111,14 +111,14 @@ class WireEvents:
         # A pattern of the record must not outlive this step: the record could not grow under it.
         end = found.end()
         del found
-        self._add(end, self._assembly.feed(bytes(self.log.answer[start:end])))
+        self._add(end, list(self._assembly.feed(bytes(self.log.answer[start:end]))))
         return True
 
     def _finish(self) -> None:
         start, end = self._ends[-1] if self._ends else 0, len(self.log.answer)
-        events = []
+        events: list[Event] = []
         if self.log.status is not None and 200 <= self.log.status < 300:
-            events = self._assembly.feed(bytes(self.log.answer[start:end])) + self._assembly.finish()
+            events = [*self._assembly.feed(bytes(self.log.answer[start:end])), *self._assembly.finish()]
         if end > start:
             self._add(end, events)
         self.is_over = True
