@@ -14,6 +14,7 @@ from tests.cli.test_run import start, workbench
 from tests.client.loopback import DONE, Handler, Received, answering, event, head, serving
 from workbench.domain.json_values import JsonObject
 from workbench.domain.run import Outcome
+from workbench.storage.endpoint_list import endpoints_folder
 from workbench.storage.folders import Folders
 from workbench.storage.presets import presets_folder
 from workbench.storage.session_store import SessionStore
@@ -111,6 +112,18 @@ async def test_a_preset_with_a_mistake_in_its_file_is_told_with_its_line(name: s
     assert done.status == 2
     assert "greedy.toml, line 3: parameters.temprature is not a known key" in done.err
     assert "Did you mean temperature?" in done.err
+
+
+async def test_a_column_that_is_out_of_range_is_explained_with_the_limits_of_its_own_endpoint() -> None:
+    folder = endpoints_folder(Folders.default(os.environ))
+    folder.mkdir(parents=True)
+    (folder / "narrow.toml").write_text('base_url = "http://h/v1"\n[limits]\ntemperature = [0, 1]\n')
+    (folder / "wide.toml").write_text('base_url = "http://h/v1"\n[limits]\ntemperature = [0, 9]\n')
+    sent = ("compare", "--prompt", "x", "--preset", "greedy", "--endpoint", "wide", "--temperature", "5")
+    done = await workbench(*sent, "--at", "narrow", "--at", "wide")
+    assert done.status == 2
+    assert "--temperature: temperature must be between 0 and 1 (got 5).\n" in done.err
+    assert "and 9" not in done.err
 
 
 async def test_a_sweep_sends_every_combination_and_shows_a_grid() -> None:

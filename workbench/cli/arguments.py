@@ -111,8 +111,8 @@ def read_prompt(arguments: argparse.Namespace) -> Prompt:
 
 def read_parameters(
     arguments: argparse.Namespace, limits: Mapping[str, Range], lenient: bool
-) -> tuple[Parameters, list[BadValueError]]:
-    """The parameters that the options give, and everything wrong with them, each named with its range.
+) -> tuple[Parameters, list[str]]:
+    """The parameters that the options give, and a line for everything wrong with them, with its range.
 
     An endpoint marked lenient decides about ranges itself; only values of a wrong type are named then.
     """
@@ -136,12 +136,12 @@ def read_parameters(
     parameters = Parameters(values, extra)
     if not lenient:
         problems += parameters.problems(limits)
-    return parameters, problems
+    return parameters, [explain(problem, limits) for problem in problems]
 
 
-def refuse(problems: Iterable[BadValueError], limits: Mapping[str, Range]) -> None:
-    """Raises BadValueError with a line for each problem of an argument, where there are any."""
-    if lines := dict.fromkeys(explain(one, limits) for one in problems):
+def refuse(problems: Iterable[str]) -> None:
+    """Raises BadValueError with the lines of problems of arguments, each once, where there are any."""
+    if lines := dict.fromkeys(problems):
         raise BadValueError("\n".join(lines))
 
 

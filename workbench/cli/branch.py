@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
                 arguments.endpoint or left.endpoint, arguments.api_key_env, services.endpoints
             )
             given, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
-            refuse(problems, endpoint.limits)
+            refuse(problems)
             origin = _origin(left, arguments)
             parameters = overlay(left.request.parameters, given)
             asked = Request(left.request.prompt, arguments.model or left.request.model, parameters)

@@ -11,6 +11,7 @@ from workbench.cli.arguments import (
     add_endpoint_options,
     add_parameter_options,
     add_prompt_options,
+    explain,
     read_parameters,
     read_prompt,
     refuse,
@@ -93,17 +94,18 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
                 "a comparison needs at least two columns",
                 hint="Repeat --preset NAME, or --at ENDPOINT=MODEL.",
             )
-        typed, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
+        # Ranges are those of the columns' endpoints.
+        typed, problems = read_parameters(arguments, endpoint.limits, lenient=True)
         columns = [_column(preset, typed, arguments, endpoint, endpoints) for preset in presets]
         if places:
             columns = [_at(column, *place) for column in columns for place in places]
         problems += [
-            wrong
+            explain(problem, column.endpoint.limits)
             for column in columns
             if not column.endpoint.lenient
-            for wrong in column.parameters.problems(column.endpoint.limits)
+            for problem in column.parameters.problems(column.endpoint.limits)
         ]
-        refuse(problems, endpoint.limits)
+        refuse(problems)
     columns = with_logprobs(columns)
     with open_workspace(services, arguments.session) as workspace:
         jobs = compare_again(prompts, columns, workspace.session.runs, any_seed=arguments.any_seed)

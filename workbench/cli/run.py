@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         _refuse_mixed_prompts(arguments)
         limits = limits_of(endpoint, split=arguments.split)
         parameters, problems = read_parameters(arguments, limits, endpoint.lenient)
-        refuse(problems, limits)
+        refuse(problems)
         request = Request(prompt, arguments.model or endpoint.model, parameters)
         split = split_of(request, endpoint, split=arguments.split)
     if not is_agreed(cost_of(endpoint, request, split), sure=arguments.yes):

@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             raise BadValueError("--repeats must be at least 1")
         prompt, endpoint = read_prompt(arguments), services.endpoint
         parameters, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
-        refuse(problems, endpoint.limits)
+        refuse(problems)
     if Measure(arguments.measure).needs_logprobs and all(axis.field != "logprobs" for axis in axes):
         parameters = with_logprobs([Column("", endpoint, "", parameters)])[0].parameters
     sweep = Sweep(Request(prompt, arguments.model or endpoint.model, parameters), axes, arguments.repeats)
