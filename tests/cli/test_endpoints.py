@@ -11,6 +11,8 @@ import pytest
 from tests.client.loopback import JSON, answering, serving
 from tests.tui.test_endpoints_screen import models_and_answers
 from workbench.cli import main
+from workbench.domain.run import Failure
+from workbench.runner.endpoint_check import Checked
 from workbench.storage.endpoint_list import load_endpoints
 from workbench.storage.folders import Folders
 
@@ -54,3 +56,14 @@ async def test_a_test_lists_the_models_and_says_what_came(capsys: pytest.Capture
         assert await asyncio.to_thread(main, ["endpoints", "--json", "test", loopback.base_url]) == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["good"], found["models"]) == (False, [])
+    assert found["lines"][-1].startswith("no list of models")
+
+
+def test_nothing_of_a_failed_test_reaches_the_terminal_as_a_control_code() -> None:
+    failure = Failure("refused\x1b[31m", "by\r\nme\x9b", "try\x07")
+    assert Checked(error=failure, no_models="none").lines == (
+        "✗ refused\\e[31m",
+        "by me\\x9b",
+        "→ try\\a",
+        "none",
+    )

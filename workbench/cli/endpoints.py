@@ -118,7 +118,7 @@ def _test(endpoint: Endpoint, model: str, *, as_json: bool) -> int:
     print_message(f"{endpoint.name}: {ANNOUNCEMENT}.", "")
     checked = asyncio.run(_check(endpoint, model, dict(os.environ)))
     if as_json:
-        print_json({"good": checked.is_good, "models": list(checked.models), "told": list(checked.lines)})
+        print_json({"good": checked.is_good, "models": list(checked.models), "lines": list(checked.lines)})
     else:
         print("\n".join([*checked.lines, *(f"  {one_line(name)}" for name in checked.models)]))
     return ExitStatus.OK if checked.is_good else ExitStatus.FAILED

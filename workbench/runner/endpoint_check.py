@@ -10,7 +10,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError, WorkbenchError
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
-from workbench.domain.run import Failure, Outcome, Run
+from workbench.domain.run import Failure, Run
 from workbench.runner.connections import Connections
 from workbench.runner.status import Phase, Status
 
@@ -47,9 +47,9 @@ class Checked:
         """The result for a person, each line safe to show."""
         count = len(self.models)
         listed = self.no_models or ("1 model listed" if count == 1 else f"{count} models listed")
-        if self.error is not None:
-            parts = (self.error.title, self.error.message, self.error.hint and f"→ {self.error.hint}")
-            return (f"✗ {parts[0]}", *(one_line(part) for part in parts[1:] if part), listed)
+        if (error := self.error) is not None:
+            parts = (f"✗ {error.title}", error.message, error.hint and f"→ {error.hint}")
+            return (*(one_line(part) for part in parts if part), listed)
         assert self.run is not None
         text = one_line("".join(choice.text for choice in self.run.ordered), 40)
         by = one_line(self.run.model or self.model, 80)
@@ -86,10 +86,7 @@ async def check(
 
     run = Run(Request(TextPrompt("Hi"), model, Parameters({"max_tokens": 1})), endpoint.name)
     await connections.send(endpoint, run, on_status=tell)
-    error = run.error
-    if error is None and (run.outcome is Outcome.ERROR or not run.choices):
-        error = Failure("The endpoint returned nothing", hint="Try a run to see what it sends.")
-    return Checked(models, no_models, model, run, error, run.total or 0.0)
+    return Checked(models, no_models, model, run, run.error, run.total or 0.0)
 
 
 async def _models(connections: Connections, endpoint: Endpoint) -> tuple[tuple[str, ...], str]:
