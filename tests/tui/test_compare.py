@@ -20,7 +20,7 @@ from textual.widgets import OptionList, Static
 from tests.client.loopback import DONE, Handler, Received, answering, head
 from tests.tui.scripted import FOUR_PRESETS, SIZES, answer, logprob_event, until, workbench
 from tests.tui.test_wiring import toasts
-from workbench.domain.alternatives import AlternativeRow
+from workbench.domain.alternatives import AlternativeRow, remaining_row
 from workbench.domain.endpoint import Prices
 from workbench.domain.parameters import ParameterValue
 from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
@@ -32,7 +32,7 @@ from workbench.storage.probes import save_probe
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.column import CompareColumn
-from workbench.tui.compare.distribution import OTHER, trimmed
+from workbench.tui.compare.distribution import trimmed
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.popups.key_row import KeyRow
@@ -584,9 +584,12 @@ def test_rows_that_do_not_fit_join_the_rest_so_that_all_is_still_all() -> None:
         AlternativeRow("b", 0.2, 1),
         AlternativeRow("c", 0.1, 2),
         AlternativeRow("d", 0.05, is_chosen=True),
-        AlternativeRow(OTHER, 0.25),
+        remaining_row(0.25),
     ]
     kept = trimmed(rows, 3)
-    assert [row.label for row in kept] == ["a", "d", OTHER]
+    assert [row.label for row in kept] == ["a", "d", "(other)"]
     assert sum(row.mass or 0 for row in kept) == pytest.approx(1)
+    assert [row.is_remaining for row in kept] == [False, False, True]
+    named = [AlternativeRow(label, 0.25, place) for place, label in enumerate(("(other)", "b", "(other)"))]
+    assert trimmed(named, 2) == [named[0], remaining_row(0.5)]
     assert trimmed(rows, 5) == rows

@@ -22,6 +22,13 @@ class AlternativeRow(NamedTuple):
     is_chosen: bool = False
     note: str = ""
     """What a person should know of this row."""
+    is_remaining: bool = False
+    """Whether it is the remaining mass, of all tokens that are not listed."""
+
+
+def remaining_row(mass: float) -> AlternativeRow:
+    """The row of the remaining mass."""
+    return AlternativeRow("(other)", mass, is_remaining=True)
 
 
 def rows_of(token: Token) -> tuple[AlternativeRow, ...]:
@@ -47,7 +54,7 @@ def rows_of(token: Token) -> tuple[AlternativeRow, ...]:
         # Rounded and merged probabilities may sum to a little more than there is.
         rows = [row if row.mass is None else row._replace(mass=row.mass / total) for row in rows]
     elif rows and 1 - total > 1e-6:
-        rows.append(AlternativeRow("(other)", 1 - total))
+        rows.append(remaining_row(1 - total))
     return tuple(rows)
 
 

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from textual.content import Content
 from textual.widget import Widget
 
-from workbench.domain.alternatives import AlternativeRow, rows_of
+from workbench.domain.alternatives import AlternativeRow, remaining_row, rows_of
 from workbench.domain.choice import Token
 from workbench.tui.fixed_width import fit, percent
 
 _LABEL, _SHARE = 10, 7
 _NUMBERED = 9
 """Alternatives that a digit branches with."""
-OTHER = "(other)"
-"""The label of what the listed alternatives do not cover."""
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -50,12 +48,12 @@ def trimmed(rows: Sequence[AlternativeRow], most: int) -> list[AlternativeRow]:
     if len(kept) <= most:
         return kept
     remaining = 0.0
-    if kept[-1].label == OTHER:
+    if kept[-1].is_remaining:
         remaining = kept.pop().mass or 0.0
     while len(kept) >= most:
         place = max(place for place, row in enumerate(kept) if not row.is_chosen)
         remaining += kept.pop(place).mass or 0.0
-    return [*kept, AlternativeRow(OTHER, remaining)]
+    return [*kept, remaining_row(remaining)]
 
 
 def _line(row: AlternativeRow, width: int) -> Content:

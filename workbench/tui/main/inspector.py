@@ -320,7 +320,7 @@ class Inspector(Static, can_focus=True):
 
     def _other_row(self) -> AlternativeRow | None:
         last = self._rows[-1] if self._rows else None
-        return last if last is not None and last.position is None and not last.is_chosen else None
+        return last if last is not None and last.is_remaining else None
 
 
 def _bar(share: float, room: int) -> str:
