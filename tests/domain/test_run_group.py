@@ -15,9 +15,15 @@ from workbench.domain.run_group import GroupKind, RunGroup, groups_of
 WHEN = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
-def sent(prompt: str = "Once", preset: str = "", endpoint: str = "here", **parameters: ParameterValue) -> Run:
+def sent(
+    prompt: str = "Once",
+    preset: str = "",
+    endpoint: str = "here",
+    model: str = "",
+    **parameters: ParameterValue,
+) -> Run:
     """A run of the group g that has ended."""
-    request = Request(TextPrompt(prompt), "", Parameters(parameters))
+    request = Request(TextPrompt(prompt), model, Parameters(parameters))
     return Run(request, endpoint, preset=preset, group="g", started=WHEN, outcome=Outcome.COMPLETE)
 
 
@@ -33,6 +39,16 @@ def sent(prompt: str = "Once", preset: str = "", endpoint: str = "here", **param
             [sent(preset="greedy"), sent(preset="greedy", endpoint="there")],
             GroupKind.COMPARISON,
             "comparison of greedy @ here, there",
+        ),
+        (
+            [sent(preset="greedy", model=model) for model in ("large", "small", "")],
+            GroupKind.COMPARISON,
+            "comparison of greedy with large, small, no model",
+        ),
+        (
+            [sent("a", model="large"), sent("b", model="small")],
+            GroupKind.PROMPT_SET,
+            "2 prompts × current settings with large, small",
         ),
         (
             [sent(preset=f"preset {number}") for number in range(7)],

@@ -102,8 +102,12 @@ class RunGroup:
         presets = list(dict.fromkeys(preset for preset, _, _ in self._names))
         names = [one_line(preset, 24) or "current settings" for preset in presets]
         endpoints = list(dict.fromkeys(endpoint for _, endpoint, _ in self._names))
-        where = f" @ {_listed([one_line(one, 24) for one in endpoints])}" if len(endpoints) > 1 else ""
-        return _listed(names) + where
+        models = list(dict.fromkeys(model for _, _, model in self._names))
+        if len(endpoints) > 1:
+            return f"{_listed(names)} @ {_listed([one_line(endpoint, 24) for endpoint in endpoints])}"
+        if len(models) > 1:
+            return f"{_listed(names)} with {_listed([one_line(model, 24) or 'no model' for model in models])}"
+        return _listed(names)
 
     @property
     def summary(self) -> str:
