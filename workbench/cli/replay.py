@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Sequence
+from itertools import islice
 from math import inf
 
 from workbench.cli.arguments import add_endpoint_options
@@ -89,16 +90,17 @@ def _check(runs: Sequence[Run], arguments: argparse.Namespace) -> int:
         return ExitStatus.BAD_ARGUMENTS
     with open_workspace(services, None) as workspace:
         interrupted = execute_batch(workspace, jobs, arguments)
-    sent = [job.run for job in jobs]
-    groups = [sent[i * arguments.times : (i + 1) * arguments.times] for i in range(len(runs))]
+    sent, times = [job.run for job in jobs], arguments.times
+    groups = [sent[start : start + times] for start in range(0, len(sent), times)]
     checks = [check_run(recorded, one) for recorded, group in zip(runs, groups, strict=True) for one in group]
     if arguments.json:
         print_json([_to_json(check) for check in checks])
     else:
+        unprinted = iter(checks)
         for recorded, group in zip(runs, groups, strict=True):
-            for check in (check_run(recorded, one) for one in group):
+            for check in islice(unprinted, times):
                 _print(check)
-            if arguments.times > 1:
+            if times > 1:
                 print(f"{recorded.id[:8]}  {visible(describe_repeats(group))}")
     if interrupted:
         return ExitStatus.INTERRUPTED

@@ -60,7 +60,8 @@ def bits_per_byte(choice: Choice, tokens: range) -> float | None:
 
 def unlisted_tokens(choice: Choice, tokens: range) -> int:
     """How many tokens have no logprob as they are not among the alternatives listed in their place."""
-    return sum(isnan(choice.logprobs[index]) and choice.alternatives_of(index) != () for index in tokens)
+    unknown = (index for index in tokens if isnan(choice.logprobs[index]))
+    return sum(len(choice.alternative_logprobs_of(index)) > 0 for index in unknown)
 
 
 def logprob_ceilings(choice: Choice, tokens: range) -> list[float]:

@@ -80,6 +80,10 @@ class Failure:
             return Failure(error.title, error.message, error.hint, error.status, error.request_id)
         return Failure(error.title, error.message, error.hint)
 
+    def as_error(self) -> EndpointError:
+        """The failure as an error to raise."""
+        return EndpointError(self.title, self.message, self.hint, self.status, self.request_id)
+
 
 @dataclass(slots=True)
 class Run:

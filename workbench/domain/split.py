@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from workbench.domain.json_values import JsonObject
 from workbench.domain.parameters import FIELDS
@@ -54,23 +55,18 @@ def parts_of(request: Request, split: Split) -> tuple[Part, ...]:
     one choice leaves `n` out. Choices count as in the whole: prompt_number * n + choice_number.
     """
     n = max(int(request.parameters.number("n", 1)), 1)
-    prompts = single_prompts(request.prompt)
-    groups = [(at,) for at in range(len(prompts))] if split.prompts else [tuple(range(len(prompts)))]
-    places = [(at,) for at in range(n)] if split.choices else [tuple(range(n))]
-    return tuple(
-        Part(
-            replace(
-                request,
-                prompt=join_prompts(tuple(prompts[at] for at in group)),
-                parameters=reseeded(request.parameters.set("n", None), place[0])
-                if split.choices
-                else request.parameters,
-            ),
-            tuple(at * n + choice for at in group for choice in place),
-        )
-        for group in groups
-        for place in places
-    )
+    single = request.parameters.set("n", None)
+    prompts = list(enumerate(single_prompts(request.prompt)))
+    parts: list[Part] = []
+    for group in [[numbered] for numbered in prompts] if split.prompts else [prompts]:
+        asked = replace(request, prompt=join_prompts(tuple(prompt for _, prompt in group)))
+        choices = [[number * n + choice for number, _ in group] for choice in range(n)]
+        if split.choices:
+            for choice, indexes in enumerate(choices):
+                parts.append(Part(replace(asked, parameters=reseeded(single, choice)), tuple(indexes)))
+        else:
+            parts.append(Part(asked, tuple(sorted(chain.from_iterable(choices)))))
+    return tuple(parts)
 
 
 def reseeded(parameters: Parameters, by: int) -> Parameters:

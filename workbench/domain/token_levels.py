@@ -15,8 +15,8 @@ from workbench.domain.figures import coverage, entropy
 from workbench.domain.request import Parameters
 from workbench.domain.scoring import SecondScoring
 
-SURPRISING = -log(0.1)
-"""The surprisal from which on a token is surprising, unless the user says otherwise: probability .10."""
+SURPRISING = 0.1
+"""The probability below which a token is surprising, unless the user says otherwise."""
 LOW_COVERAGE = 0.5
 """The coverage below which the listed alternatives say little of the distribution."""
 
@@ -176,7 +176,7 @@ Notable: TypeAlias = Literal["surprising", "not_first", "low_coverage"]
 class Thresholds(NamedTuple):
     """From where on a token is notable."""
 
-    surprising: float = SURPRISING
+    surprising: float = -log(SURPRISING)
     """The surprisal in nats above which a token is surprising."""
     low_coverage: float = LOW_COVERAGE
     """The probability that listed alternatives sum to, below which they cover little."""

@@ -154,8 +154,7 @@ class Connections:
         """The endpoint as it answers: `local` with address, key and model of its server, which is started."""
         if endpoint.name != LOCAL:
             if not endpoint.base_url:
-                unknown = unknown_endpoint(endpoint.name)
-                raise EndpointError(unknown.title, unknown.message, unknown.hint)
+                raise Failure.of(unknown_endpoint(endpoint.name)).as_error()
             return endpoint
         server = await self._local.ensure()
         key, model = EnvironmentKey(KEY_VARIABLE), endpoint.model or server.model

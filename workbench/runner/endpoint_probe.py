@@ -12,11 +12,10 @@ from datetime import UTC, datetime
 
 from workbench.client.logprobs_shape import logprobs_shape
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.errors import EndpointError
 from workbench.domain.parameters import ParameterValue
 from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.domain.prompt import Prompt, TextsPrompt, TokenListsPrompt, TokensPrompt
-from workbench.domain.run import Outcome, Run
+from workbench.domain.run import Run
 from workbench.runner.connections import Connections
 from workbench.runner.probe_requests import (
     MOST_TOKENS,
@@ -75,8 +74,8 @@ class Probing:
         """Ask everything. Raises EndpointError where not even a plain request is answered."""
         answers = self._answers
         greedy = await answers.ask("a plain request, streamed", {"logprobs": 5})
-        if greedy.outcome is Outcome.ERROR or not greedy.choices:
-            raise _as_error(greedy)
+        if greedy.error is not None:
+            raise greedy.error.as_error()
         self._answered_by = greedy.model or answers.model
         _look_at_plain(answers, greedy)
         await _ask_about_usage_and_streams(answers, greedy)
@@ -88,13 +87,6 @@ class Probing:
         await _ask_about_choices(answers)
         await _ask_about_prompts(answers)
         self._is_partial = False
-
-
-def _as_error(run: Run) -> EndpointError:
-    failure = run.error
-    if failure is None:
-        return EndpointError("The endpoint returned nothing", hint="Try a run to see what it sends.")
-    return EndpointError(failure.title, failure.message, failure.hint, failure.status, failure.request_id)
 
 
 def _look_at_plain(answers: ProbeRequests, greedy: Run) -> None:

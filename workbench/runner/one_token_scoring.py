@@ -20,7 +20,6 @@ from workbench.domain.retokenisation import REPLACED
 from workbench.domain.run import Run
 from workbench.domain.split import Split
 from workbench.runner.connections import Connections
-from workbench.runner.score_text import raise_failure
 
 MOST_TOKENS = 2000
 """The longest text that is scored so: what is sent grows with the square of its tokens."""
@@ -61,7 +60,8 @@ class OneTokenScoring:
 
         Raises EndpointError where a request failed, or where none has alternatives.
         """
-        raise_failure(sent)
+        if sent.error is not None:
+            raise sent.error.as_error()
         top = sent.request.parameters.number("logprobs", 0)
         choice = Choice(0, int(top))
         decoder, skipped = codecs.getincrementaldecoder("utf-8")("replace"), self._lead

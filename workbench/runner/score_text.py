@@ -30,25 +30,14 @@ def scored(run: Run, origin: int = 0) -> Passage:
 
     Raises EndpointError where it failed, or where the prompt has no logprobs.
     """
-    raise_failure(run)
+    if run.error is not None:
+        raise run.error.as_error()
     for choice in run.ordered:
         if choice.echoed and not all(isnan(one) for one in choice.logprobs[1 : choice.echoed]):
             return Passage.prompt_of(choice, origin)
         if choice.echoed == 1:
             raise EndpointError("A text of one token has no logprob", "No token precedes it.")
     raise EndpointError(NO_PROMPT_LOGPROBS, hint=NEEDS_ECHO)
-
-
-def raise_failure(run: Run) -> None:
-    """Raise the EndpointError that a run failed with, if it did."""
-    if (failure := run.error) is not None:
-        raise EndpointError(
-            failure.title,
-            failure.message,
-            failure.hint,
-            status=failure.status,
-            request_id=failure.request_id,
-        )
 
 
 async def score_answer(

@@ -10,6 +10,7 @@ import tomli_w
 from msgspec import Struct
 
 from workbench.domain.errors import StorageError
+from workbench.domain.token_levels import LOW_COVERAGE, SURPRISING
 from workbench.storage.atomic import write_atomically
 from workbench.storage.folders import Folders
 from workbench.storage.toml_files import about, read_toml, typed
@@ -112,6 +113,6 @@ def chosen_colour_by(config: Config, state: State) -> ColourBy:
 def chosen_thresholds(config: Config, state: State) -> tuple[float, float]:
     """The probability of a surprising token and the low top-k mass: as set, else as last picked."""
     return (
-        config.surprising or state.surprising or 0.1,
-        config.low_coverage or state.low_coverage or 0.5,
+        config.surprising or state.surprising or SURPRISING,
+        config.low_coverage or state.low_coverage or LOW_COVERAGE,
     )
