@@ -9,7 +9,7 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, TokenListsPrompt, TokensPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
-from workbench.runner.branching import branch_at, branch_from, end_of, prompt_of_choice
+from workbench.runner.branching import branch_at, branch_from, end_of
 
 
 def answered(prompt: Prompt, index: int = 0, n: int = 1, *, ids: bool = True) -> tuple[Run, Choice]:
@@ -39,7 +39,7 @@ def test_the_first_token_branches_right_behind_the_prompt() -> None:
 @pytest.mark.parametrize(("index", "own"), [(0, "P"), (1, "P"), (2, "Q"), (3, "Q")])
 def test_of_several_prompts_the_one_that_the_choice_answers_goes_on(index: int, own: str) -> None:
     run, choice = answered(TextsPrompt(("P", "Q")), index, n=2)
-    assert prompt_of_choice(run, choice) == TextPrompt(own)
+    assert run.prompt_of(choice) == TextPrompt(own)
     assert branch_at(run, choice, 1, Alternative("!", -1.0)).prompt == TextPrompt(f"{own}a!")
 
 

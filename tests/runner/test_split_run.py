@@ -20,10 +20,10 @@ from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run, Usage
 from workbench.domain.run_check import check_run
 from workbench.domain.session import Session
-from workbench.domain.split import NOT_SPLIT, Split
+from workbench.domain.split import NOT_SPLIT, Split, left_out
 from workbench.runner.connections import Connections
 from workbench.runner.replayed_run import Replay
-from workbench.runner.split_run import Quirks, left_out, offer_split
+from workbench.runner.split_run import Quirks, offer_split
 from workbench.storage.export_text import to_json_lines
 from workbench.storage.journal import Increments
 from workbench.storage.session_store import SessionStore

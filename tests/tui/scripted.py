@@ -60,7 +60,7 @@ async def workbench(
         services = Services.open(dict(os.environ), loopback.base_url)
         app = WorkbenchApp(services)
         async with app.run_test(size=size) as pilot:
-            await until(pilot, lambda: app.screen is app.main and app.main.focused is not None)
+            await until(pilot, lambda: app._keys._has_begun and app.main.focused is not None)
             yield app, pilot, loopback
             await app.leave()
 

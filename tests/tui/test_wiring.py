@@ -117,15 +117,16 @@ async def test_a_bias_by_text_becomes_one_by_id() -> None:
 async def test_what_a_probe_found_is_noted_and_limits_follow_the_endpoint() -> None:
     finding = Finding("min_p", ProbeVerdict.NO_EFFECT, "same answer")
     save_probe(Folders.default(os.environ), Probe("other", "", datetime.now(UTC), 1, (finding,)))
-    async with workbench(tokenizing) as (app, _, _):
+    async with workbench(tokenizing) as (app, pilot, _):
         limits = {"temperature": Range(0, 1)}
         app.workspace.drafting.use_endpoint(
             replace(app.workspace.drafting.endpoint, name="other", limits=limits)
         )
-        assert app.main.parameters._notes == {"min_p": "has no effect at this endpoint: same answer"}
         assert app.main.parameters.limits == limits
+        notes = {"min_p": "has no effect at this endpoint: same answer"}
+        await until(pilot, lambda: app.main.parameters._notes == notes)
         app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, name="third", limits={}))
-        assert app.main.parameters._notes == {}
+        await until(pilot, lambda: app.main.parameters._notes == {})
 
 
 async def test_an_endpoint_whose_key_is_set_is_offered_and_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from workbench.domain.conversation import Conversation, Message, Role, WhenFull
@@ -88,7 +88,7 @@ def without(conversation: Conversation, dropped: Sequence[int]) -> Conversation:
     """The conversation without some of its turns."""
     gone = set(dropped)
     kept = tuple(one for index, one in enumerate(conversation.messages) if index not in gone)
-    return replace(conversation, messages=kept)
+    return conversation._replace(messages=kept)
 
 
 def _exchanges(messages: Sequence[Message]) -> list[range]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
@@ -46,16 +47,14 @@ class Prefixes:
     separator: str = "\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One turn."""
 
     role: Role
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(NamedTuple):
     """The messages so far, and how the next answer begins."""
 
     messages: tuple[Message, ...] = ()

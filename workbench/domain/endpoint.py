@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.parameters import Range
@@ -17,15 +17,13 @@ SERVE_PORT = 8080
 """Where `workbench serve` listens unless it is given a port."""
 
 
-@dataclass(frozen=True, slots=True)
-class EnvironmentKey:
+class EnvironmentKey(NamedTuple):
     """An API key held by an environment variable."""
 
     variable: str
 
 
-@dataclass(frozen=True, slots=True)
-class CommandKey:
+class CommandKey(NamedTuple):
     """An API key printed by a command, such as a password manager's."""
 
     argv: tuple[str, ...]
@@ -35,8 +33,7 @@ KeySource: TypeAlias = EnvironmentKey | CommandKey
 """Where an API key is found; never the key itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(NamedTuple):
     """Seconds an exchange may take."""
 
     connect: float = 10
@@ -45,8 +42,7 @@ class Timeouts:
     write: float = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
+class Prices(NamedTuple):
     """What a million tokens cost, in the currency named."""
 
     prompt: float
@@ -77,7 +73,7 @@ class Endpoint:
     """Fields that are never sent."""
     headers: Mapping[str, str] = field(default_factory=dict)
     prices: Prices | None = None
-    timeouts: Timeouts = Timeouts()
+    timeouts: Timeouts = field(default_factory=Timeouts)
     proxy: str = ""
     trust_environment: bool = False
     """Whether proxies named by the environment are used."""

@@ -62,7 +62,6 @@ class EndpointError(WorkbenchError):
     """Seconds the provider asks to wait."""
 
 
-@dataclass(eq=False)
 class EngineError(WorkbenchError):
     """The embedded engine or its model is missing, or it ended unexpectedly."""
 
@@ -79,11 +78,9 @@ class StorageError(WorkbenchError):
     """The key at fault, with the names of its tables before it (`key.environment`)."""
 
 
-@dataclass(eq=False)
 class BusyError(StorageError):
     """Another program is writing the file, and did not finish in time."""
 
 
-@dataclass(eq=False)
 class TemplateError(WorkbenchError):
     """A chat template is broken, hostile, or ran out of its limits."""

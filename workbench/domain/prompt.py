@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
@@ -20,29 +19,25 @@ class PromptKind(StrEnum):
     TOKEN_LISTS = "lists of token ids"
 
 
-@dataclass(frozen=True, slots=True)
-class TextPrompt:
+class TextPrompt(NamedTuple):
     """One text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class TextsPrompt:
+class TextsPrompt(NamedTuple):
     """Several texts, answered each on its own."""
 
     texts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TokensPrompt:
+class TokensPrompt(NamedTuple):
     """One text as token ids."""
 
     ids: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TokenListsPrompt:
+class TokenListsPrompt(NamedTuple):
     """Several texts as token ids, answered each on its own."""
 
     lists: tuple[tuple[int, ...], ...]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from workbench.domain.choice import Choice
 from workbench.domain.errors import EndpointError, WorkbenchError
 from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.prompt import TextPrompt, TokensPrompt, single_prompts
 from workbench.domain.request import Request
 
 if TYPE_CHECKING:
@@ -137,6 +138,12 @@ class Run:
             top = self.request.parameters.get("logprobs")
             found = self.choices[index] = Choice(index, top if isinstance(top, int) else None)
         return found
+
+    def prompt_of(self, choice: Choice) -> TextPrompt | TokensPrompt:
+        """The one prompt that a choice answers; choices count as prompt_number * n + choice_number."""
+        prompts = single_prompts(self.request.prompt)
+        each = max(int(self.request.parameters.number("n", 1)), 1)
+        return prompts[min(choice.index // each, len(prompts) - 1)]
 
     @property
     def bodies(self) -> tuple[JsonObject, ...]:

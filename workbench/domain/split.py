@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.domain.json_values import JsonObject
 from workbench.domain.parameters import FIELDS
-from workbench.domain.prompt import join_prompts, single_prompts
+from workbench.domain.prompt import count_prompts, join_prompts, single_prompts
 from workbench.domain.request import Parameters, Request
+
+if TYPE_CHECKING:
+    from workbench.domain.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +32,7 @@ NOT_SPLIT = Split()
 """One plain request."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """One of the requests that stand for a whole one."""
 
     request: Request
@@ -37,8 +40,7 @@ class Part:
     """Where its choices stand in the whole, in the order of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class SentPart:
+class SentPart(NamedTuple):
     """A part as it went out."""
 
     choices: tuple[int, ...]
@@ -82,3 +84,11 @@ def seeds_of(parts: tuple[Part, ...]) -> tuple[int, ...]:
     """The different seeds of parts, in order; none where they have none."""
     seeds = (part.request.parameters.get("seed") for part in parts)
     return tuple(dict.fromkeys(seed for seed in seeds if isinstance(seed, int)))
+
+
+def left_out(run: Run) -> Split:
+    """What the answer to one plain request lacks, as far as that is known."""
+    if not run.is_answered or run.split is not None or len(run.choices) >= run.request.choices:
+        return NOT_SPLIT
+    several = count_prompts(run.request.prompt) > 1
+    return Split(several, run.request.parameters.number("n", 1) > 1)

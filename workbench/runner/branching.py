@@ -8,7 +8,7 @@ from typing import NamedTuple
 from workbench.domain.choice import Alternative, Choice, token_bytes
 from workbench.domain.display import show_bytes
 from workbench.domain.errors import BadValueError
-from workbench.domain.prompt import TextPrompt, TokensPrompt, single_prompts
+from workbench.domain.prompt import TextPrompt, TokensPrompt
 from workbench.domain.retokenisation import REPLACED, GeneratedToken
 from workbench.domain.run import Parent, Run
 
@@ -61,20 +61,13 @@ class Branch(NamedTuple):
         return self.origin if isinstance(self.prompt, TextPrompt) else None
 
 
-def prompt_of_choice(run: Run, choice: Choice) -> TextPrompt | TokensPrompt:
-    """The one prompt that a choice answers; choices count as prompt_number * n + choice_number."""
-    prompts = single_prompts(run.request.prompt)
-    each = max(int(run.request.parameters.number("n", 1)), 1)
-    return prompts[min(choice.index // each, len(prompts) - 1)]
-
-
 def origin_of(run: Run, choice: Choice, position: int, alternative: Alternative) -> Origin:
     """What a branch with an alternative in the place of a token continues."""
     parent = Parent(run.id, choice.index, position, alternative.text)
     taken = token_bytes(alternative.text, alternative.raw)
     known = GeneratedToken(taken, id=alternative.id)
     generated = (*_shared(choice, position), known)
-    return Origin(prompt_of_choice(run, choice), generated, parent, *_text(choice, position), taken)
+    return Origin(run.prompt_of(choice), generated, parent, *_text(choice, position), taken)
 
 
 def end_of(run: Run, choice: Choice) -> Origin:
@@ -82,7 +75,7 @@ def end_of(run: Run, choice: Choice) -> Origin:
     end = len(choice)
     parent = Parent(run.id, choice.index, end, kind="continue")
     generated = tuple(_shared(choice, end))
-    return Origin(prompt_of_choice(run, choice), generated, parent, *_text(choice, end), b"")
+    return Origin(run.prompt_of(choice), generated, parent, *_text(choice, end), b"")
 
 
 def _text(choice: Choice, position: int) -> tuple[str, bytes]:

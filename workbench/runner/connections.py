@@ -13,22 +13,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from workbench.client.byte_encoding import read_name
+from workbench.client.client import Client
 from workbench.client.urls import normalise
+from workbench.client.wire_log import WireLog
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import LOCAL, Endpoint, EnvironmentKey, KeySource, unknown_endpoint
 from workbench.domain.errors import EndpointError, WorkbenchError
 from workbench.domain.json_values import JsonObject
 from workbench.domain.run import Failure, Outcome, Run
+from workbench.runner.execution import Sender
 from workbench.runner.limiter import Limiter
 from workbench.runner.local_server import KEY_VARIABLE, LocalServer
 from workbench.runner.status import Phase, Status
-
-if TYPE_CHECKING:
-    from workbench.client.client import Client
-    from workbench.client.wire_log import WireLog
 
 
 class Connections:
@@ -39,9 +37,8 @@ class Connections:
 
         `model` names the GGUF file that `local` loads; empty is the embedded one.
         """
-        self._environment = environment
         self._local = LocalServer(environment, model)
-        self._opened: Client | None = None
+        self._client = Client(environment)
         self._limiters: dict[tuple[str, KeySource | None], Limiter] = {}
         """By address and key: what endpoints limit, whatever profile leads there."""
 
@@ -60,9 +57,6 @@ class Connections:
         receives what happens before the first token. Cancelling closes the connection and leaves the outcome
         `stopped`. `wire` records the exchange, the first one of a run that is split.
         """
-        # The client's imports are slow: they are paid for when something is sent, not when the screen opens.
-        from workbench.runner.execution import Sender
-
         try:
             if not self.is_ready(endpoint):
                 on_status(Status(Phase.STARTING, "starting the local model"))
@@ -132,18 +126,8 @@ class Connections:
 
     async def aclose(self) -> None:
         """Close all connections and end the local server, also while it starts."""
-        if self._opened is not None:
-            await self._opened.aclose()
-            self._opened = None
+        await self._client.aclose()
         await self._local.aclose()
-
-    @property
-    def _client(self) -> Client:
-        if self._opened is None:
-            from workbench.client.client import Client
-
-            self._opened = Client(self._environment)
-        return self._opened
 
     def _limiter(self, endpoint: Endpoint) -> Limiter:
         """The one limiter of where an endpoint leads. Raises EndpointError where its address is none."""

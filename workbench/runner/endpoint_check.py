@@ -72,7 +72,7 @@ async def check(
     """
     try:
         read = min(endpoint.timeouts.read, _PATIENCE)
-        endpoint = replace(endpoint, retries=0, timeouts=replace(endpoint.timeouts, read=read))
+        endpoint = replace(endpoint, retries=0, timeouts=endpoint.timeouts._replace(read=read))
         on_step("asking for its models")
         models, no_models = await _models(connections, endpoint)
     except WorkbenchError as problem:

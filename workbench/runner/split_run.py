@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from workbench.domain.choice import Choice
 from workbench.domain.endpoint import Endpoint
@@ -20,8 +21,7 @@ _CANNOT = (ProbeVerdict.NO_EFFECT, ProbeVerdict.REFUSED)
 _WORST_FIRST = (Outcome.ERROR, Outcome.STOPPED, Outcome.TRUNCATED, Outcome.UNFINISHED)
 
 
-@dataclass(frozen=True, slots=True)
-class SplitOffer:
+class SplitOffer(Struct, frozen=True):
     """Why a request would not be answered in full, and how it could be."""
 
     split: Split
@@ -37,8 +37,7 @@ class SplitOffer:
         return f"Each prompt is processed {times}." if self.split.choices else "The cost is the same."
 
 
-@dataclass(frozen=True, slots=True)
-class Quirks:
+class Quirks(Struct, frozen=True):
     """What an endpoint was found to do with several prompts and choices, besides what its profile says."""
 
     probe: Probe | None = None
@@ -89,14 +88,6 @@ def _found(verdict: ProbeVerdict) -> str:
     return "refused" if verdict is ProbeVerdict.REFUSED else "ignored"
 
 
-def left_out(run: Run) -> Split:
-    """What the answer to one plain request lacks, as far as that is known."""
-    if not run.is_answered or run.split is not None or len(run.choices) >= run.request.choices:
-        return NOT_SPLIT
-    several = count_prompts(run.request.prompt) > 1
-    return Split(several, run.request.parameters.number("n", 1) > 1)
-
-
 ChoiceAt: TypeAlias = Callable[[int], Choice]
 """The choice that an answer calls by an index."""
 SendPart: TypeAlias = Callable[[Run, ChoiceAt], Coroutine[None, None, None]]
@@ -123,8 +114,7 @@ async def send_apart(run: Run, split: Split, endpoint: Endpoint, send: SendPart)
         _join(run, parts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sent:
+class _Sent(Struct, frozen=True):
     """A part's own run, whose choices are the whole's: what streams into it is seen there at once."""
 
     run: Run

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 from workbench.storage.text_files import refused
-
-
-def short_name(name: str) -> str:
-    """A file name that leaves room for what is added to it; file systems allow 255 bytes."""
-    raw = os.fsencode(name)
-    if len(raw) <= 160:
-        return name
-    return f"{raw[:100].decode(errors='ignore')}~{hashlib.sha256(raw).hexdigest()[:16]}"
 
 
 def followed(path: Path) -> Path:
@@ -37,9 +28,8 @@ def write_atomically(path: Path, data: bytes) -> None:
     temporary: str | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{short_name(target.name)}.", suffix=".part"
-        )
+        # Names may have 255 bytes.
+        handle, temporary = tempfile.mkstemp(".part", f".{target.name[:40]}.", target.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()

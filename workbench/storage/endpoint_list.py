@@ -64,6 +64,14 @@ def load_endpoints(folders: Folders) -> EndpointList:
     )
 
 
+def builtin_endpoint(folders: Folders, name: str) -> Endpoint | None:
+    """A built-in profile, read alone; None where there is none of that name, or a person's replaces it."""
+    path = _SHIPPED / f"{name}.toml"
+    if not is_endpoint_name(name) or not path.exists() or (endpoints_folder(folders) / path.name).exists():
+        return None
+    return read_profile(name, read_toml(path).table, {})[0]
+
+
 def _read_folder(
     folder: Path, shipped: Mapping[str, Endpoint]
 ) -> tuple[dict[str, Endpoint], dict[str, list[StorageError]]]:

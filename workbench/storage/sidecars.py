@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import uuid
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from msgspec import Struct
 
 from workbench.domain.json_values import parse_json
 from workbench.domain.session import Draft
-from workbench.storage.atomic import short_name, write_atomically
+from workbench.storage.atomic import write_atomically
 from workbench.storage.quick_toml import parse
 from workbench.storage.records import BadField
 from workbench.storage.session_format import draft_from_table, draft_to_table
@@ -32,6 +33,14 @@ class StoredDraft(Struct, frozen=True):
     draft: Draft
     owned: bool
     """Whether the window owned the session's draft; else it was a second window's own."""
+
+
+def short_name(name: str) -> str:
+    """A file name that leaves room for what is added to it; file systems allow 255 bytes."""
+    raw = os.fsencode(name)
+    if len(raw) <= 160:
+        return name
+    return f"{raw[:100].decode(errors='ignore')}~{hashlib.sha256(raw).hexdigest()[:16]}"
 
 
 class Sidecars:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Iterable
 from difflib import get_close_matches
 from math import exp, log
 from pathlib import Path
 from typing import ClassVar
 
 from msgspec.structs import replace
+from rich.segment import Segments
 from textual import events, on, work
 from textual.app import App
 from textual.await_complete import AwaitComplete
@@ -119,7 +121,6 @@ class WorkbenchApp(App[int]):
     def _fatal_error(self) -> None:
         """Tell where the workbench failed; values, among which may be a key, are left out."""
         # Textual shows all local variables, the environment among them.
-        from rich.segment import Segments
         from rich.traceback import Traceback
 
         self.bell()
@@ -142,14 +143,17 @@ class WorkbenchApp(App[int]):
             self.flows.start("replay.flow:play_demo", self._demo)
         self.theme_changed_signal.subscribe(self, lambda _: self._use_styles())
         self.set_interval(_LOOK_FOR_THEMES, self._reload_themes)
-        for problem in (*self.services.problems, *self.commands.problems):
-            self.notify(str(problem), title="Configuration", severity="warning", timeout=10)
-        self._tell_theme_problems()
+        self._tell_problems("Configuration", (*self.services.problems, *self.commands.problems))
+        self._tell_problems("Theme", self.themes.problems)
         self._tell_unknown_theme()
         loop = asyncio.get_running_loop()
         if hasattr(signal, "SIGHUP"):
             loop.add_signal_handler(signal.SIGHUP, self._hang_up)
         loop.add_signal_handler(signal.SIGTERM, self._end)
+
+    def _tell_problems(self, title: str, problems: Iterable[StorageError]) -> None:
+        for problem in problems:
+            self.notify(str(problem), title=title, severity="warning", timeout=10)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Let no cursor blink where motion is reduced."""
@@ -175,6 +179,7 @@ class WorkbenchApp(App[int]):
     @on(MainScreen.DraftShown)
     def _take_keys(self) -> None:
         self._keys.begin()
+        self._tell_problems("Configuration", self.services.endpoints.problems)
 
     # --- flows -------------------------------------------------------------------------------------------
 
@@ -208,13 +213,9 @@ class WorkbenchApp(App[int]):
             return
         self._stamp = stamp
         self._load_themes()
-        self._tell_theme_problems()
+        self._tell_problems("Theme", self.themes.problems)
         self._use_styles()
         self.refresh_css(animate=False)
-
-    def _tell_theme_problems(self) -> None:
-        for problem in self.themes.problems:
-            self.notify(str(problem), title="Theme", severity="warning", timeout=10)
 
     def _tell_unknown_theme(self) -> None:
         name = self.services.config.theme
@@ -296,7 +297,7 @@ class WorkbenchApp(App[int]):
         self.main.keep()
         await self.workspace.aclose()
         self._remember(replace(self._state, session=str(self.workspace.session_path or "")))
-        await self.services.connections.aclose()
+        await self.services.aclose()
         self.exit(0)
 
     async def action_quit(self) -> None:

@@ -19,7 +19,7 @@ _PAUSE = 0.5
 
 def has_tokenizer(services: Services, endpoint: Endpoint) -> bool:
     """Whether an endpoint can be asked now; the embedded model is never started for it."""
-    return endpoint.tokenizer and services.connections.is_ready(endpoint)
+    return endpoint.tokenizer and services.can_ask(endpoint)
 
 
 def no_tokenizer(endpoint: Endpoint) -> str:

@@ -13,12 +13,12 @@ from msgspec import Struct
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Failure, Outcome, Run
-from workbench.runner.branching import Origin
 from workbench.runner.status import Phase, Status
 from workbench.workspace.services import Services
 
 if TYPE_CHECKING:
     from workbench.client.wire_log import WireLog
+    from workbench.runner.branching import Origin
 
 _SENDING = Status(Phase.SENDING)
 

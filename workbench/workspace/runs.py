@@ -14,9 +14,7 @@ from workbench.domain.run import Run
 from workbench.domain.run_group import RunGroup
 from workbench.domain.scoring import SecondScoring
 from workbench.domain.session import in_order
-from workbench.domain.split import NOT_SPLIT, Split
-from workbench.runner.split_run import Quirks, left_out
-from workbench.storage.probes import load_probe
+from workbench.domain.split import NOT_SPLIT, Split, left_out
 from workbench.workspace.activity import Activity
 from workbench.workspace.keeper import Keeper
 from workbench.workspace.notifications import (
@@ -66,7 +64,6 @@ class Runs(Sequence[Run]):
         self, services: Services, keeper: Keeper, history: History, notify: Callable[[Notification], None]
     ) -> None:
         """`keeper` keeps them; `notify` receives what happens to them."""
-        self._services = services
         self._keeper = keeper
         self._history = history
         self._notify = notify
@@ -193,12 +190,9 @@ class Runs(Sequence[Run]):
             self._all = in_order(self._all, [run.id for run in runs])
             self._notify(RunsChanged())
 
-    def quirks(self, request: Request, endpoint: Endpoint) -> Quirks:
-        """What is known of how an endpoint answers several choices or prompts at once."""
-        if request.choices < 2:
-            return Quirks()
-        probe = load_probe(self._services.folders, endpoint.name)
-        return Quirks(probe, self._left_out.get((endpoint.name, request.model), NOT_SPLIT))
+    def known_split(self, request: Request, endpoint: Endpoint) -> Split:
+        """What an endpoint left out of an answer before, and so would get a request of its own."""
+        return self._left_out.get((endpoint.name, request.model), NOT_SPLIT)
 
     def lacks(self, run: Run) -> bool:
         """Whether an answer lacks what was requested, which is remembered for the next one."""

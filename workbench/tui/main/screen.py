@@ -38,7 +38,6 @@ from workbench.tui.main.output_pane import OutputPane
 from workbench.tui.main.parameter_panel import ParameterPanel
 from workbench.tui.main.prompt_editor import PromptEditor
 from workbench.tui.main.token_strip import TokenStrip
-from workbench.tui.probe.notes import offer, probe_notes
 from workbench.tui.reduced_motion import frame_seconds
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import PromptCounter, token_ids
@@ -167,12 +166,11 @@ class MainScreen(Screen[None]):
         self.prompt.focus()
         self.set_interval(SAVE_SECONDS, self.keep)
         self.set_interval(NEWS_SECONDS, self._read_changes)
-        # Who comes back to a session has chosen already.
-        if self._session is None and (words := offer(self._workspace.services, self._commands)):
-            self.notify(words, timeout=10)
         self.call_after_refresh(self._begin)
 
     async def _begin(self) -> None:
+        from workbench.tui.probe.notes import offer
+
         services = self._workspace.services
         if self._session is not None:
             await self.open_session(self._session)
@@ -184,6 +182,9 @@ class MainScreen(Screen[None]):
                 self._workspace.drafting.use_model(services.model)
             # What was typed at the start is not a change that could be undone.
             self._workspace.history.clear()
+        elif words := offer(services, self._commands):
+            # Who comes back to a session has chosen already.
+            self.notify(words, timeout=10)
         self.post_message(self.DraftShown())
 
     def on_unmount(self) -> None:
@@ -266,7 +267,7 @@ class MainScreen(Screen[None]):
         panel.limits = endpoint.limits
         tokenizer = partial(token_ids, workspace.services, endpoint)
         panel.tokenizer = tokenizer if endpoint.tokenizer else None
-        self._show_probe()
+        self.call_after_refresh(self._show_probe)
         panel.set_model(workspace.drafting.requested_model)
         self.header.endpoint, self.header.model = endpoint.name, workspace.drafting.requested_model
         self.prompt.set_size(None)
@@ -274,6 +275,8 @@ class MainScreen(Screen[None]):
         self._show_what_if()
 
     def _show_probe(self) -> None:
+        from workbench.tui.probe.notes import probe_notes
+
         workspace = self._workspace
         name = workspace.drafting.endpoint.name
         self.parameters.set_notes(probe_notes(workspace.services.folders, name))

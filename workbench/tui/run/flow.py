@@ -11,7 +11,8 @@ from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.split import parts_of
 from workbench.runner.branching import Branch
-from workbench.runner.split_run import offer_split
+from workbench.runner.split_run import Quirks, offer_split
+from workbench.storage.probes import load_probe
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.question import Question
 from workbench.workspace.costs import cost_of
@@ -38,7 +39,8 @@ async def send(flow: FlowContext, request: Request, branch: Branch | None = None
     if not endpoint.base_url:
         raise unknown_endpoint(endpoint.name)
     cost = cost_of(endpoint, request)
-    offer = offer_split(endpoint, request, flow.workspace.runs.quirks(request, endpoint))
+    probe = load_probe(flow.services.folders, endpoint.name) if request.choices > 1 else None
+    offer = offer_split(endpoint, request, Quirks(probe, flow.workspace.runs.known_split(request, endpoint)))
     if offer is not None:
         _check(endpoint, parts_of(request, offer.split)[0].request)
         words = (

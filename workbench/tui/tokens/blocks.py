@@ -14,7 +14,6 @@ from workbench.domain.request import Change
 from workbench.domain.run import Outcome, Run
 from workbench.domain.run_group import RunGroup
 from workbench.domain.token_levels import fitted
-from workbench.runner.branching import prompt_of_choice
 from workbench.tui.tokens.transcript import Section
 from workbench.workspace.run_state import figures_of
 
@@ -108,7 +107,7 @@ def _seen(prompt: str, before: str) -> str:
 
 def shown_prompt(runs: Sequence[Run], run: Run, choice: Choice) -> str:
     """The prompt that a choice answers, as text also where a branch sent it as token ids."""
-    own = prompt = prompt_of_choice(run, choice)
+    own = prompt = run.prompt_of(choice)
     if isinstance(own, TextPrompt):
         return own.text
     parts: list[str] = []
@@ -120,7 +119,7 @@ def shown_prompt(runs: Sequence[Run], run: Run, choice: Choice) -> str:
         if found is None or shared is None:
             break
         parts.append("".join(shared.texts(shared.echoed, parent.token)) + parent.alternative)
-        run, prompt = found, prompt_of_choice(found, shared)
+        run, prompt = found, found.prompt_of(shared)
     if isinstance(prompt, TextPrompt):
         return prompt.text + "".join(reversed(parts))
     return prompt_to_editor(own)
