@@ -70,7 +70,7 @@ class Direct:
         token = int(self._model.evaluate_prompt(0, 0, ids, every=False)[-1].argmax())
         for position in range(len(ids), len(ids) + ANSWER_TOKENS):
             data += self._model.token_bytes(token, special=False)
-            if self._model.ends_text(token) or b"\n" in data:
+            if token in self._model.end_tokens or b"\n" in data:
                 break
             token = int(self._model.evaluate_tokens([(0, position, token)])[0].argmax())
         return data.partition(b"\n")[0].decode(errors="ignore")

@@ -50,6 +50,7 @@ class RuleModel:
     can_evaluate_together: bool = True
     fault: Exception | None = None
     """Raised in place of the next batch."""
+    end_tokens: frozenset[int] = frozenset({END})
     is_closed: bool = False
 
     def __post_init__(self) -> None:
@@ -101,9 +102,6 @@ class RuleModel:
 
     def token_bytes(self, token: int, special: bool) -> bytes:
         return b"%d " % token
-
-    def ends_text(self, token: int) -> bool:
-        return token == END
 
     def close(self) -> None:
         self.is_closed = True

@@ -99,12 +99,6 @@ class TokenDataArray(c.Structure):
     ]
 
 
-class LogitBias(c.Structure):
-    """`llama_logit_bias`."""
-
-    _fields_ = [("token", c.c_int32), ("bias", c.c_float)]
-
-
 _POINTER, _INT, _UINT, _FLOAT, _SIZE, _TEXT, _BOOL = (
     c.c_void_p,
     c.c_int32,
@@ -165,7 +159,6 @@ REQUIRED: Mapping[str, tuple[Any, ...]] = MappingProxyType(
         "llama_sampler_init_top_p": (_POINTER, _FLOAT, _SIZE),
         "llama_sampler_init_min_p": (_POINTER, _FLOAT, _SIZE),
         "llama_sampler_init_penalties": (_POINTER, _INT, _INT, _FLOAT, _FLOAT, _FLOAT),
-        "llama_sampler_init_logit_bias": (_POINTER, _INT, _INT, c.POINTER(LogitBias)),
     }
 )
 """Functions that the server cannot do without: the type of the result, then those of the arguments."""
@@ -322,13 +315,11 @@ def _check_samplers(library: c.CDLL) -> str:
     size = 8
     tokens = (TokenData * size)(*(TokenData(number, number, 0) for number in range(size)))
     array = TokenDataArray(c.addressof(tokens), size, -1, False)
-    bias = (LogitBias * 1)(LogitBias(3, 50.0))
     steps = [
         (library.llama_sampler_init_penalties(size, 64, 2.0, 0.0, 0.0), (7, 3.5)),
         (library.llama_sampler_init_penalties(size, 64, 1.0, 0.5, 0.0), (7, 3.0)),
         (library.llama_sampler_init_penalties(size, 64, 1.0, 0.0, 1.0), (7, 2.0)),
-        (library.llama_sampler_init_logit_bias(size, 1, bias), (3, 53.0)),
-        (library.llama_sampler_init_temp_ext(2.0, 0.0, 1.0), (3, 26.5)),
+        (library.llama_sampler_init_temp_ext(0.1, 0.0, 1.0), (6, 60.0)),
     ]
     for sampler, (token, expected) in steps:
         library.llama_sampler_accept(sampler, 7)
@@ -337,7 +328,7 @@ def _check_samplers(library: c.CDLL) -> str:
             return "A sampler takes other arguments."
     for sampler, least in (
         (library.llama_sampler_init_top_k(4), 4),
-        (library.llama_sampler_init_min_p(1e-9, 1), 1),
+        (library.llama_sampler_init_min_p(1e-9, 1), 3),
         (library.llama_sampler_init_top_p(0.5, 1), 1),
     ):
         library.llama_sampler_apply(sampler, array)
@@ -345,7 +336,7 @@ def _check_samplers(library: c.CDLL) -> str:
             return "A sampler that filters keeps other tokens."
     library.llama_sampler_apply(library.llama_sampler_init_dist(1), array)
     chosen = TokenData.from_address(array.data + array.selected * c.sizeof(TokenData))
-    return "" if chosen.id == 3 else "A sampler chooses another token."
+    return "" if chosen.id == 6 else "A sampler chooses another token."
 
 
 if __name__ == "__main__":

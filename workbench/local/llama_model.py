@@ -72,6 +72,10 @@ class LlamaModel:
             self._outputs.ctypes.data,
         )
         self.facts = self._read_facts(context)
+        self.end_tokens = frozenset(
+            token for token in range(self.facts.vocabulary) if library.llama_vocab_is_eog(self.vocab, token)
+        )
+        """Tokens with which the model ends its answer."""
         self.can_evaluate_together = self._check_together(sequences)
         """Whether tokens of several sequences can be evaluated at once without a change to any logit."""
 
@@ -132,10 +136,6 @@ class LlamaModel:
                 break
             room = -length
         return self._token_bytes.setdefault((token, special), buffer.raw[:length])
-
-    def ends_text(self, token: int) -> bool:
-        """Whether the model ends its answer with this token."""
-        return bool(self.library.llama_vocab_is_eog(self.vocab, token))
 
     def evaluate_prompt(self, sequence: int, start: int, tokens: Sequence[int], every: bool) -> Logits:
         """Evaluate tokens of one sequence from position `start` on, at most `BATCH`.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.local.llama_library import LogitBias, TokenData, TokenDataArray
+from workbench.local.llama_library import TokenData, TokenDataArray
 from workbench.local.llama_model import LlamaModel
 from workbench.local.sampling import SamplerOptions
 
@@ -31,6 +31,12 @@ class Sampler:
         """Raises UnsupportedFieldError where the installed engine lacks a sampler."""
         self._library = library = model.library
         self._chain = library.llama_sampler_chain_init(True)
+        biases = dict(sampling.logit_bias)
+        if sampling.ignore_eos:
+            biases |= dict.fromkeys(model.end_tokens, float("-inf"))
+        self._biased_tokens = np.array(list(biases), np.intp)
+        self._biases = np.array(list(biases.values()), np.float32)
+        self._ids = np.arange(model.facts.vocabulary, dtype=np.int32)
         self._data = np.zeros(model.facts.vocabulary, _TOKEN_DATA)
         self._sees_past_tokens = sampling.sees_past_tokens
         steps = _chain(model, sampling, seed)
@@ -47,11 +53,13 @@ class Sampler:
 
     def choose(self, logits: NDArray[np.float32]) -> int:
         """Return a token chosen by its logits, one for each token of the vocabulary."""
+        if self._biases.size:
+            logits = logits.copy()
+            logits[self._biased_tokens] += self._biases
         if self._is_greedy:
             return int(logits.argmax())
         data = self._data
-        data["id"] = np.arange(len(data), dtype=np.int32)
-        data["logit"] = logits
+        data["id"], data["logit"] = self._ids, logits
         array = TokenDataArray(data.ctypes.data, len(data), -1, False)
         self._library.llama_sampler_apply(self._chain, array)
         assert array.data is not None
@@ -59,7 +67,8 @@ class Sampler:
 
     def accept(self, token: int) -> None:
         """Count a token as part of the answer."""
-        self._library.llama_sampler_accept(self._chain, token)
+        if self._sees_past_tokens:
+            self._library.llama_sampler_accept(self._chain, token)
 
     def close(self) -> None:
         """Free the chain."""
@@ -69,10 +78,6 @@ class Sampler:
 def _chain(model: LlamaModel, sampling: SamplerOptions, seed: int) -> list[tuple[str, str, tuple[Any, ...]]]:
     """The samplers in llama.cpp's own order: the field that needs it, its name, its arguments."""
     size = model.facts.vocabulary
-    biases = dict(sampling.logit_bias)
-    if sampling.ignore_eos:
-        biases |= dict.fromkeys(filter(model.ends_text, range(size)), float("-inf"))
-    bias_array = (LogitBias * len(biases))(*(LogitBias(*bias) for bias in biases.items()))
     penalties = (sampling.repetition_penalty, sampling.frequency_penalty, sampling.presence_penalty)
     breakers = (c.c_char_p * len(_DRY_BREAKERS))(*_DRY_BREAKERS)
     dry = (
@@ -87,7 +92,6 @@ def _chain(model: LlamaModel, sampling: SamplerOptions, seed: int) -> list[tuple
     is_greedy = not sampling.temperature
     is_tempered = not is_greedy and temperature[:2] != (1, 0)
     steps: list[tuple[bool, str, str, tuple[Any, ...]]] = [
-        (bool(biases), "logit_bias", "logit_bias", (size, len(biases), bias_array)),
         (
             plain and penalties != (1, 0, 0),
             "repetition_penalty",
