@@ -237,6 +237,31 @@ def test_answers_of_several_requests_grow_together() -> None:
     assert [0, 1] in model.batches
 
 
+def test_short_prompts_are_evaluated_first_so_that_their_answers_grow_together() -> None:
+    model = RuleModel()
+    with running(model, slots=4) as scheduler:
+        model.hold()
+        first = Request(scheduler, [[1] * 20], max_tokens=10)
+        wait_for(lambda: len(model.batches) == 1)
+        others = [Request(scheduler, [[number] * 20], max_tokens=10) for number in (2, 3, 4)]
+        model.may_go_on.release(10_000)
+        for request in (first, *others):
+            assert len(request.answers()[0]) == 10
+    assert model.batches == [[0], [1], [2], [3]] + [[0, 1, 2, 3]] * 9
+
+
+def test_answers_grow_beside_prompts_that_never_end() -> None:
+    model = RuleModel()
+    with running(model, slots=2) as scheduler:
+        model.hold()
+        answer = Request(scheduler, [[1]], max_tokens=1000)
+        prompts = Request(scheduler, [[2] * 16] * 1000, max_tokens=1)
+        model.may_go_on.release(300)
+        wait_for(lambda: len(model.batches) > 300)
+        # For each prompt of sixteen tokens one token of the answer, but for those of the first two batches.
+        assert len(answer.tokens(0)) >= len(prompts.ends()) - 2 * BATCH // 16
+
+
 def test_a_model_whose_sequences_change_each_other_evaluates_them_one_by_one() -> None:
     model = RuleModel(can_evaluate_together=False)
     with running(model) as scheduler:
