@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -53,6 +54,7 @@ class FakeEngine:
         with self._lock:
             self.generations.append(generation)
             self.running += 1
+        self._loop = asyncio.get_running_loop()
         threading.Thread(target=self._generate, args=(generation,), daemon=True).start()
 
     def _generate(self, generation: Generation) -> None:
@@ -75,7 +77,7 @@ class FakeEngine:
         if self._stop.is_set():
             one = Chunk(error="the engine has stopped")
         if not (generation.is_cancelled or index in generation.ended):
-            generation.on_chunk(index, one)
+            self._loop.call_soon_threadsafe(generation.on_chunk, index, one)
 
     def tokenize(self, text: str, add_special: bool = True, parse_special: bool = True) -> list[int]:
         return [1] if text == "<bos>" else [ord(letter) % 1000 for letter in text]

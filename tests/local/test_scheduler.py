@@ -182,7 +182,10 @@ class Request:
 
 @contextmanager
 def running(
-    model: RuleModel, slots: int = 2, grammars: list[HeldGrammar] | None = None
+    model: RuleModel,
+    slots: int = 2,
+    grammars: list[HeldGrammar] | None = None,
+    deliver: Callable[[Callable[[], None]], None] = lambda call: call(),
 ) -> Iterator[Scheduler]:
     def grammar(text: str, on_verdict: Callable[[Any, GrammarVerdict], None]) -> Any:
         made = HeldGrammar(on_verdict)
@@ -191,7 +194,7 @@ def running(
         return made
 
     sampler: Any = Likeliest
-    scheduler = Scheduler(model, sampler, grammar, slots)
+    scheduler = Scheduler(model, sampler, grammar, slots, deliver)
     try:
         yield scheduler
     finally:
@@ -260,6 +263,21 @@ def test_answers_grow_beside_prompts_that_never_end() -> None:
         wait_for(lambda: len(model.batches) > 300)
         # For each prompt of sixteen tokens one token of the answer, but for those of the first two batches.
         assert len(answer.tokens(0)) >= len(prompts.ends()) - 2 * BATCH // 16
+
+
+def test_the_events_of_a_batch_are_delivered_together() -> None:
+    deliveries: list[Callable[[], None]] = []
+    model = RuleModel()
+    with running(model, deliver=deliveries.append) as scheduler:
+        request = Request(scheduler, [[1], [2]], max_tokens=3)
+        wait_for(lambda: len(model.batches) == 4 and len(deliveries) == 5)
+        assert not request.chunks
+        counts = []
+        for call in deliveries:
+            call()
+            counts.append(sum(map(len, request.chunks.values())))
+    # Both start; each prompt gives a first token; both second and both third tokens come together.
+    assert counts == [2, 3, 4, 6, 8]
 
 
 def test_a_model_whose_sequences_change_each_other_evaluates_them_one_by_one() -> None:

@@ -103,10 +103,7 @@ class Completion:
     async def _steps(self) -> AsyncGenerator[list[Step], None]:
         """Every choice's steps as they come. Raises Refusal where the engine gives up."""
         queue: asyncio.Queue[tuple[int, Chunk]] = asyncio.Queue()
-        loop = asyncio.get_running_loop()
-        generation = self._generation(
-            lambda index, chunk: loop.call_soon_threadsafe(queue.put_nowait, (index, chunk))
-        )
+        generation = self._generation(lambda index, chunk: queue.put_nowait((index, chunk)))
         self.engine.submit(generation)
         try:
             running = len(self.builders)

@@ -77,7 +77,8 @@ class Generation:
     echo: bool
     """Whether to report the tokens of the prompt too."""
     on_chunk: Callable[[int, Chunk], object]
-    """Called in the engine's thread, with the choice's index: prompt number × candidates + candidate."""
+    """Called in the thread that takes the events, with the choice's index: prompt number × candidates +
+    candidate."""
     ended: set[int] = field(default_factory=set, init=False)
     """Indices of the choices that shall not go on; added to from any thread."""
     is_cancelled: bool = field(default=False, init=False)

@@ -114,20 +114,29 @@ class _Choice:
         generation = self.request.generation
         return generation.is_cancelled or self.index in generation.ended
 
-    def report(self, chunk: Chunk) -> None:
-        """Report an event, unless nobody wants it any more."""
-        if not self.is_ended:
-            self.request.generation.on_chunk(self.index, chunk)
-
 
 class Scheduler:
     """An `Engine` over one model."""
 
-    def __init__(self, model: Model, sampler: SamplerFactory, grammar: GrammarFactory, slots: int) -> None:
-        """`slots` is how many choices are generated at once: the model's number of sequences."""
+    def __init__(
+        self,
+        model: Model,
+        sampler: SamplerFactory,
+        grammar: GrammarFactory,
+        slots: int,
+        deliver: Callable[[Callable[[], None]], object],
+    ) -> None:
+        """`slots` is how many choices are generated at once: the model's number of sequences.
+
+        `deliver` is called in the engine's thread with what calls `on_chunk` for each event of a batch. It
+        passes that on to the thread that takes events: woken once a batch, and not while tokens are chosen,
+        it does not hold up the engine.
+        """
         self._model = model
         self._sampler = sampler
         self._grammar = grammar
+        self._deliver = deliver
+        self._reports: list[tuple[Generation, int, Chunk]] = []
         self._free = list(range(slots))
         self._requests: list[_Request] = []
         self._turn = 0
@@ -179,7 +188,9 @@ class Scheduler:
             while self._wait():
                 self._assign()
                 self._judge()
+                self._deliver_reports()
                 self._step()
+                self._deliver_reports()
         finally:
             # Also where a fault ended the loop: nobody may wait for ever.
             with self._changed:
@@ -191,6 +202,7 @@ class Scheduler:
                     self._end(choice, Chunk(error=_STOPPED))
                 if request.grammar is not None:
                     request.grammar.close()
+            self._deliver_reports()
             self._model.close()
 
     def _wait(self) -> bool:
@@ -267,7 +279,7 @@ class Scheduler:
                 field_name = str(error)
                 self._end(choice, Chunk(error=f"the installed engine has no {field_name}", param=field_name))
                 return
-            choice.report(Chunk())
+            self._report(choice, Chunk())
         if choice.first_logits is not None:
             logits, choice.first_logits = choice.first_logits, None
             self._begin(choice, logits)
@@ -300,7 +312,17 @@ class Scheduler:
 
     def _end(self, choice: _Choice, chunk: Chunk) -> None:
         self._release(choice)
-        choice.report(chunk)
+        self._report(choice, chunk)
+
+    def _report(self, choice: _Choice, chunk: Chunk) -> None:
+        """Report an event, unless nobody wants it any more."""
+        if not choice.is_ended:
+            self._reports.append((choice.request.generation, choice.index, chunk))
+
+    def _deliver_reports(self) -> None:
+        if self._reports:
+            self._deliver(partial(_call_back, self._reports))
+            self._reports = []
 
     def _step(self) -> None:
         """Evaluate one batch: of a prompt, or of all answers."""
@@ -370,7 +392,7 @@ class Scheduler:
     def _begin(self, choice: _Choice, logits: NDArray[np.float32]) -> None:
         """Report the prompt and generate the first token."""
         if choice.prompt_tokens:
-            choice.report(Chunk(prompt=tuple(choice.prompt_tokens)))
+            self._report(choice, Chunk(prompt=tuple(choice.prompt_tokens)))
         if choice.request.generation.max_tokens:
             self._generate(choice, logits)
         else:
@@ -441,7 +463,7 @@ class Scheduler:
         reported = self._token(token, False, logits, generation.logprobs)
         chunk = Chunk(token=reported, finish_reason=finish_reason)
         if finish_reason is None:
-            choice.report(chunk)
+            self._report(choice, chunk)
         else:
             self._end(choice, chunk)
 
@@ -467,11 +489,18 @@ class Scheduler:
         )
 
 
-def load_engine(path: Path, slots: int, context: int) -> Scheduler:
+def _call_back(reports: Sequence[tuple[Generation, int, Chunk]]) -> None:
+    for generation, index, chunk in reports:
+        generation.on_chunk(index, chunk)
+
+
+def load_engine(
+    path: Path, slots: int, context: int, deliver: Callable[[Callable[[], None]], object]
+) -> Scheduler:
     """Load a model file; takes a second or two. Raises EngineError where that fails."""
     # In a thread that ends, and with it the OpenMP threads that loading needs. Where they stay, there are
     # more than cores: libgomp then spins 100 times at most, whatever GOMP_SPINCOUNT is, before it sleeps.
     with ThreadPoolExecutor(1) as loader:
         model = loader.submit(LlamaModel, path, slots, context).result()
     grammar = partial(Grammar[_Choice], path, model.facts.vocabulary)
-    return Scheduler(model, partial(Sampler, model), grammar, slots)
+    return Scheduler(model, partial(Sampler, model), grammar, slots, deliver)

@@ -78,7 +78,9 @@ async def _serve(options: ServeOptions, path: Path, access: Access, listener: so
         signal.signal(number, end)
     serving = asyncio.create_task(server.serve(listener))
     try:
-        engine = await asyncio.to_thread(load_engine, path, options.slots, options.context)
+        engine = await asyncio.to_thread(
+            load_engine, path, options.slots, options.context, loop.call_soon_threadsafe
+        )
         local.attach(engine)
         _announce(options.host, listener, model_name(path))
         await serving
