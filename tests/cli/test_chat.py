@@ -89,7 +89,7 @@ async def test_a_conversation_goes_on_in_its_session_with_its_template_and_varia
         done = await workbench("run", "--chat", conversation(tmp_path), *to)
         assert done.status == 0, done.err
         done = await workbench("run", "--say", "{{no}}", *to)
-        assert done.status == 1
+        assert done.status == 2
         assert "No value for no" in done.err
     kept = read_session(session).chat
     assert [turn.text for turn in kept.turns.path()] == ["Hi", "x"]

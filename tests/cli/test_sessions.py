@@ -254,7 +254,6 @@ def test_a_draft_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture
     [
         (b'{"choices": 1', "Line 1 cannot be imported"),
         (b"", "has no runs"),
-        (b"curl http://a", "cannot be imported"),
         (b"\xff", "in is not UTF-8"),
     ],
 )
@@ -265,4 +264,16 @@ def test_what_cannot_be_imported_is_named_and_makes_no_session(
     source.write_bytes(data)
     assert main(["import", str(source), "--session", str(file)]) == 1
     assert told in capsys.readouterr().err
+    assert not file.exists()
+
+
+def test_a_curl_command_that_sends_no_completion_is_refused_and_makes_no_session(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, file = tmp_path / "in", tmp_path / "s.toml"
+    source.write_text("curl http://a")
+    with pytest.raises(SystemExit) as left:
+        main(["import", str(source), "--session", str(file)])
+    assert left.value.code == 2
+    assert "cannot be imported" in capsys.readouterr().err
     assert not file.exists()

@@ -9,6 +9,8 @@ import pytest
 
 from tests.client.loopback import JSON, Handler, Received, head
 from tests.tui.scripted import SIZES, answer, until, workbench
+from workbench.domain.conversation import Role
+from workbench.domain.turns import Turn
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.chat.screen import ChatScreen
@@ -135,3 +137,27 @@ async def test_an_endpoint_without_a_template_is_an_error_that_keeps_what_was_ty
         await until(pilot, lambda: chat.has_class("-failed"))
         assert chat.composer.text == "Hi"
         assert chat.chat.path == ()
+
+
+async def test_no_message_is_recalled_from_under_an_answer_that_is_being_prepared() -> None:
+    reached, go = asyncio.Event(), asyncio.Event()
+    talk = chatty(answer("Hello"), answer("Bye"))
+
+    async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
+        if received.path == "/props" and not reached.is_set():
+            reached.set()
+            await go.wait()
+        await talk(received, writer)
+
+    async with workbench(handle) as (app, pilot, _):
+        await pilot.press("f12")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+        chat = screen_of(app)
+        chat.chat.rewrite(Turn(Role.USER, "Hi"), "Hi")
+        chat.composer.text = "Go"
+        await pilot.press("f5")
+        await until(pilot, lambda: reached.is_set() and chat.is_preparing)
+        chat.action_take_back()
+        go.set()
+        await until(pilot, lambda: len(chat.chat.path) == 3 and not chat.answering.is_running)
+        assert [turn.text for turn in chat.chat.path] == ["Hi", "Go", "Hello"]

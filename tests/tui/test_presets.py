@@ -14,7 +14,7 @@ from tests.tui.scripted import answer, do, until, use_parameters, workbench
 from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters
 from workbench.storage.folders import Folders
-from workbench.storage.presets import load_presets
+from workbench.storage.presets import delete_preset, load_presets, save_preset
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Picker
@@ -175,3 +175,22 @@ async def test_a_file_that_is_no_preset_is_told(tmp_path: Path) -> None:
         await pilot.press("ctrl+o")
         await type_line(app, pilot, str(tmp_path / "none.toml"))
         await until(pilot, lambda: any("none.toml" in one.message for one in app._notifications))
+
+
+@pytest.mark.parametrize("key", ["ctrl+s", "ctrl+r", "enter"])
+async def test_a_preset_whose_file_vanished_from_under_the_list_is_named(key: str) -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        save_preset(app.services.folders, Preset("mine", Parameters({"temperature": 0.1})))
+        await pilot.press("ctrl+l")
+        await until(pilot, lambda: isinstance(app.screen, PresetPicker))
+        await pilot.press(*"mine")
+        delete_preset(app.services.folders, "mine")
+        await pilot.press(key)
+        words = "There is no preset named 'mine'"
+        await until(
+            pilot,
+            lambda: (
+                any(words in one.message for one in app._notifications)
+                or (app.main.output.error.display and words in app.main.output.error.text)
+            ),
+        )

@@ -11,7 +11,7 @@ from workbench.cli import garbage
 from workbench.cli.commands import COMMANDS
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_message
-from workbench.cli.parsing import Parser, use_utf8
+from workbench.cli.parsing import Parser, refusing, use_utf8
 from workbench.domain.errors import WorkbenchError
 
 _INSTALL = """In a checkout this installs it and opens the workbench:
@@ -26,13 +26,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         command = COMMANDS.get(arguments[0]) if arguments else None
-        if command is not None:
-            module = importlib.import_module(command.module)
-            parser = Parser(f"workbench {arguments[0]}", command.help)
-            module.configure(parser)
-            status: int = module.run(parser.parse_args(arguments[1:]), parser)
-            return status
-        return _open_screen(arguments)
+        if command is None:
+            return _open_screen(arguments)
+        module = importlib.import_module(command.module)
+        parser = Parser(f"workbench {arguments[0]}", command.help)
+        module.configure(parser)
+        with refusing(parser):
+            status: int = module.run(parser.parse_args(arguments[1:]))
+        return status
     except WorkbenchError as error:
         print_message(str(error))
         return ExitStatus.FAILED
@@ -42,6 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader is gone; point the descriptor elsewhere so that the interpreter's last flush is quiet.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitStatus.FAILED
+    except OSError as error:
+        # What a system refuses of any file, such as a name that is too long.
+        print_message(": ".join(map(str, filter(None, (error.filename, error.strerror)))) or str(error))
         return ExitStatus.FAILED
     except KeyboardInterrupt:
         return ExitStatus.INTERRUPTED

@@ -10,7 +10,7 @@ from workbench.cli.command_workspace import open_workspace, run_in, services_of
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.follow_run import follow, report
-from workbench.cli.parsing import file_name, refusing
+from workbench.cli.parsing import file_name
 from workbench.cli.session_files import choose_choice, choose_runs, choose_token
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.endpoint import Endpoint
@@ -49,25 +49,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_yes_option(parser)
 
 
-def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Run the branch; returns the exit status."""
-    with refusing(parser):
-        services = services_of(arguments)
+    services = services_of(arguments)
     with open_workspace(services, arguments.file) as workspace:
         runs = workspace.session.runs
-        with refusing(parser):
-            (left,) = choose_runs(workspace.session, arguments.run or (runs[-1].id if runs else None))
-            endpoint = endpoint_for(
-                arguments.endpoint or left.endpoint, arguments.api_key_env, services.endpoints
-            )
-            given, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
-            refuse(problems)
-            origin = _origin(left, arguments)
-            parameters = overlay(left.request.parameters, given)
-            asked = Request(left.request.prompt, arguments.model or left.request.model, parameters)
-            if not is_agreed(cost_of(endpoint, asked), sure=arguments.yes):
-                return ExitStatus.BAD_ARGUMENTS
-            one = run_in(workspace, _branch(workspace, origin, asked, endpoint, arguments))
+        (left,) = choose_runs(workspace.session, arguments.run or (runs[-1].id if runs else None))
+        endpoint = endpoint_for(
+            arguments.endpoint or left.endpoint, arguments.api_key_env, services.endpoints
+        )
+        given, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
+        refuse(problems)
+        origin = _origin(left, arguments)
+        parameters = overlay(left.request.parameters, given)
+        asked = Request(left.request.prompt, arguments.model or left.request.model, parameters)
+        if not is_agreed(cost_of(endpoint, asked), sure=arguments.yes):
+            return ExitStatus.BAD_ARGUMENTS
+        one = run_in(workspace, _branch(workspace, origin, asked, endpoint, arguments))
         return report(one, as_json=arguments.json)
 
 

@@ -16,13 +16,12 @@ from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_message
 from workbench.cli.output import json_line, print_json
-from workbench.cli.parsing import file_name, positive
+from workbench.cli.parsing import file_name, naming_files, positive
 from workbench.cli.progress import progress_bar
 from workbench.domain.agreement import Tolerances
 from workbench.domain.case_comparison import CaseResult, CaseVerdict
-from workbench.domain.display import sentences
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.errors import BadValueError, StorageError
+from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Run
 from workbench.runner.connections import Connections
@@ -105,32 +104,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_yes_option(group)
 
 
-def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Check, and print a report; returns the exit status."""
     if arguments.bless and arguments.forced:
-        parser.error("--bless records new answers, which --forced does not ask for")
+        raise BadValueError("--bless records new answers, which --forced does not ask for")
     if arguments.min_top1 is not None and arguments.min_top1 > 1:
-        parser.error("--min-top1 must be between 0 and 1")
+        raise BadValueError("--min-top1 must be between 0 and 1")
     costs: dict[tuple[Path, str], Cost] = {}
 
     def count(path: Path, root: str, recorded: Run) -> None:
         costs[path, root] = _cost(endpoint, recorded, arguments)
 
-    try:
+    with naming_files():
         services = services_of(arguments)
         endpoint = services.endpoint
         if arguments.concurrency is not None:
             endpoint = replace(endpoint, concurrency=arguments.concurrency)
         found = survey([Path(name) for name in arguments.sessions], count)
         if not found.count:
-            parser.error("there is nothing to check: no run in these sessions has an answer")
+            raise BadValueError("there is nothing to check: no run in these sessions has an answer")
         if not is_agreed(sum(costs.values(), Cost()), sure=arguments.yes):
             return ExitStatus.BAD_ARGUMENTS
         with _progress(arguments, endpoint) as progress:
             checking = _check(found, services.connections, endpoint, arguments, progress)
             results, is_stopped, is_given_up = asyncio.run(checking)
-    except (BadValueError, StorageError) as problem:
-        parser.error(sentences(problem.title, problem.message, problem.hint))
     results.sort(key=lambda one: one.number)
     if arguments.json == "-":
         print_json(report_to_json(results, found.count, _settings(arguments, endpoint)))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Any, TypeVar
 
+from workbench.cli.messages import print_notes
 from workbench.cli.session_files import open_for_writing
 from workbench.domain.endpoint import LOCAL
 from workbench.workspace.keeper import Keeper
@@ -21,8 +22,14 @@ T = TypeVar("T")
 
 def services_of(arguments: argparse.Namespace) -> Services:
     """What the options of `add_endpoint_options` name. Raises BadValueError for an unknown endpoint."""
-    environment, name = dict(os.environ), arguments.endpoint or LOCAL
-    return Services.open(environment, name, arguments.api_key_env, arguments.model)
+    return open_services(arguments.endpoint or LOCAL, arguments.api_key_env, arguments.model)
+
+
+def open_services(endpoint: str = LOCAL, api_key_env: str | None = None, model: str = "") -> Services:
+    """The person's files; prints what is wrong with them. Raises BadValueError for an unknown endpoint."""
+    services = Services.open(dict(os.environ), endpoint, api_key_env, model)
+    print_notes(map(str, services.problems), "workbench: ")
+    return services
 
 
 @contextmanager

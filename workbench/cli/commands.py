@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class CliCommand(NamedTuple):
-    """One command: `configure(parser)` and `run(arguments, parser) -> exit status` are in its module."""
+    """One command: `configure(parser)` and `run(arguments) -> exit status` are in its module."""
 
     module: str
     help: str

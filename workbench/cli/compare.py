@@ -28,9 +28,9 @@ from workbench.cli.compare_saved import compare_saved
 from workbench.cli.compare_table import print_compared
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
-from workbench.cli.parsing import file_name, refusing
+from workbench.cli.parsing import file_name, naming_files
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.errors import BadValueError, StorageError
+from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.preset import Preset
 from workbench.domain.prompt import Prompt, TextPrompt, prompt_to_editor, single_prompts
@@ -78,34 +78,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Compare, and print a table or JSON; returns the exit status."""
     if arguments.runs:
-        with refusing(parser):
-            return compare_saved(arguments.runs, as_json=arguments.json)
-    with refusing(parser):
-        services = services_of(arguments)
-        endpoint, endpoints = services.endpoint, services.endpoints
-        prompts = _prompts(arguments)
-        presets = _presets(arguments.preset, services.folders)
-        places = [_place(text, arguments, endpoints) for text in arguments.at]
-        if len(presets) * max(len(places), 1) < 2:
-            raise BadValueError(
-                "a comparison needs at least two columns",
-                hint="Repeat --preset NAME, or --at ENDPOINT=MODEL.",
-            )
-        # Ranges are those of the columns' endpoints.
-        typed, problems = read_parameters(arguments, endpoint.limits, lenient=True)
-        columns = [_column(preset, typed, arguments, endpoint, endpoints) for preset in presets]
-        if places:
-            columns = [_at(column, *place) for column in columns for place in places]
-        problems += [
-            explain(problem, column.endpoint.limits)
-            for column in columns
-            if not column.endpoint.lenient
-            for problem in column.parameters.problems(column.endpoint.limits)
-        ]
-        refuse(problems)
+        return compare_saved(arguments.runs, as_json=arguments.json)
+    services = services_of(arguments)
+    endpoint, endpoints = services.endpoint, services.endpoints
+    prompts = _prompts(arguments)
+    presets = _presets(arguments.preset, services.folders)
+    places = [_place(text, arguments, endpoints) for text in arguments.at]
+    if len(presets) * max(len(places), 1) < 2:
+        raise BadValueError(
+            "a comparison needs at least two columns",
+            hint="Repeat --preset NAME, or --at ENDPOINT=MODEL.",
+        )
+    # Ranges are those of the columns' endpoints.
+    typed, problems = read_parameters(arguments, endpoint.limits, lenient=True)
+    columns = [_column(preset, typed, arguments, endpoint, endpoints) for preset in presets]
+    if places:
+        columns = [_at(column, *place) for column in columns for place in places]
+    problems += [
+        explain(problem, column.endpoint.limits)
+        for column in columns
+        if not column.endpoint.lenient
+        for problem in column.parameters.problems(column.endpoint.limits)
+    ]
+    refuse(problems)
     columns = with_logprobs(columns)
     with open_workspace(services, arguments.session) as workspace:
         jobs = compare_again(prompts, columns, workspace.session.runs, any_seed=arguments.any_seed)
@@ -131,10 +129,8 @@ def _prompts(arguments: argparse.Namespace) -> tuple[Prompt, ...]:
 
 def _presets(names: Sequence[str], folders: Folders) -> list[Preset]:
     loaded = load_presets(folders)
-    try:
+    with naming_files():
         return [loaded.named(name) for name in names]
-    except StorageError as problem:
-        raise BadValueError(problem.title, problem.message, problem.hint) from None
 
 
 def _column(

@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     test.add_argument("--model", default="", help="model (default: the profile's, else the first listed)")
 
 
-def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """List, show, set, test or delete; returns the exit status."""
     folders = Folders.default(os.environ)
     loaded = load_endpoints(folders)
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         case "show":
             _show(endpoint_for(arguments.name, None, loaded), as_json=arguments.json)
         case "set":
-            _set(folders, loaded, arguments.name, _texts(arguments.fields, parser), arguments.like)
+            _set(folders, loaded, arguments.name, _texts(arguments.fields), arguments.like)
         case "test":
             return _test(endpoint_for(arguments.name, None, loaded), arguments.model, as_json=arguments.json)
         case "delete":
@@ -90,15 +90,15 @@ def _json(endpoint: Endpoint) -> dict[str, JsonValue]:
     return {name: text for name, text in texts_of(endpoint).items() if text}
 
 
-def _texts(fields: Sequence[str], parser: argparse.ArgumentParser) -> dict[str, str]:
-    """Texts by field; ends the program with status 2 where one is not given as it should be."""
+def _texts(fields: Sequence[str]) -> dict[str, str]:
+    """Texts by field. Raises BadValueError where one is not given as it should be."""
     texts: dict[str, str] = {}
     for field in fields:
         name, equals, value = field.partition("=")
         if not equals:
             # What was given is not repeated, as it may be a key.
             known = ", ".join(one.name for one in ENDPOINT_FIELDS)
-            parser.error(f"fields are given as FIELD=VALUE, where FIELD is one of {known}")
+            raise BadValueError(f"fields are given as FIELD=VALUE, where FIELD is one of {known}")
         texts[name] = value
     return texts
 

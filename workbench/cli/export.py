@@ -13,6 +13,7 @@ from workbench.cli.exit_status import ExitStatus
 from workbench.cli.parsing import file_name
 from workbench.cli.session_files import choose_runs, read_session
 from workbench.domain.display import visible
+from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.domain.session import Session
 from workbench.domain.turns import Chat
@@ -39,20 +40,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Export; returns the exit status."""
     session = read_session(arguments.file)
     runs = choose_runs(session, arguments.run)
     if arguments.to in _OF_ONE_RUN and len(runs) > 1:
         newest = ", ".join(one.id[:8] for one in runs[-20:])
-        parser.error(f"--to {arguments.to} is for one run: name it with --run (the newest: {newest})")
+        raise BadValueError(f"--to {arguments.to} is for one run: name it with --run (the newest: {newest})")
     text = _exported(session, runs, arguments)
     if not arguments.output:
         _print(text)
         return ExitStatus.OK
     target = Path(arguments.output)
     if target.exists() and target.samefile(arguments.file):
-        parser.error("--output names the session itself, which would be lost")
+        raise BadValueError("--output names the session itself, which would be lost")
     write_atomically(target, text.encode("utf-8", "replace"))
     return ExitStatus.OK
 

@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Import; returns the exit status."""
     text = read_input(arguments.file)
     # Everything is understood before a session is made or changed.

@@ -8,7 +8,7 @@ from math import log
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_notes
 from workbench.cli.output import print_json, token_to_json
-from workbench.cli.parsing import file_name, refusing
+from workbench.cli.parsing import file_name
 from workbench.cli.session_files import choose_choice, choose_runs, choose_token, read_session
 from workbench.cli.tables import number, percent_of, print_table, top_choice_cell
 from workbench.domain.alternatives import rows_of
@@ -49,17 +49,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Print what was asked for; returns the exit status."""
     session = read_session(arguments.file)
     one = choose_runs(session, arguments.run)[-1]
-    with refusing(parser):
-        choice = choose_choice(one, arguments.choice)
-        if arguments.against is not None:
-            (other,) = choose_runs(session, arguments.against)
-            _diverge((one, other), (choice, choose_choice(other, 1)), as_json=arguments.json)
-            return ExitStatus.OK
-        shown = _chosen_tokens(choice, arguments)
+    choice = choose_choice(one, arguments.choice)
+    if arguments.against is not None:
+        (other,) = choose_runs(session, arguments.against)
+        _diverge((one, other), (choice, choose_choice(other, 1)), as_json=arguments.json)
+        return ExitStatus.OK
+    shown = _chosen_tokens(choice, arguments)
     if arguments.json:
         tokens: list[JsonValue] = [_to_json(choice, index) for index in shown]
         print_json({"run": one.id, "choice": choice.index + 1, "tokens": tokens})

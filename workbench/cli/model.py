@@ -15,9 +15,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Print the model's path, or fetch it first; returns the exit status."""
-    del parser
     if arguments.action == "fetch":
         try:
             found = find_model()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Mapping
 from math import isfinite
 
 from workbench.cli.messages import print_message
@@ -78,7 +79,7 @@ class Printer:
 
 
 def run_to_json(run: Run) -> dict[str, JsonValue]:
-    """A run as `--json` prints it; numbers that JSON cannot hold are null."""
+    """A run as `--json` prints it."""
     return {
         "outcome": run.outcome.value if run.outcome else None,
         "id": run.response_id or None,
@@ -122,12 +123,24 @@ def print_json(value: JsonValue) -> None:
 
 
 def json_line(value: JsonValue, *, ensure_ascii: bool = False) -> bytes:
-    """One JSON value as a line; what is not Unicode is escaped."""
+    """One JSON value as a line; what is not Unicode is escaped, and infinities are null."""
+    value = _with_nulls(value)
     try:
         raw = json.dumps(value, ensure_ascii=ensure_ascii).encode()
     except UnicodeEncodeError:
         raw = json.dumps(value).encode()
     return raw + b"\n"
+
+
+def _with_nulls(value: JsonValue) -> JsonValue:
+    match value:
+        case float() if not isfinite(value):
+            return None
+        case Mapping():
+            return {name: _with_nulls(one) for name, one in value.items()}
+        case list() | tuple():
+            return list(map(_with_nulls, value))
+    return value
 
 
 def print_failure(failure: Failure) -> None:
@@ -139,7 +152,7 @@ def print_failure(failure: Failure) -> None:
 
 def logprob_to_json(text: str, logprob: float | None, raw: bytes | None) -> dict[str, JsonValue]:
     """A token; its bytes, listed as the API does, where they are not the UTF-8 of its text."""
-    found: dict[str, JsonValue] = {"text": text, "logprob": _finite(logprob)}
+    found: dict[str, JsonValue] = {"text": text, "logprob": logprob}
     return found if raw is None else {**found, "bytes": list(raw)}
 
 
@@ -150,10 +163,6 @@ def _failure_to_json(failure: Failure) -> JsonValue:
         "hint": failure.hint,
         "status": failure.status,
     }
-
-
-def _finite(number: float | None) -> float | None:
-    return number if number is not None and isfinite(number) else None
 
 
 def _rounded(seconds: float | None) -> float | None:

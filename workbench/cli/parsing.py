@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from workbench.domain.display import sentences, visible
-from workbench.domain.errors import BadValueError
+from workbench.domain.errors import BadValueError, StorageError
 
 
 class Parser(argparse.ArgumentParser):
@@ -27,8 +27,17 @@ def refusing(parser: argparse.ArgumentParser) -> Iterator[None]:
     try:
         yield
     except BadValueError as problem:
-        lines = sentences(problem.title, problem.message, problem.hint).split("\n")
+        lines = visible(sentences(problem.title, problem.message, problem.hint)).split("\n")
         parser.error(f"\n{parser.prog}: error: ".join(lines))
+
+
+@contextmanager
+def naming_files() -> Iterator[None]:
+    """Raises BadValueError in place of StorageError: a file that an argument names is a part of it."""
+    try:
+        yield
+    except StorageError as problem:
+        raise BadValueError(problem.title, problem.message, problem.hint) from None
 
 
 def file_name(text: str) -> str:

@@ -10,7 +10,6 @@ from workbench.cli.command_workspace import services_of
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_message
 from workbench.cli.output import print_json
-from workbench.cli.parsing import refusing
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.probe_findings import Probe
@@ -28,13 +27,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
 
 
-def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Probe, keep what was found, and print it; returns the exit status.
 
     Raises EndpointError where the endpoint answers nothing, StorageError where the probe cannot be kept.
     """
-    with refusing(parser):
-        services = services_of(arguments)
+    services = services_of(arguments)
     endpoint, folders = services.endpoint, services.folders
     address = one_line(endpoint.address, 80) or endpoint.name
     most = f"at most {MOST_REQUESTS} requests of at most {MOST_TOKENS} tokens a choice"

@@ -14,7 +14,7 @@ from workbench.cli.command_workspace import open_workspace, services_of
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import Printer, print_json
-from workbench.cli.parsing import file_name, refusing
+from workbench.cli.parsing import file_name, positive
 from workbench.cli.session_files import choose_runs, read_session
 from workbench.cli.tables import distribution
 from workbench.domain.case_comparison import ReportedToken
@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="send the runs again; exits with 0 where all are identical, else 1",
     )
     parser.add_argument(
-        "--times", type=int, default=1, metavar="K", help="with --check: send each run K times"
+        "--times", type=positive, default=1, metavar="K", help="with --check: send each run K times"
     )
     parser.add_argument("--json", action="store_true", help="with --check: print a report as JSON")
     add_endpoint_options(parser)
@@ -50,15 +50,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(concurrency=1, requests_per_minute=None)
 
 
-def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Replay or check; returns the exit status."""
-    if arguments.times < 1:
-        parser.error("--times must be at least 1")
     runs = choose_runs(read_session(arguments.file), arguments.run)
     if not arguments.check:
         return asyncio.run(_replay(runs, arguments.speed))
-    with refusing(parser):
-        return _check(runs, arguments)
+    return _check(runs, arguments)
 
 
 async def _replay(runs: Sequence[Run], speed: float) -> int:

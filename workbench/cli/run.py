@@ -18,7 +18,7 @@ from workbench.cli.command_workspace import open_workspace, run_in, services_of
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.follow_run import follow, report
-from workbench.cli.parsing import file_name, refusing
+from workbench.cli.parsing import file_name
 from workbench.cli.split_option import add_split_option, limits_of, split_of
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt, kind_of, prompt_to_editor
@@ -48,27 +48,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Complete the prompt; returns the exit status."""
-    with refusing(parser):
-        services = services_of(arguments)
-        endpoint = services.endpoint
-        variables = read_variables(arguments.var, arguments.vars)
-        prompt = TextPrompt("") if is_chat(arguments) else fill_prompt(read_prompt(arguments), variables)
-        _refuse_mixed_prompts(arguments)
-        limits = limits_of(endpoint, split=arguments.split)
-        parameters, problems = read_parameters(arguments, limits, endpoint.lenient)
-        refuse(problems)
-        request = Request(prompt, arguments.model or endpoint.model, parameters)
-        split = split_of(request, endpoint, split=arguments.split)
+    services = services_of(arguments)
+    endpoint = services.endpoint
+    variables = read_variables(arguments.var, arguments.vars)
+    prompt = TextPrompt("") if is_chat(arguments) else fill_prompt(read_prompt(arguments), variables)
+    _refuse_mixed_prompts(arguments)
+    limits = limits_of(endpoint, split=arguments.split)
+    parameters, problems = read_parameters(arguments, limits, endpoint.lenient)
+    refuse(problems)
+    request = Request(prompt, arguments.model or endpoint.model, parameters)
+    split = split_of(request, endpoint, split=arguments.split)
     if not is_agreed(cost_of(endpoint, request, split), sure=arguments.yes):
         return ExitStatus.BAD_ARGUMENTS
     with open_workspace(services, arguments.session) as workspace:
         if is_chat(arguments):
             session = workspace.session
             session.variables = {**session.variables, **variables}
-            with refusing(parser):
-                session.chat, prefill = read_chat(arguments, session.chat)
+            session.chat, prefill = read_chat(arguments, session.chat)
             chat = ChatSession(workspace, endpoint, request, is_shown=False)
             chat.begin(endpoint, request)
             chat.prefill = prefill

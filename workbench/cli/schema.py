@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Print one schema, or all by name; returns the exit status."""
     schemas = {
         name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema_of(kind)}

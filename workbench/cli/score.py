@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
 from workbench.cli.arguments import endpoint_name, read_input
 from workbench.cli.batch import add_batch_options, send_jobs
-from workbench.cli.command_workspace import open_workspace, run_in
+from workbench.cli.command_workspace import open_services, open_workspace, run_in
 from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import logprob_to_json, print_failure, print_json, token_to_json
-from workbench.cli.parsing import file_name
+from workbench.cli.parsing import file_name, naming_files
 from workbench.cli.tables import number, print_table, top_choice_cell
-from workbench.domain.display import one_line, percent, plural, sentences, token_text, visible
+from workbench.domain.display import one_line, percent, plural, token_text
 from workbench.domain.endpoint import LOCAL, Endpoint
-from workbench.domain.errors import BadValueError, EndpointError, StorageError, WorkbenchError
+from workbench.domain.errors import BadValueError, EndpointError
 from workbench.domain.figures import (
     bits_per_byte,
     logprob_ceilings,
@@ -36,7 +35,6 @@ from workbench.runner.one_token_scoring import OneTokenScoring, plan_one_token_s
 from workbench.runner.score_text import scored, scoring_request
 from workbench.storage.endpoint_list import EndpointList, endpoint_for
 from workbench.workspace.costs import cost_of_jobs
-from workbench.workspace.services import Services
 from workbench.workspace.workspace import Workspace
 
 _CONTEXT = 24
@@ -134,31 +132,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_batch_options(parser)
 
 
-def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Score texts, and print tables or JSON; returns the exit status."""
     if len(arguments.endpoint) > 2 or len(arguments.model) > 2:
-        parser.error("at most two endpoints or models are compared")
+        raise BadValueError("at most two endpoints or models are compared")
     if arguments.top < 0 or arguments.places < 0:
-        parser.error("--top and --places must be at least 0")
+        raise BadValueError("--top and --places must be at least 0")
     if arguments.probe and not arguments.top:
-        parser.error("--probe needs --top of at least 1")
-    try:
+        raise BadValueError("--probe needs --top of at least 1")
+    with naming_files():
         texts = [_Text("text", text) for text in arguments.text]
         texts += [_Text(name, read_input(name)) for name in arguments.files]
-        services = Services.open(dict(os.environ), LOCAL)
-        places = _places(arguments, services.endpoints)
-    except (BadValueError, StorageError) as problem:
-        parser.error(sentences(problem.title, problem.message, problem.hint))
+    services = open_services()
+    places = _places(arguments, services.endpoints)
     if not texts:
-        parser.error("no text given. Name a FILE, - for standard input, or use --text.")
+        raise BadValueError("no text given", hint="Name a FILE, - for standard input, or use --text.")
     if empty := [one.name for one in texts if not one.text]:
-        parser.error(f"{visible(empty[0])} is empty")
+        raise BadValueError(f"{empty[0]} is empty")
     with open_workspace(services, arguments.session) as workspace:
-        try:
-            sent = run_in(workspace, _send(workspace, texts, places, arguments))
-        except WorkbenchError as error:
-            print_failure(Failure.of(error))
-            return ExitStatus.FAILED
+        sent = run_in(workspace, _send(workspace, texts, places, arguments))
         if isinstance(sent, ExitStatus):
             return sent
         return _report(list(zip(texts, sent, strict=True)), arguments)

@@ -31,9 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Serve until interrupted; returns the exit status."""
-    del parser
     return run_server(
         ServeOptions(
             host=arguments.host,

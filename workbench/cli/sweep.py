@@ -23,7 +23,6 @@ from workbench.cli.command_workspace import open_workspace, services_of
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_notes
 from workbench.cli.output import print_json, run_to_json
-from workbench.cli.parsing import refusing
 from workbench.cli.tables import print_table
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonObject, JsonValue
@@ -62,18 +61,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_batch_options(parser)
 
 
-def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Sweep, and print a grid or JSON; returns the exit status."""
-    with refusing(parser):
-        services = services_of(arguments)
-        axes = tuple(map(parse_axis, arguments.vary))
-        if not 1 <= len(axes) <= _MOST_AXES or len({axis.field for axis in axes}) < len(axes):
-            raise BadValueError("a sweep varies one or two different fields", hint="Use --vary FIELD=VALUES.")
-        if arguments.repeats < 1:
-            raise BadValueError("--repeats must be at least 1")
-        prompt, endpoint = read_prompt(arguments), services.endpoint
-        parameters, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
-        refuse(problems)
+    services = services_of(arguments)
+    axes = tuple(map(parse_axis, arguments.vary))
+    if not 1 <= len(axes) <= _MOST_AXES or len({axis.field for axis in axes}) < len(axes):
+        raise BadValueError("a sweep varies one or two different fields", hint="Use --vary FIELD=VALUES.")
+    if arguments.repeats < 1:
+        raise BadValueError("--repeats must be at least 1")
+    prompt, endpoint = read_prompt(arguments), services.endpoint
+    parameters, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
+    refuse(problems)
     if Measure(arguments.measure).needs_logprobs and all(axis.field != "logprobs" for axis in axes):
         parameters = with_logprobs([Column("", endpoint, "", parameters)])[0].parameters
     sweep = Sweep(Request(prompt, arguments.model or endpoint.model, parameters), axes, arguments.repeats)

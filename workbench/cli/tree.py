@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
 
 
-def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Show the tree, after a change to it where one is asked for; returns the exit status."""
     if arguments.name or arguments.prune:
         with open_for_writing(arguments.file) as keeper:

@@ -350,7 +350,7 @@ class ChatScreen(ResultScreen[str]):
 
     def action_take_back(self) -> None:
         """Put the last message back into the composer; its run stays in the session."""
-        if self.answering.is_running or self.composer.editing is not None:
+        if self.composer.editing is not None or not self.may_change():
             return
         said = self.chat.recall_message()
         if not self.composer.text:

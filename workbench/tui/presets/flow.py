@@ -21,8 +21,8 @@ async def choose_preset(flow: FlowContext) -> None:
         flow.warn(str(problem), "Preset")
     name = preset.name if preset is not None else ""
     chosen = await flow.ask(PresetPicker(folders, flow.workspace.drafting.requested_parameters, name))
-    if chosen is not None and (preset := load_presets(folders).presets.get(chosen)) is not None:
-        flow.workspace.drafting.apply_preset(preset)
+    if chosen is not None:
+        flow.workspace.drafting.apply_preset(load_presets(folders).named(chosen))
 
 
 async def save_panel(flow: FlowContext) -> None:

@@ -73,7 +73,7 @@ class PresetPicker(Picker):
         """Write the preset to a file; one that is there is replaced only after a question."""
         if (name := self.highlighted) is None:
             return
-        preset = load_presets(self._folders).presets[name]
+        preset = load_presets(self._folders).named(name)
         proposed = f"{name.replace('/', '-')}.toml"
         path = await flow.ask_file(f"Export {one_line(name, 40)} to the file", proposed)
         if path is not None:
@@ -82,8 +82,8 @@ class PresetPicker(Picker):
 
     def _own(self) -> str | None:
         """The name of the highlighted preset, where it is the person's; else a warning is shown."""
-        name = self.highlighted
-        if name is None or name in load_presets(self._folders).files:
+        name, loaded = self.highlighted, load_presets(self._folders)
+        if name is None or loaded.named(name).name in loaded.files:
             return name
         told = f"{one_line(name, 40)} is built in. Duplicate it with Ctrl+D and change the copy."
         self.notify(told, title="Preset", severity="warning")

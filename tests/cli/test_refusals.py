@@ -1,0 +1,68 @@
+"""What every command does with values, files and names that it cannot use: its words and its exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.in_process import serving_beside
+from tests.client.loopback import DONE, answering, event
+from tests.domain.builders import choice_of, piece, run_of
+from workbench.cli import main
+from workbench.domain.session import Session
+from workbench.storage.folders import Folders
+from workbench.storage.session_store import SessionStore
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("endpoints", "show", "nowhere"),
+        ("endpoints", "set", "x", "base_url=nowhere"),
+        ("probe", "nowhere"),
+        ("run", "--prompt", "a", "--endpoint", "nowhere"),
+        ("score", "--text", "a", "--endpoint", "nowhere"),
+        ("compare", "--prompt", "a", "--preset", "\x1b[31m", "--preset", "greedy"),
+        ("check", "gone.toml"),
+    ],
+)
+def test_a_value_that_is_not_allowed_ends_any_command_with_status_2_and_is_not_obeyed(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    assert left.value.code == 2
+    told = capsys.readouterr().err
+    assert f"workbench {arguments[0]}: error: " in told
+    assert "\x1b" not in told
+
+
+def test_a_name_that_the_system_refuses_is_an_error_and_no_defect(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["a" * 300]) == 1
+    assert capsys.readouterr().err.endswith("aaa: File name too long\n")
+
+
+def test_a_mistake_in_the_configuration_is_told_by_a_command_too(capsys: pytest.CaptureFixture[str]) -> None:
+    config = Folders.default(os.environ).config
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text('confirm_above = "ten"\n', encoding="utf-8")
+    with serving_beside(answering(event(" fine", finish_reason="stop") + DONE)) as server:
+        assert main(["run", "--prompt", "a", "--endpoint", server.base_url]) == 0
+    assert "confirm_above" in capsys.readouterr().err
+
+
+def test_json_has_null_where_a_figure_is_infinite(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    path = tmp_path / "surprised.toml"
+    store = SessionStore.create(path, Session(runs=[run_of(choice_of([piece("a", 0.5)]))]))
+    store.save()
+    store.close()
+    path.write_text(path.read_text("utf-8").replace("-0.6931471805599453", "-1e9"), "utf-8")
+    assert main(["tree", str(path), "--json"]) == 0
+    (run,) = json.loads(capfdbinary.readouterr().out, parse_constant=pytest.fail)
+    assert run["mean_logprob"] == -1e9
+    assert run["perplexity"] is None
