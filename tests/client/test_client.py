@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import pkgutil
 import re
 import subprocess
 import sys
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -15,15 +17,16 @@ import pytest
 
 import workbench.client
 import workbench.storage
-from tests.client.loopback import DONE, JSON, Handler, Received, answering, chunked, event, serving
+from tests.client.loopback import DONE, JSON, Handler, Received, answering, chunked, event, head, serving
 from workbench.client.client import Client
-from workbench.client.events import Delta, DoneReceived, End, Error, RequestSent
+from workbench.client.events import Delta, DoneReceived, End, Error, RequestSent, UsageReceived
 from workbench.client.proxies import is_exempt
 from workbench.client.wire_log import WireLog
-from workbench.domain.endpoint import Endpoint, EnvironmentKey
+from workbench.domain.endpoint import CommandKey, Endpoint, EnvironmentKey
 from workbench.domain.errors import EndpointError
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request
+from workbench.domain.run import Usage
 
 REQUEST = Request(TextPrompt("Hi"))
 
@@ -117,6 +120,29 @@ async def test_a_connection_serves_again() -> None:
         await client.aclose()
 
 
+async def test_usage_behind_the_mark_of_the_end_counts_though_the_connection_stays_open() -> None:
+    usage = b'data: {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}\n\n'
+
+    is_marked = asyncio.Event()
+
+    async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(head() + event("a", finish_reason="stop") + DONE)
+        await writer.drain()
+        await is_marked.wait()
+        writer.write(usage)
+        await writer.drain()
+        await received.gone.wait()
+
+    async with serving(handle) as server, aclosing(Client({})) as client:
+        events = []
+        async for one in client.stream(server.endpoint(), REQUEST):
+            events.append(one)
+            if one == DoneReceived():
+                is_marked.set()
+    assert UsageReceived(Usage(3, 1, 0)) in events
+    assert events[-1] == End()
+
+
 async def failure_of(endpoint: Endpoint, environment: dict[str, str] | None = None) -> EndpointError:
     client = Client(environment or {})
     events = [one async for one in client.stream(endpoint, REQUEST)]
@@ -136,6 +162,11 @@ async def failure_of(endpoint: Endpoint, environment: dict[str, str] | None = No
             {"base_url": "https://x.invalid", "ca_file": "/no/such/file"},
             "A TLS file of the endpoint cannot be used",
         ),
+        (
+            {"base_url": "https://x.invalid", "ca_file": "a\0b"},
+            "A TLS file of the endpoint cannot be used",
+        ),
+        ({"key": CommandKey(("a\0b",))}, "The command that prints the API key cannot be started"),
         (
             {"base_url": "https://x.invalid", "client_certificate": "/no/such"},
             "A TLS file of the endpoint cannot be used",
@@ -310,3 +341,10 @@ def test_every_hop_of_a_token_and_of_a_run_is_named_as_it_is(package: ModuleType
     for hop in hops:
         inner = "" if hop.split(".")[0] in ("domain", "runner", "storage", "workspace") else package.__name__
         assert pkgutil.resolve_name(f"{inner or 'workbench'}.{hop}")
+
+
+async def test_tokens_with_ids_that_are_none_are_left_out() -> None:
+    tokens = [{"id": 1, "piece": "a"}, {"id": -1, "piece": "b"}, {"id": 2**63, "piece": "c"}]
+    body = json.dumps({"tokens": tokens}).encode()
+    async with serving(answering(body, 200, JSON)) as server, aclosing(Client({})) as client:
+        assert await client.tokenize(server.endpoint(), "abc") == [(1, "a")]

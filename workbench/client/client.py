@@ -211,11 +211,11 @@ async def _answer(reply: Reply, call: Call) -> AsyncGenerator[Event]:
 
 async def _rest(reply: Reply, assembly: Assembly, call: Call) -> AsyncGenerator[Event]:
     """What comes within a second of the end's mark: read to its end, the connection serves again."""
-    try:
+    pieces: list[bytes] = []
+    with suppress(BrokenError, TimeoutError):
         async with asyncio.timeout(_AFTER_DONE):
-            pieces = [piece async for piece in reply.pieces]
-    except (BrokenError, TimeoutError):
-        return
+            async for piece in reply.pieces:
+                pieces.append(piece)
     for piece in pieces:
         if call.wire is not None:
             call.wire.received(time.perf_counter() - call.sent_at, piece)
