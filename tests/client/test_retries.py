@@ -28,6 +28,8 @@ NOW = datetime(2026, 11, 29, 12, 0, 0, tzinfo=UTC)
         ({"retry-after": "Sun, 29 Nov 2026 12:00:20 -0000"}, 20),
         ({"retry-after": "Sun, 29 Nov 2026 11:00:00 GMT"}, None),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "1e300"}, None),
+        ({"retry-after-ms": "1e300"}, None),
         ({"retry-after": "nan"}, None),
         ({}, None),
     ],

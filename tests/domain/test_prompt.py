@@ -66,7 +66,7 @@ def test_token_ids_are_read_with_commas_blanks_or_brackets(text: str) -> None:
     assert parse_ids(text) == (1, 2, 3)
 
 
-@pytest.mark.parametrize("text", ["1, two", "-1", "1.5", "٣"])
+@pytest.mark.parametrize("text", ["1, two", "-1", "1.5", "٣", "1" * 19, "1" * 5000])
 def test_what_is_no_token_id_is_named(text: str) -> None:
     with pytest.raises(BadValueError, match="is not a token id") as caught:
         parse_ids(text)
@@ -84,7 +84,7 @@ def test_no_token_ids_at_all_are_no_prompt(kind: PromptKind) -> None:
         prompt_from_editor(kind, " \n ")
 
 
-@pytest.mark.parametrize("value", [[], [[]], [1, "a"], [True], [-1], None, 7, {"a": 1}, [[1], []]])
+@pytest.mark.parametrize("value", [[], [[]], [1, "a"], [True], [-1], [2**63], None, 7, {"a": 1}, [[1], []]])
 def test_anything_else_in_json_is_refused(value: object) -> None:
     with pytest.raises(BadValueError, match="must be a string"):
         prompt_from_json(value)  # type: ignore[arg-type]

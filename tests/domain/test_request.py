@@ -32,7 +32,7 @@ extras: st.SearchStrategy[dict[str, JsonValue]] = st.dictionaries(
 prompts: st.SearchStrategy[Prompt] = st.one_of(
     st.text().map(TextPrompt),
     st.lists(st.text(), min_size=1).map(lambda texts: TextsPrompt(tuple(texts))),
-    st.lists(st.integers(0), min_size=1).map(lambda ids: TokensPrompt(tuple(ids))),
+    st.lists(st.integers(0, 2**63 - 1), min_size=1).map(lambda ids: TokensPrompt(tuple(ids))),
 )
 
 

@@ -162,10 +162,10 @@ async def _printed_by(argv: tuple[str, ...], environment: Mapping[str, str]) -> 
             stderr=asyncio.subprocess.PIPE,
             env=dict(environment),
         )
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise EndpointError(
             "The command that prints the API key cannot be started",
-            one_line(f"{argv[0]}: {error.strerror or error}"),
+            one_line(f"{argv[0]}: {getattr(error, 'strerror', None) or error}"),
             "Correct the endpoint's key command.",
         ) from None
     try:

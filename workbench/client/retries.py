@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -11,6 +10,8 @@ from workbench.domain.errors import EndpointError
 
 _STATUSES = frozenset({429, 503})
 _HOPELESS = frozenset({"insufficient_quota"})
+_LONGEST = 366 * 86_400.0
+"""Seconds beyond which a time to wait is not meant."""
 
 
 def can_retry(error: EndpointError, *, connected: bool) -> bool:
@@ -25,10 +26,9 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
     `headers` has lower-case names. None where nothing readable is asked, or no time that is still to come.
     """
-    if (milliseconds := _seconds(headers.get("retry-after-ms", ""))) is not None:
-        return milliseconds / 1000
-    asked = headers.get("retry-after", "").strip()
-    return _seconds(asked) or _seconds_until(asked, now)
+    asked, milliseconds = headers.get("retry-after", "").strip(), _number(headers.get("retry-after-ms", ""))
+    seconds = milliseconds / 1000 if milliseconds else _number(asked) or _seconds_until(asked, now)
+    return seconds if seconds is not None and seconds < _LONGEST else None
 
 
 def pause(attempt: int, asked: float | None, chance: float) -> float:
@@ -42,12 +42,12 @@ def pause(attempt: int, asked: float | None, chance: float) -> float:
     return min(0.5 * 2.0 ** (attempt - 1), 8.0) * (1 - 0.25 * chance)
 
 
-def _seconds(text: str) -> float | None:
+def _number(text: str) -> float | None:
     try:
-        seconds = float(text)
+        number = float(text)
     except ValueError:
         return None
-    return seconds if 0 < seconds < math.inf else None
+    return number if number > 0 else None
 
 
 def _seconds_until(text: str, now: datetime | None) -> float | None:

@@ -57,7 +57,7 @@ def tokenized(value: Json, url: str) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     for one in tokens:
         token_id, piece = (one.get("id"), one.get("piece")) if isinstance(one, Pairs) else (one, "")
-        if isinstance(token_id, int):
+        if isinstance(token_id, int) and 0 <= token_id < 2**63:
             found.append((token_id, _piece(piece)))
     return found
 

@@ -59,8 +59,8 @@ def _readable(name: str, path: str) -> None:
         if path:
             with Path(path).open("rb"):
                 pass
-    except OSError as error:
-        raise _unusable(name, path, error.strerror or str(error)) from None
+    except (OSError, ValueError) as error:
+        raise _unusable(name, path, getattr(error, "strerror", None) or str(error)) from None
 
 
 def _unusable(name: str, path: str, why: str) -> EndpointError:

@@ -132,6 +132,7 @@ def prompt_from_json(value: JsonValue) -> Prompt:
 
 _SEPARATOR = "---"
 _ESCAPED = re.compile(r"(?m)^(\\*---)$")
+_ID = re.compile(r"[0-9]{1,18}")
 
 
 def prompt_to_editor(prompt: Prompt) -> str:
@@ -184,8 +185,8 @@ def parse_ids(text: str, line: int | None = None) -> tuple[int, ...]:
     words = text.strip().removeprefix("[").removesuffix("]").replace(",", " ").split()
     where = f" in line {line}" if line is not None else ""
     for word in words:
-        if not (word.isascii() and word.isdigit()):
-            raise _bad(f"{word!r}{where} is not a token id")
+        if not _ID.fullmatch(word):
+            raise _bad(f"{word[:40]!r}{where} is not a token id")
     if not words:
         raise _bad(f"holds no token ids{where}")
     return tuple(map(int, words))
@@ -194,7 +195,9 @@ def parse_ids(text: str, line: int | None = None) -> tuple[int, ...]:
 def _ids(value: JsonValue) -> tuple[int, ...] | None:
     if not isinstance(value, (list, tuple)):
         return None
-    ids = tuple(one for one in value if isinstance(one, int) and not isinstance(one, bool) and one >= 0)
+    ids = tuple(
+        one for one in value if isinstance(one, int) and not isinstance(one, bool) and 0 <= one < 2**63
+    )
     return ids if len(ids) == len(value) else None
 
 
