@@ -40,6 +40,8 @@ def test_a_typed_value_is_read(name: str, text: str, value: ParameterValue) -> N
     ("name", "text"),
     [
         ("max_tokens", "1.5"),
+        ("max_tokens", "1" * 400),
+        ("max_tokens", "1" * 5000),
         ("temperature", "warm"),
         ("temperature", "nan"),
         ("temperature", "1e999"),
@@ -70,6 +72,8 @@ def test_what_is_no_value_is_refused_with_the_fields_name(name: str, text: str) 
         ("logit_bias", [1]),
         ("temperature", float("nan")),
         ("temperature", 10**400),
+        ("top_k", 10**400),
+        ("logit_bias", {"1": 10**400}),
     ],
 )
 def test_json_of_another_type_is_refused(name: str, value: JsonValue) -> None:

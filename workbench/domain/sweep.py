@@ -90,7 +90,8 @@ def _range(name: str, text: str) -> list[str]:
         raise BadValueError(f"{name}: {text!r} is not LOW:HIGH:STEP", field=name) from None
     if not (low.is_finite() and high.is_finite() and step.is_finite()) or step <= 0 or high < low:
         raise BadValueError(f"{name}: {text!r} needs LOW ≤ HIGH and a STEP above 0", field=name)
+    # Multiplied, as a quotient may be too large for any number.
+    if high - low >= step * _MOST_VALUES:
+        raise BadValueError(f"{name}: {text!r} makes more than {_MOST_VALUES} values", field=name)
     count = int((high - low) / step) + 1
-    if count > _MOST_VALUES:
-        raise BadValueError(f"{name}: {text!r} makes {count} values; the most is {_MOST_VALUES}", field=name)
     return [f"{(low + step * index).normalize():f}" for index in range(count)]

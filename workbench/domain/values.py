@@ -27,9 +27,12 @@ def parse_value(field: Field, text: str) -> ParameterValue:
     match field.kind:
         case Kind.INTEGER:
             try:
-                return int(stripped)
+                whole = int(stripped)
             except ValueError:
-                raise _bad(field, f"{stripped!r} is not a whole number") from None
+                raise _bad(field, f"{stripped[:40]!r} is not a whole number") from None
+            if not _is_finite(whole):
+                raise _bad(field, "the number is too large")
+            return whole
         case Kind.NUMBER:
             try:
                 number = float(stripped)
@@ -58,15 +61,10 @@ def value_from_json(field: Field, value: JsonValue) -> ParameterValue:
     Raises BadValueError where it is of another type (`true` is not a number, `1.5` is not an integer).
     """
     match field.kind:
-        case Kind.INTEGER if isinstance(value, int) and not isinstance(value, bool):
+        case Kind.INTEGER if isinstance(value, int) and _is_finite(value):
             return value
-        case Kind.NUMBER if isinstance(value, (int, float)) and not isinstance(value, bool):
-            try:
-                number = float(value)
-            except OverflowError:
-                number = math.inf
-            if math.isfinite(number):
-                return value
+        case Kind.NUMBER if isinstance(value, (int, float)) and _is_finite(value):
+            return value
         case Kind.SWITCH if isinstance(value, bool):
             return value
         case Kind.TEXTS if isinstance(value, str):
@@ -194,7 +192,11 @@ def _parse_biases(field: Field, text: str) -> Mapping[str, float]:
 
 
 def _is_finite(value: JsonValue) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether a value is a number that a float can hold."""
+    try:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _wanted(field: Field) -> str:
