@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from math import exp
+
 from tests.domain.builders import choice_of, piece
+from workbench.domain.choice import Alternative, ReceivedToken
 from workbench.domain.divergence import (
     common_prefix,
     distinguishing,
@@ -56,3 +59,9 @@ def test_the_margin_is_the_distance_of_the_two_likeliest() -> None:
     closeness = margin(choice_of([piece("a", 0.5, b=0.3, c=0.1)]).token(0))
     assert closeness is not None
     assert abs(closeness - 0.2) < 1e-9
+
+
+def test_the_margin_of_numbers_that_are_no_logprobs_is_one_all_the_same() -> None:
+    listed = (Alternative("a", 1000.0), Alternative("b", -1.0))
+    token = choice_of([ReceivedToken("a", 1000.0, listed)]).token(0)
+    assert margin(token) == 1 - exp(-1.0)

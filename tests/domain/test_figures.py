@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.domain.builders import choice_of, piece, run_of
-from workbench.domain.choice import Choice
+from workbench.domain.choice import Choice, ReceivedToken
 from workbench.domain.figures import (
+    bits_per_byte,
     choice_tokens_per_second,
     coverage,
     distinct,
@@ -20,6 +21,7 @@ from workbench.domain.figures import (
     probability,
     tokens_per_second,
 )
+from workbench.domain.scoring import Passage
 from workbench.domain.split import Split
 
 logprobs = st.lists(st.floats(-20, 0), min_size=1, max_size=20)
@@ -137,3 +139,12 @@ def test_an_answer_that_came_in_one_piece_tells_no_speed() -> None:
 def test_distinct_is_the_share_of_different_pairs() -> None:
     assert distinct(choice_of(["a", "b", "a", "b", "a"])) == 0.5
     assert distinct(choice_of(["a"])) is None
+
+
+@pytest.mark.parametrize("odd", [[-1.7e308, -1.7e308], [inf, -inf], [1e308, 1e308, -1.0]])
+def test_numbers_that_no_model_gives_break_no_figure(odd: list[float]) -> None:
+    choice = choice_of([ReceivedToken("a", one) for one in odd])
+    assert mean_logprob(odd) is not None
+    assert perplexity(odd) is not None
+    assert bits_per_byte(choice, range(len(odd))) is not None
+    assert Passage.answer_of(choice).surprisal(range(len(odd))) != 0

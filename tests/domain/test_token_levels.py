@@ -189,3 +189,11 @@ def test_tokens_whose_alternatives_cover_little_are_found() -> None:
     choice = choice_of(with_probability(0.9), ReceivedToken("x", -1.0), with_probability(0.2))
     assert Thresholds().next("low_coverage", choice, -1) == 2
     assert Thresholds(low_coverage=0.1).next("low_coverage", choice, -1) is None
+
+
+@pytest.mark.parametrize("temperature", [1e200, 10**300])
+def test_under_a_temperature_out_of_all_ranges_nothing_is_surprising(temperature: float) -> None:
+    scale = fitted(Parameters({"temperature": temperature, "top_k": 10**300}))
+    assert scale.edges[0] == inf
+    assert level(choice_of(with_probability(0.01)), 0, Mode.FITTED, scale) == 0
+    assert legend(Mode.FITTED, scale)

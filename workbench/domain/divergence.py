@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp
 
 from workbench.domain.choice import Choice, Token
+from workbench.domain.figures import probability
 from workbench.domain.parameters import PARAMETERS
 from workbench.domain.request import Parameters
 from workbench.domain.values import format_value
@@ -53,8 +53,10 @@ def first_divergence(choices: Sequence[Choice], start: int = 0) -> Divergence | 
 
 def margin(token: Token) -> float | None:
     """How close the race was: the probability of the best listed token less that of the second one."""
-    shares = sorted((exp(one.logprob) for one in token.alternatives if one.logprob is not None), reverse=True)
-    return shares[0] - shares[1] if len(shares) > 1 else None
+    known = sorted(
+        (mass for one in token.alternatives if (mass := probability(one.logprob)) is not None), reverse=True
+    )
+    return known[0] - known[1] if len(known) > 1 else None
 
 
 def equal_groups(choices: Sequence[Choice]) -> list[list[Choice]]:

@@ -23,10 +23,19 @@ def probability(logprob: float | None) -> float | None:
     return None if logprob is None else min(exp(min(logprob, 0.0)), 1.0)
 
 
+def total(logprobs: Iterable[float]) -> float:
+    """The sum of logprobs, also of such as no model has: it may be infinite, or NaN."""
+    numbers = list(logprobs)
+    try:
+        return fsum(numbers)
+    except (OverflowError, ValueError):
+        return sum(numbers)
+
+
 def mean_logprob(logprobs: Iterable[float]) -> float | None:
     """The mean of the logprobs there are (NaN is none)."""
     known = [one for one in logprobs if not isnan(one)]
-    return fsum(known) / len(known) if known else None
+    return total(known) / len(known) if known else None
 
 
 def perplexity(logprobs: Iterable[float]) -> float | None:
@@ -55,7 +64,7 @@ def bits_per_byte(choice: Choice, tokens: range) -> float | None:
     logprobs = logprob_ceilings(choice, tokens)
     known = [(index, one) for index, one in zip(tokens, logprobs, strict=True) if not isnan(one)]
     size = sum(len(choice.bytes_of(index)) for index, _ in known)
-    return -fsum(logprob for _, logprob in known) / log(2) / size if size else None
+    return -total(logprob for _, logprob in known) / log(2) / size if size else None
 
 
 def unlisted_tokens(choice: Choice, tokens: range) -> int:

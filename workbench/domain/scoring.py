@@ -8,10 +8,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from math import fsum, isnan
+from math import isnan
 from typing import NamedTuple
 
 from workbench.domain.choice import Alternative, Choice, top_choice
+from workbench.domain.figures import total
 from workbench.domain.run import Run
 
 
@@ -49,8 +50,8 @@ class Passage(NamedTuple):
 
     def surprisal(self, tokens: range) -> float | None:
         """The surprisal of some of its tokens together; None where one of them has no logprob."""
-        total = -fsum(self.choice.logprobs[tokens.start : tokens.stop])
-        return None if isnan(total) else total
+        nats = -total(self.choice.logprobs[tokens.start : tokens.stop])
+        return None if isnan(nats) else nats
 
     def boundaries(self) -> dict[int, int]:
         """Where its tokens begin, in characters from the origin, with their indexes, in order.

@@ -14,6 +14,7 @@ from workbench.domain.choice import Choice
 from workbench.domain.figures import coverage, entropy
 from workbench.domain.request import Parameters
 from workbench.domain.scoring import SecondScoring
+from workbench.domain.values import format_value
 
 SURPRISING = 0.1
 """The probability below which a token is surprising, unless the user says otherwise."""
@@ -43,11 +44,13 @@ def fitted(parameters: Parameters) -> Scale:
     level, from temperature 0 to 1.2 (measured on SmolLM2-135M).
     """
     given = parameters.get("temperature")
-    temperature = given if isinstance(given, int | float) else 1.0
+    temperature = float(given) if isinstance(given, int | float) else 1.0
     cut = [name for name in ("top_p", "top_k", "min_p") if parameters.get(name) not in (None, 1, 0)]
-    growth = 1 + 2 * temperature**2 * (0.5 if cut else 1.0)
+    growth = 1 + 2 * temperature * temperature * (0.5 if cut else 1.0)
     low, middle, high, last = FIXED.edges
-    words = " ".join([f"temperature {temperature:g}", *(f"{name} {parameters.get(name):g}" for name in cut)])
+    words = " ".join(
+        [f"temperature {temperature:g}", *(f"{name} {format_value(parameters.get(name))}" for name in cut)]
+    )
     return Scale((low * growth, middle * growth, high * growth, last * growth), words)
 
 
