@@ -163,3 +163,35 @@ def test_an_answer_whose_tokens_were_taken_out_by_hand_is_its_text(tmp_path: Pat
     opened = SessionStore.open(path)
     opened.store.close()
     assert [choice.text for choice in opened.session.runs[0].ordered] == [" one two", " three four"]
+
+
+def test_an_echo_longer_than_its_tokens_ends_with_them(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    raw = written(path, run_of(choice_of([" one", " two"])))
+    path.write_bytes(raw.replace(b"index = 0\n", b"index = 0\nechoed = 9\n"))
+    opened = SessionStore.open(path)
+    opened.store.close()
+    assert opened.session.runs[0].choice(0).echoed == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "named"),
+    [
+        (b"index = 0", b"index = -1", "choices"),
+        (b"choice = 0", b"choice = -1", "choice"),
+        (b"index = 0", b"index = 0\nechoed = -1", "choices"),
+        (b"at = '0.1 0.2'", b"at = '0.1 inf'", "at"),
+        (b"first_token = 0.1", b"total = inf", "timing.total"),
+        (b"started = ", b"started = 0001-01-01T00:00:00Z # ", "is not between 1970 and 9998"),
+        (b"created = ", b"created = 9999-12-31T23:59:59Z # ", "is not between 1970 and 9998"),
+    ],
+)
+def test_a_number_that_cannot_be_is_named(before: bytes, after: bytes, named: str, tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    raw = written(path, run_of(choice_of([" one", " two"])))
+    assert before in raw
+    path.write_bytes(raw.replace(before, after, 1))
+    opened = SessionStore.open(path)
+    opened.store.close()
+    assert opened.error is not None
+    assert named in opened.error.message

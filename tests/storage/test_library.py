@@ -108,13 +108,14 @@ def test_deletions_are_taken_back_after_a_restart_the_last_one_first(
 def test_what_was_deleted_long_ago_is_removed_for_good_and_nothing_else(library: Library) -> None:
     kept, gone = library.delete(_add(library, "kept")), library.delete(_add(library, "gone"))
     (library.trash.folder / "20000101T000000000000 mine.toml").write_text("not of ours")
+    (library.trash.folder / "99999999T999999999999-abcd-mine.toml").write_text("not of ours either")
     now = datetime.now(UTC)
     gone.trash.rename(
         gone.trash.with_name(gone.trash.name.replace(f"{gone.when:%Y%m%d}", f"{now - KEPT:%Y%m%d}", 1))
     )
     library.trash.empty_old(now + timedelta(days=1))
     assert library.trash.deleted() == [kept]
-    assert len(list(library.trash.folder.iterdir())) == 2
+    assert len(list(library.trash.folder.iterdir())) == 3
 
 
 def test_what_a_dead_window_left_beside_a_deleted_session_is_deleted_with_it(library: Library) -> None:

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from sys import float_info
 from typing import Annotated, Any, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
@@ -205,7 +206,7 @@ def _faults(file: EndpointFile) -> Iterator[Fault]:
         if key[-1] not in _PARAMETERS:
             yield unknown_key(key, _PARAMETERS)
     for name, (low, high) in file.limits.items():
-        if not -float("inf") < low <= high < float("inf"):
+        if not -float_info.max <= low <= high <= float_info.max:
             yield Fault(("limits", name), f"must be {_TWO_NUMBERS}")
     if unknown := sorted(set(file.drop) - set(_PARAMETERS)):
         yield Fault(

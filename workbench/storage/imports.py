@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import repeat
 from urllib.parse import urlsplit, urlunsplit
 
@@ -16,6 +16,7 @@ from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.json_values import JsonObject, JsonValue, parse_json
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run, Usage
+from workbench.storage.records import in_utc
 
 
 class CurlCommand(Struct, frozen=True):
@@ -50,8 +51,7 @@ def _run_from_json(record: JsonValue) -> Run:
     run = Run(Request.from_body(body), str(record.get("endpoint", "")), sent=body)
     run.id = str(record.get("run") or run.id)
     if started := record.get("started"):
-        moment = datetime.fromisoformat(str(started))
-        run.started = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        run.started = in_utc(datetime.fromisoformat(str(started)))
     run.model, run.response_id = str(record.get("model") or ""), str(record.get("id") or "")
     created = record.get("created")
     run.created = created if isinstance(created, int) else None
@@ -63,7 +63,7 @@ def _run_from_json(record: JsonValue) -> Run:
     for place, one in enumerate(_list(record.get("choices"))):
         if not isinstance(one, Mapping):
             raise TypeError("a choice is not an object")
-        _add_choice(run.choice(_integer(one.get("index", place))), one)
+        _add_choice(run.choice(max(_integer(one.get("index", place)), 0)), one)
     return run
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import MAXYEAR, UTC, datetime
 from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
@@ -62,5 +62,7 @@ def _plain(value: Any) -> Any:
 
 
 def in_utc(moment: datetime) -> datetime:
-    """A moment; one without a zone is UTC."""
+    """A moment; one without a zone is UTC. Raises BadField for one that has no date in every time zone."""
+    if not EPOCH.year <= moment.year < MAXYEAR:
+        raise BadField(f"{moment} is not between {EPOCH.year} and {MAXYEAR - 1}")
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from workbench.domain.choice import Choice, ReceivedToken
 from workbench.domain.errors import BadValueError
@@ -53,6 +53,10 @@ def _run_lines(run: Run) -> Iterator[str]:
                 yield f"{name} = {toml_column(column)}\n"
 
 
+_Count: TypeAlias = Annotated[int, Meta(ge=0)]
+_Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]
+
+
 class _Part(Struct, frozen=True):
     choices: tuple[int, ...] = ()
     response_id: str = ""
@@ -61,8 +65,8 @@ class _Part(Struct, frozen=True):
 
 
 class _Timing(Struct, frozen=True):
-    first_token: float | None = None
-    total: float | None = None
+    first_token: _Seconds | None = None
+    total: _Seconds | None = None
 
 
 class _Requested(Struct, frozen=True):
@@ -74,9 +78,9 @@ class _Requested(Struct, frozen=True):
 
 
 class _Choice(Struct, frozen=True):
-    index: int = 0
+    index: _Count = 0
     finish_reason: str | None = None
-    echoed: int = 0
+    echoed: _Count = 0
     text: str = ""
 
 
@@ -196,17 +200,18 @@ def run_from_table(table: Mapping[str, Any], where: str = "the run") -> Run:
         **values,
     )
     for one in file.choices:
-        choice = run.choice(one.index)
-        choice.finish_reason, choice.echoed = one.finish_reason, one.echoed
+        run.choice(one.index).finish_reason = one.finish_reason
     for columns in file.tokens:
         index = columns.pop("choice", 0)
-        if type(index) is not int:
+        if type(index) is not int or index < 0:
             raise BadField(f"{where}: tokens: choice must be a whole number")
         add_columns(run.choice(index), columns)
     for one in file.choices:
+        choice = run.choice(one.index)
         # A person may have taken the tokens out.
-        if one.text and not len(choice := run.choice(one.index)):
+        if one.text and not len(choice):
             choice.append(ReceivedToken(one.text), file.timing.first_token or 0.0)
+        choice.echoed = min(one.echoed, len(choice))
     return run
 
 

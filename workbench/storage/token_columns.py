@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 from itertools import groupby
-from math import isnan, nan
+from math import isfinite, isnan, nan
 
 import msgspec
 
@@ -45,10 +45,13 @@ def columns_from_table(table: Mapping[str, object]) -> Columns:
     """The columns in a file's table. Raises ValueError where one is not a column of its kind."""
     texts, words = _texts(table, "text"), _texts(table, "alternative_text")
     count, alternatives = len(texts), len(words)
+    at = _floats(table, "at", count, 0.0)
+    if not isfinite(sum(at)):
+        raise ValueError("at has a time that is not finite")
     return Columns(
         texts,
         _floats(table, "logprob", count, nan),
-        _floats(table, "at", count, 0.0),
+        at,
         _integers(table, "id"),
         _raws(table, "bytes"),
         _counts(_column(table, "alternatives").split(), count),

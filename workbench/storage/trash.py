@@ -51,9 +51,11 @@ class Trash:
         found: list[Deleted] = []
         with suppress(OSError):
             for path in self.folder.iterdir():
-                if parts := _NAME.fullmatch(path.name):
-                    when = datetime.strptime(parts[1], _MOMENT).replace(tzinfo=UTC)
-                    found.append(Deleted(parts[2], when, path))
+                # A name of digits that are no date is not one of ours.
+                with suppress(ValueError):
+                    if parts := _NAME.fullmatch(path.name):
+                        when = datetime.strptime(parts[1], _MOMENT).replace(tzinfo=UTC)
+                        found.append(Deleted(parts[2], when, path))
         return sorted(found, key=lambda one: one.when, reverse=True)
 
     def empty_old(self, now: datetime) -> None:
