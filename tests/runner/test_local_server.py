@@ -230,8 +230,9 @@ async def test_a_child_that_dies_while_it_starts_is_named_and_started_anew(prete
     await server.aclose()
 
 
-async def test_a_start_that_says_no_address_is_ended(pretended: Path) -> None:
-    (pretended / "pretender").write_text(f"#!{sys.prefix}/bin/python\nprint('hello', flush=True)\ninput()\n")
+@pytest.mark.parametrize("words", ["'hello'", "'x' * 100_000"])
+async def test_a_start_that_says_no_address_is_ended(words: str, pretended: Path) -> None:
+    (pretended / "pretender").write_text(f"#!{sys.prefix}/bin/python\nprint({words}, flush=True)\ninput()\n")
     server = LocalServer({})
     with pytest.raises(EngineError, match="gave no address"):
         await server.ensure()

@@ -216,7 +216,7 @@ async def _check(
             tolerances, forced, times = _tolerances(arguments), arguments.forced, arguments.times
             check = RegressionCheck(connections, endpoint, tolerances, arguments.model, forced, times)
             done = {(one.file, one.run) for one in earlier}
-            task = asyncio.create_task(check.run(found.cases(), done, keep))
+            task = asyncio.create_task(check.run(found, done, keep))
             stop_on_signals(task.cancel)
             with suppress(asyncio.CancelledError):
                 await task

@@ -111,11 +111,9 @@ def subtree(runs: Sequence[Run], root: Run) -> list[Run]:
 
 def lineage(runs: Sequence[Run], run: Run) -> list[Run]:
     """The runs that a branch goes back to, the oldest first, and the branch itself last."""
-    by_id = {one.id: one for one in runs}
+    # A damaged file may hold a circle: no run is taken twice.
+    by_id = {one.id: one for one in runs if one is not run}
     line = [run]
-    while line[-1].parent is not None:
-        parent = by_id.get(line[-1].parent.run)
-        if parent is None or parent in line:
-            break
-        line.append(parent)
+    while (parent := line[-1].parent) is not None and (before := by_id.pop(parent.run, None)) is not None:
+        line.append(before)
     return line[::-1]

@@ -185,16 +185,14 @@ class LocalServer:
         assert process.stderr is not None
         self._readers.append(asyncio.create_task(self._read(process.stderr, self._complaints)))
         try:
-            line = await asyncio.wait_for(process.stdout.readline(), _START_SECONDS)
+            ready = json.loads(await asyncio.wait_for(process.stdout.readline(), _START_SECONDS))
+            self._listening = Listening(str(ready["url"]), str(ready["model"]))
         except TimeoutError:
             raise EngineError(
                 f"The embedded engine did not start within {_START_SECONDS} s",
                 one_line(" ".join(self._last_lines[-3:])),
                 "Try again, or choose another endpoint.",
             ) from None
-        try:
-            ready = json.loads(line)
-            self._listening = Listening(str(ready["url"]), str(ready["model"]))
         except (ValueError, KeyError, TypeError):
             with suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), _END_SECONDS)

@@ -119,7 +119,7 @@ class RegressionCheck:
 
     async def run(
         self,
-        cases: Iterator[Case],
+        found: Survey,
         done: Collection[tuple[str, str]],
         on_result: Callable[[CaseResult, Case, Run | None], None],
     ) -> bool:
@@ -129,7 +129,7 @@ class RegressionCheck:
         StorageError for a file that is broken.
         """
         check = replace(self, batch=uuid.uuid4().hex)
-        waiting = (case for case in cases if (str(case.path), case.root) not in done)
+        waiting = (case for case in found.cases() if (str(case.path), case.root) not in done)
         failures = 0
 
         async def work() -> None:
@@ -141,7 +141,7 @@ class RegressionCheck:
                 if failures >= _MOST_FAILURES:
                     return
 
-        workers = [asyncio.create_task(work()) for _ in range(max(self.endpoint.concurrency, 1))]
+        workers = [asyncio.create_task(work()) for _ in range(min(self.endpoint.concurrency, found.count))]
         try:
             await asyncio.gather(*workers)
         finally:
