@@ -11,12 +11,14 @@ from textual import events
 from textual.drivers.headless_driver import HeadlessDriver
 from textual.geometry import Size
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from tests.client.loopback import DONE, JSON, Received, answering, event, head
 from tests.tui.scripted import answer, logprob_event, until, workbench
 from tests.tui.test_main_screen import has_ended
 from workbench.domain.display import token_text
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.popups.line_popup import LinePopup
 
 HOSTILE = "[b]m[/b] [/nope] [@click=app.quit]x\x1b[31m\x1b]0;t\x07\x9b2J\u202e\u2066\ud800\u200b"
 """Markup, escape sequences, bidirectional controls and a lone surrogate."""
@@ -123,3 +125,16 @@ async def test_a_toast_says_what_a_file_or_a_server_named_and_obeys_nothing_of_i
         for toast in app._notifications:
             assert "[b]m[/b]" in toast.message and "[b]m[/b]" in toast.title and not toast.markup
             assert not OBEYED & set(toast.message + toast.title)
+
+
+async def test_a_line_shows_what_was_pasted_as_glyphs_and_keeps_it_exactly() -> None:
+    async with workbench(answering(DONE)) as (app, pilot, _):
+        app.push_screen(LinePopup("Name", ""))
+        await until(pilot, lambda: isinstance(app.screen, LinePopup))
+        line = app.screen.query_one(Input)
+        line.post_message(events.Paste(HOSTILE))
+        await until(pilot, lambda: line.value == HOSTILE)
+        assert nothing_is_obeyed(app)
+        line.post_message(events.Paste("x" * 5_000_000))
+        await until(pilot, lambda: len(app._notifications) == 1)
+        assert line.value == HOSTILE

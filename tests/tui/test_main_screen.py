@@ -289,6 +289,14 @@ async def test_a_letter_jumps_to_a_pane() -> None:
         await until(pilot, lambda: app.screen is app.main and app.main.focused is app.main.output.view)
 
 
+async def test_the_letters_go_where_the_window_has_another_size() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: isinstance(app.screen, Jump))
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: app.screen is app.main)
+
+
 @pytest.mark.parametrize("size", [(120, 40), (200, 50)])
 @pytest.mark.parametrize("field", ["model", "temperature", "stop", "seed"])
 async def test_a_letter_jumps_to_a_field(size: tuple[int, int], field: str) -> None:

@@ -25,6 +25,7 @@ from workbench.tui.main.probability import read_probability
 from workbench.tui.popups.form import Form
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Picker
+from workbench.tui.replay.screen import ReplayScreen
 from workbench.tui.tokens.token_view import TokenView
 from workbench.workspace.services import Services
 
@@ -163,6 +164,19 @@ async def test_ctrl_c_copies_what_is_selected() -> None:
         await pilot.press("ctrl+c")
         await until(pilot, lambda: bool(app.clipboard))
         assert app.clipboard == " b c"
+
+
+async def test_ctrl_c_copies_what_is_selected_only_where_that_is_seen() -> None:
+    async with answered(" a", " b", " c") as (app, pilot):
+        await pilot.press("end", "left", "shift+right", "p")
+        await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
+        await pilot.press("ctrl+c")
+        assert app.clipboard == ""
+        await pilot.press("escape", "f1")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: app.clipboard == " b c")
+        assert app.main.output.view.selected_text() == ""
 
 
 async def test_the_cursor_s_token_shows_in_inspector_and_strip() -> None:

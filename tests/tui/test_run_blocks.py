@@ -160,6 +160,15 @@ async def test_the_run_list_goes_to_a_run_in_a_folded_block() -> None:
         assert app.main.output.blocks.current is None
 
 
+async def test_a_click_on_the_bars_of_a_folded_run_unfolds_its_block() -> None:
+    async with workbench(answering(answer(" in", "."))) as (app, pilot, _):
+        await compare(app, pilot)
+        assert app.main.output.answer is not None
+        await pilot.click(app.main.output.bars, offset=(1, 0))
+        await until(pilot, lambda: cursor_run(app) == 2)
+        assert short(app)[0].startswith("▾")
+
+
 async def test_what_is_about_one_answer_needs_one_and_a_block_is_deleted_as_one() -> None:
     async with workbench(answering(answer(" in", "."))) as (app, pilot, _):
         await compare(app, pilot)

@@ -18,6 +18,7 @@ from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.driver import Driver
 from textual.notifications import SeverityLevel
+from textual.screen import ModalScreen
 from textual.widgets import Input, TextArea
 from textual.worker import Worker
 
@@ -348,12 +349,15 @@ class WorkbenchApp(App[int]):
         self.notify(words, timeout=3)
 
     def action_copy_or_stop(self) -> None:
-        """Copy what is selected on the screen on top, else stop the stream."""
-        top = self.screen
-        own = top.focused.selected_text if isinstance(top.focused, Input | TextArea) else ""
-        if text := own or self.main.output.view.selected_text() or top.get_selected_text():
-            self.copy_to_clipboard(text)
-            # The next one stops: what is marked no longer stands in the way.
-            top.clear_selection()
-        else:
-            self.workspace.runs.stop()
+        """Copy what is selected on the screens that are seen, else stop the stream."""
+        for screen in reversed(self.screen_stack):
+            own = screen.focused.selected_text if isinstance(screen.focused, Input | TextArea) else ""
+            exact = "".join(view.selected_text() for view in screen.query(TranscriptView))
+            if text := own or exact or screen.get_selected_text():
+                self.copy_to_clipboard(text)
+                # The next one stops: what is marked no longer stands in the way.
+                screen.clear_selection()
+                return
+            if not isinstance(screen, ModalScreen):
+                break
+        self.workspace.runs.stop()

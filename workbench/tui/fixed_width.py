@@ -7,12 +7,17 @@ from rich.cells import cell_len, set_cell_size
 from workbench.domain import display
 
 
+def pad(text: str, width: int) -> str:
+    """Text filled to a width in cells; a longer one is left as it is."""
+    return text + " " * (width - cell_len(text))
+
+
 def fit(text: str, width: int) -> str:
     """Text cut or filled to a width in cells, with an ellipsis where it was cut."""
     if width <= 0:
         return ""
     if cell_len(text) <= width:
-        return text + " " * (width - cell_len(text))
+        return pad(text, width)
     return set_cell_size(text, width - 1) + "…"
 
 

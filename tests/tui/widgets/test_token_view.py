@@ -394,6 +394,19 @@ async def test_what_grows_above_does_not_move_what_is_read() -> None:
         assert lines(view) == place
 
 
+async def test_a_section_removed_above_does_not_move_what_is_read() -> None:
+    sections = [
+        Section(key, choice=choice_of(*(f"{key} {number}\n" for number in range(50)))) for key in "abcd"
+    ]
+    async with shown(*sections) as (view, pilot):
+        view.scroll_to(y=120, animate=False)
+        await pilot.pause()
+        read = lines(view)
+        assert read[0] == "c 16"
+        view.set_sections(sections[1:])
+        assert lines(view) == read
+
+
 async def test_resize_keeps_the_place() -> None:
     choice = choice_of(*(f" word{number}" for number in range(2000)))
     async with shown(Section("r", choice=choice)) as (view, pilot):
@@ -534,6 +547,14 @@ async def test_find_looks_through_a_long_answer_in_slices_and_over_their_edges()
             assert await view.find_next(step)
             found.append(view.cursor)
         assert found == [("r", place) for place in (0, 738, 2740, 0, 2740, 738, 0)]
+
+
+async def test_a_search_ends_where_all_that_it_looks_through_is_removed() -> None:
+    async with shown(Section("r", choice=choice_of(*["x" * 100] * 2_000))) as (view, _):
+        searching = asyncio.create_task(view.find("absent"))
+        await asyncio.sleep(0)
+        view.set_sections([])
+        assert not await searching
 
 
 async def test_a_section_is_updated_by_its_key() -> None:

@@ -16,6 +16,7 @@ from workbench.domain.errors import BadValueError, StorageError
 from workbench.storage.endpoint_fields import ENDPOINT_FIELDS, field_of, looks_like_key, texts_of, with_texts
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.editor.line_input import LineInput
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Popup
 
@@ -60,7 +61,7 @@ class EndpointForm(Popup[Endpoint]):
         self._endpoint = endpoint
         self._save = save
         self._first = needs
-        self._inputs = {name: Input(text, name=name) for name, text in texts_of(endpoint).items()}
+        self._inputs = {name: LineInput(text, name=name) for name, text in texts_of(endpoint).items()}
         self._wrong = {name: Static(classes="wrong", name=name) for name in self._inputs}
         self._refused: dict[str, str] = {}
         """Texts that were refused, by field."""

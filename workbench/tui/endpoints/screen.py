@@ -22,6 +22,7 @@ from workbench.storage.endpoint_list import delete_endpoint, endpoint_for, profi
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.external_editor import edit_text, with_editor
+from workbench.tui.editor.line_input import LineInput
 from workbench.tui.endpoints.endpoint_form import EndpointForm
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.popups.key_row import KeyRow
@@ -80,7 +81,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
 
     def compose(self) -> ComposeResult:
         yield Static(Content.styled("Endpoints", "bold"), id="about")
-        yield Input(placeholder="type to find, or a base URL: https://host/v1", select_on_focus=False)
+        yield LineInput(placeholder="type to find, or a base URL: https://host/v1", select_on_focus=False)
         with Container(id="both"):
             yield RowList(markup=False)
             with VerticalScroll(can_focus=False):

@@ -22,6 +22,7 @@ from workbench.domain.token_levels import Mode
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.editor.line_input import LineInput
 from workbench.tui.main.error_block import ErrorBlock
 from workbench.tui.main.run_blocks import RunBlocks
 from workbench.tui.main.sparkline import Sparkline
@@ -288,9 +289,7 @@ class OutputPane(Vertical):
     def _go_to_bar(self, event: Sparkline.Jumped) -> None:
         event.stop()
         if (answer := self.answer) is not None:
-            run, choice = answer
-            self.focus_view()
-            self.view.move_cursor(f"{run.id}:{choice.index}", event.position)
+            self.go_to(*answer, event.position)
 
     def action_branch(self, digit: int) -> None:
         """Ask for a branch with an alternative, by its number in the inspector's list."""
@@ -404,7 +403,7 @@ class OutputPane(Vertical):
         """Ask for a text to find."""
         if not self.query("#find"):
             # Made when it is first wanted: the first paint does not wait for it.
-            self.mount(Input(id="find", placeholder="find", select_on_focus=False))
+            self.mount(LineInput(id="find", placeholder="find", select_on_focus=False))
         find = self.query_one("#find", Input)
         find.add_class("-open")
         self.screen.set_focus(find)

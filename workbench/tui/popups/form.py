@@ -13,6 +13,7 @@ from textual.widgets import Input, Label
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import WorkbenchError
+from workbench.tui.editor.line_input import LineInput
 from workbench.tui.popups.picker import Box, Popup
 
 
@@ -58,8 +59,8 @@ class Form(Popup[ScreenResultType]):
     def compose(self) -> ComposeResult:
         with Box(self._title, "Tab next · Enter accept · Esc cancel"):
             for entry in self._entries:
-                yield Label(Content(entry.label))
-                yield Input(entry.text, placeholder=entry.example)
+                yield Label(Content(one_line(entry.label)))
+                yield LineInput(entry.text, placeholder=entry.example)
             yield Label(id="wrong")
 
     @on(Input.Changed)

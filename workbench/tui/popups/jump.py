@@ -42,6 +42,15 @@ class Jump(Popup[str]):
             label.styles.offset = (place.offset.x, place.offset.y)
             yield label
 
+    def on_mount(self) -> None:
+        """Hold for the places at this size alone."""
+        self._size = self.app.size
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Close where the places have moved."""
+        if event.size != self._size:
+            self.dismiss(None)
+
     def on_key(self, event: events.Key) -> None:
         """Go where the letter says; any other key closes."""
         event.stop()

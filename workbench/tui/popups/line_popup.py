@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Input
 
+from workbench.tui.editor.line_input import LineInput
 from workbench.tui.popups.picker import Box, Popup
 
 
@@ -26,15 +27,15 @@ class LinePopup(Popup[str]):
     LinePopup Input, LinePopup Input:focus { border: none; height: 1; padding: 0; background: $surface; }
     """
 
-    def __init__(self, title: str, name: str, *, may_be_empty: bool = False) -> None:
+    def __init__(self, title: str, text: str, *, may_be_empty: bool = False) -> None:
         super().__init__()
         self._may_be_empty = may_be_empty
         self._title = title
-        self._name = name
+        self._text = text
 
     def compose(self) -> ComposeResult:
         with Box(self._title, "Enter accept · Esc cancel"):
-            yield Input(self._name, select_on_focus=True)
+            yield LineInput(self._text)
 
     @on(Input.Submitted)
     def _submit(self, event: Input.Submitted) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
@@ -14,6 +15,7 @@ from textual.widgets.option_list import Option
 from workbench.domain.display import one_line
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.fixed_width import pad
 from workbench.tui.popups.picker import Box, Item, Popup
 from workbench.tui.popups.row_list import RowList
 
@@ -72,6 +74,7 @@ class MultiPicker(Popup[Selection]):
         self._take = take
         self._title = title
         self._items = list(items)
+        self._width = min(max((cell_len(one_line(one.title, 60)) for one in self._items), default=0), 30)
         values = [item.value for item in self._items]
         self._chosen = set(selection.values) & set(values)
         first = next((value for value in values if value in self._chosen), "")
@@ -144,9 +147,8 @@ class MultiPicker(Popup[Selection]):
         self.query_one(Box).border_subtitle = Content(told)
 
     def _line(self, item: Item) -> Content:
-        width = min(max(len(one.title) for one in self._items), 30)
         return Content.assemble(
             "✓ " if item.value in self._chosen else "· ",
-            (one_line(item.title, 60).ljust(width), "bold"),
+            (pad(one_line(item.title, 60), self._width), "bold"),
             (f"  {one_line(item.detail, 120)}", "$text-muted"),
         )

@@ -9,6 +9,7 @@ from operator import itemgetter
 from textwrap import wrap
 from typing import ClassVar, NamedTuple, TypeAlias
 
+from rich.cells import cell_len
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
@@ -21,11 +22,15 @@ from textual.widgets.option_list import Option
 from workbench.domain.display import one_line
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.editor.line_input import LineInput
+from workbench.tui.fixed_width import pad
 from workbench.tui.popups.row_list import RowList
 
 _AROUND = 10
 """Rows of a popup beside those of its list: margins, frame, filter, and the note below."""
 _MOST_ROWS = 30
+_TITLE = 60
+"""Characters of an item's title that are shown."""
 
 
 class Popup(ModalScreen[ScreenResultType]):
@@ -155,7 +160,7 @@ class Picker(Popup[str]):
         self._wraps = wraps
         # Held here, as what was typed may come when the popup is closed and has them no more.
         placeholder = "filter, or type a name" if free_text else "filter"
-        self._typed = Input(placeholder=placeholder, select_on_focus=False)
+        self._typed = LineInput(placeholder=placeholder, select_on_focus=False)
         self._rows = RowList(markup=False)
         self._detail = Static(id="more", markup=False)
 
@@ -209,8 +214,8 @@ class Picker(Popup[str]):
         options = self._rows
         options.clear_options()
         widths = (
-            max((len(one.title) for one in found), default=0),
-            max((len(one.key) for one in found), default=0),
+            max((cell_len(one_line(one.title, _TITLE)) for one in found), default=0),
+            max((cell_len(one.key) for one in found), default=0),
         )
         most = (18, 12) if self._wraps else (40, 40)
         self._columns = min(widths[0], most[0]), min(widths[1], most[1])
@@ -287,8 +292,8 @@ class Picker(Popup[str]):
     def _line(self, item: Item, *, with_group: bool = False) -> Content:
         """The row of an item: its title, key and detail in columns."""
         width, keys = self._columns
-        title = Content.styled(one_line(item.title, 60).ljust(width), "bold")
-        key = f"  {item.key.ljust(keys)}" if keys else ""
+        title = Content.styled(pad(one_line(item.title, _TITLE), width), "bold")
+        key = f"  {pad(item.key, keys)}" if keys else ""
         detail = one_line(f"{item.group}: {item.detail}" if with_group and item.group else item.detail, 120)
         room = self._rows.scrollable_content_region.width
         if self._wraps and room:

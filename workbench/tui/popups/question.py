@@ -7,6 +7,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Label
 
+from workbench.domain.display import visible
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.popups.picker import Popup
@@ -32,7 +33,7 @@ class Question(Popup[bool]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Label(Content(self._question))
+            yield Label(Content(visible(self._question)))
             key = "bold $text-accent"
             yield Label(Content.assemble(("\ny", key), f" {self._yes}   ", ("n", key), f" {self._no}"))
 

@@ -23,6 +23,7 @@ from workbench.storage.library import Library, Listed
 from workbench.storage.trash import KEPT
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.editor.line_input import LineInput
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.line_popup import LinePopup
@@ -80,7 +81,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
 
     def compose(self) -> ComposeResult:
         yield Static(Content("Sessions"), id="about")
-        yield Input(placeholder="type to find by title, tag, prompt or answer", select_on_focus=False)
+        yield LineInput(placeholder="type to find by title, tag, prompt or answer", select_on_focus=False)
         with Container(id="both"):
             yield RowList(markup=False)
             with VerticalScroll(can_focus=False):

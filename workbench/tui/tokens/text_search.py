@@ -38,7 +38,8 @@ class Search(Struct, frozen=True):
         However long the texts are, nothing else waits for it.
         """
         index, position = cursor or (0 if step > 0 else len(transcript) - 1, None)
-        for turn in range(len(transcript) + 1):
+        count = len(transcript)
+        for turn in range(count + 1):
             if not 0 <= index < len(transcript):
                 # What was shown has changed meanwhile.
                 return None
@@ -50,7 +51,7 @@ class Search(Struct, frozen=True):
             within = (max(edge, stop), body.length) if step > 0 else (edge, start)
             if (found := await self._token_in(body, within, step)) is not None:
                 return Cursor(index, found)
-            index = (index + step) % len(transcript)
+            index = (index + step) % count
         return None
 
     async def _token_in(self, body: Body, within: tuple[int, int], step: int) -> int | None:

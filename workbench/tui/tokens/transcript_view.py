@@ -180,9 +180,13 @@ class TranscriptView(ScrollView, can_focus=True):
         return None if self.is_following else self._transcript.place(self.scroll_offset.y)
 
     def _reflow(self, change: Callable[[], None]) -> None:
-        """Change rows anywhere and keep the place."""
+        """Change rows anywhere and keep the place, in its section wherever that is then."""
         place = self._place
+        key = self._transcript.section(place.section).key if place is not None else ""
         change()
+        if place is not None:
+            with suppress(KeyError):
+                place = place._replace(section=self._transcript.index_of(key))
         self._strips.clear()
         self.refresh()
         self._fit(place)
