@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from functools import partial
+from functools import cache, partial
 from itertools import combinations, pairwise
 
 from rich.style import Style
@@ -181,8 +181,14 @@ def _mix(low: Color, high: Color, step: float) -> Color:
 
 def _distance(one: Color, other: Color, red_green: float = 1.0) -> float:
     """How different two colours look, with a weight for the red-green axis."""
-    pairs = zip(rgb_to_lab(one), rgb_to_lab(other), (1.0, red_green, 1.0), strict=True)
-    return math.hypot(*((a - b) * weight for a, b, weight in pairs))
+    return math.dist(_place(one, red_green), _place(other, red_green))
+
+
+@cache
+def _place(colour: Color, red_green: float) -> tuple[float, float, float]:
+    """Where a colour lies in CIELAB; a theme's few colours are compared with each other many times."""
+    lab = rgb_to_lab(colour)
+    return lab.L, lab.a * red_green, lab.b
 
 
 def _furthest(candidates: Sequence[Color], others: Sequence[Color]) -> Color:
