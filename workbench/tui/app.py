@@ -48,7 +48,7 @@ from workbench.tui.painting import paint_directly
 from workbench.tui.reduced_motion import hold_cursor, is_reduced
 from workbench.tui.terminal import is_suspendable, let_go_of_terminal, safe_driver
 from workbench.tui.theme.theme_loading import Themes, load_themes, theme_stamp
-from workbench.tui.theme.token_colours import detect_depth, theme_for, token_styles
+from workbench.tui.theme.token_colours import SIXTEEN_THEME, detect_depth, theme_for, token_styles
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.legend import Legend
 from workbench.tui.tokens.token_view import TokenView
@@ -84,8 +84,8 @@ class WorkbenchApp(App[int]):
         self._themes_folder = services.folders.config / "themes"
         self._stamp = theme_stamp(self._themes_folder)
         self.themes = Themes({})
-        self._load_themes()
         wanted = chosen_theme(services.config, self._state)
+        self._load_themes(wanted, SIXTEEN_THEME, DEFAULT_THEME)
         self.theme = theme_for(wanted, self._depth, self.themes, DEFAULT_THEME).name
         if session is None and self._state.session and Path(self._state.session).exists():
             session = Path(self._state.session)
@@ -98,8 +98,8 @@ class WorkbenchApp(App[int]):
         self.main = MainScreen(self.workspace, self.token_styles, session, mode, self.commands)
         self._demo = demo
 
-    def _load_themes(self) -> None:
-        self.themes = load_themes(self._themes_folder)
+    def _load_themes(self, *names: str) -> None:
+        self.themes = load_themes(self._themes_folder, names)
         for theme in self.themes.themes.values():
             self.register_theme(theme.theme)
 
@@ -145,8 +145,6 @@ class WorkbenchApp(App[int]):
         self.theme_changed_signal.subscribe(self, lambda _: self._use_styles())
         self.set_interval(_LOOK_FOR_THEMES, self._reload_themes)
         self._tell_problems("Configuration", (*self.services.problems, *self.commands.problems))
-        self._tell_problems("Theme", self.themes.problems)
-        self._tell_unknown_theme()
         loop = asyncio.get_running_loop()
         if hasattr(signal, "SIGHUP"):
             loop.add_signal_handler(signal.SIGHUP, self._hang_up)
@@ -181,6 +179,9 @@ class WorkbenchApp(App[int]):
     def _take_keys(self) -> None:
         self._keys.begin()
         self._tell_problems("Configuration", self.services.endpoints.problems)
+        self._load_themes()
+        self._tell_problems("Theme", self.themes.problems)
+        self._tell_unknown_theme()
 
     # --- flows -------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -87,14 +87,16 @@ def shipped_folder() -> Path:
     return _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
 
 
-def load_themes(user_folder: Path) -> Themes:
-    """Every theme there is; a person's stands in the place of the program's of that name.
+def load_themes(user_folder: Path, names: Collection[str] = ()) -> Themes:
+    """Every theme, or those named; a person's stands in the place of the program's of that name.
 
     A broken file of a person's leaves the program's theme of that name in its place.
     """
     themes: dict[str, WorkbenchTheme] = {}
     problems: list[StorageError] = []
     for path in _files(user_folder):
+        if names and path.stem not in names:
+            continue
         try:
             themes[path.stem] = read_theme(path)
         except StorageError as problem:
