@@ -59,14 +59,14 @@ async def send_jobs(workspace: Workspace, jobs: Sequence[Job], arguments: argpar
     grid = Grid(workspace, layout, columns, [job.run for job in waiting])
     with progress_bar("requests", len(grid.runs)) as bar:
 
-        def hear(happened: Notification) -> None:
-            match happened:
+        def show_progress(notification: Notification) -> None:
+            match notification:
                 case RunsAdded(runs):
                     bar.advance(bar.task_ids[0], len(runs))
                 case StatusChanged(_, status) if status.phase is Phase.RETRYING:
                     bar.console.print(f"workbench: {visible(str(status))}", soft_wrap=True)
 
-        workspace.subscribe(hear)
+        workspace.subscribe(show_progress)
         stop_on_signals(grid.stop)
         grid.start()
         return not await grid.wait()

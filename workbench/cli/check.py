@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Iterator, Mapping
-from contextlib import aclosing, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, aclosing, closing, nullcontext, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -149,16 +149,13 @@ def _tolerances(arguments: argparse.Namespace) -> Tolerances:
     return given if given != Tolerances() else Tolerances(divergence=MAX_KL)
 
 
-@contextmanager
-def _progress(arguments: argparse.Namespace, endpoint: Endpoint) -> Iterator[CheckProgress | None]:
+def _progress(
+    arguments: argparse.Namespace, endpoint: Endpoint
+) -> AbstractContextManager[CheckProgress | None]:
+    """The file that keeps each result, closed at the end; None where none is named."""
     if not arguments.progress:
-        yield None
-        return
-    progress = CheckProgress(Path(arguments.progress), _settings(arguments, endpoint))
-    try:
-        yield progress
-    finally:
-        progress.close()
+        return nullcontext()
+    return closing(CheckProgress(Path(arguments.progress), _settings(arguments, endpoint)))
 
 
 async def _check(

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from workbench.cli.tables import distribution, number
+from workbench.cli.tables import distribution
 from workbench.domain.agreement import Agreement, Sum
 from workbench.domain.case_comparison import CaseResult, CaseVerdict, Difference, ReportedToken
-from workbench.domain.display import one_line, plural, visible
+from workbench.domain.display import figure, one_line, plural, visible
 from workbench.domain.json_values import JsonValue
 from workbench.storage.atomic import write_atomically
 
@@ -68,7 +68,7 @@ def _figures(found: Agreement) -> list[str]:
     """The figures of some positions in a person's words."""
     if not found.positions:
         return []
-    top, overlap = (number(one.mean, ".2%") for one in (found.same_top, found.overlap))
+    top, overlap = (figure(one.mean, ".2%") for one in (found.same_top, found.overlap))
     difference, kl = found.logprob_difference, found.divergence
     return [
         f"{plural(found.positions, 'position')} compared · top-1 agreement {top} · overlap of the listed "
@@ -79,11 +79,11 @@ def _figures(found: Agreement) -> list[str]:
 
 
 def _mean(found: Sum) -> str:
-    return number(found.mean, ".4g")
+    return figure(found.mean, ".4g")
 
 
 def _largest(found: Sum) -> str:
-    return number(found.largest if found.count else None, ".4g")
+    return figure(found.largest if found.count else None, ".4g")
 
 
 def report_to_json(

@@ -17,7 +17,7 @@ from workbench.workspace.workspace import Workspace
 async def follow(workspace: Workspace, one: Run, *, quiet: bool) -> None:
     """Print what comes of the run that streams, until it is over and kept; a signal to end stops it."""
     stop_on_signals(workspace.runs.stop, "SIGHUP")
-    workspace.subscribe(_tell_status)
+    workspace.subscribe(_print_status)
     activity, printer = workspace.runs.activity, Printer(one)
     try:
         while activity.is_running:
@@ -44,9 +44,9 @@ def report(one: Run, *, as_json: bool) -> ExitStatus:
     return ExitStatus.OK if one.is_answered else ExitStatus.FAILED
 
 
-def _tell_status(happened: Notification) -> None:
+def _print_status(notification: Notification) -> None:
     """Print on a terminal a run's status before its first token; waiting is reported everywhere."""
-    if isinstance(happened, StatusChanged) and (words := str(happened.status)):
-        is_waiting = happened.status.phase is Phase.RETRYING
+    if isinstance(notification, StatusChanged) and (words := str(notification.status)):
+        is_waiting = notification.status.phase is Phase.RETRYING
         if is_waiting or sys.stderr.isatty():
             print_message(words)

@@ -10,10 +10,10 @@ from workbench.cli.messages import print_notes
 from workbench.cli.output import print_json, token_to_json
 from workbench.cli.parsing import add_options
 from workbench.cli.session_files import choose_choice, choose_runs, choose_token, read_session
-from workbench.cli.tables import number, percent_of, print_table, top_choice_cell
+from workbench.cli.tables import percent_of, print_table, top_choice_cell
 from workbench.domain.alternatives import rows_of
 from workbench.domain.choice import Choice
-from workbench.domain.display import percent, plural, show_bytes, token_text
+from workbench.domain.display import figure, percent, plural, show_bytes, token_text
 from workbench.domain.divergence import common_prefix, first_divergence
 from workbench.domain.errors import BadValueError
 from workbench.domain.figures import coverage, entropy
@@ -109,7 +109,7 @@ def _print_token(one: Run, choice: Choice, index: int) -> None:
     logprobs = choice.alternative_logprobs_of(index)
     mass, least = coverage(logprobs), entropy(logprobs, choice.listed_top)
     if mass is not None:
-        print(f"top-k mass {percent(mass)}, entropy at least {number(least, '.2f')} nats")
+        print(f"top-k mass {percent(mass)}, entropy at least {figure(least, '.2f')} nats")
     rows = [
         (
             "" if row.position is None else str(row.position + 1),

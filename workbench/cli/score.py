@@ -14,8 +14,8 @@ from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import logprob_to_json, print_failure, print_json, token_to_json
 from workbench.cli.parsing import add_options, naming_files
-from workbench.cli.tables import number, print_table, top_choice_cell
-from workbench.domain.display import one_line, percent, plural, token_text
+from workbench.cli.tables import print_table, top_choice_cell
+from workbench.domain.display import figure, one_line, percent, plural, token_text
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import BadValueError, EndpointError
 from workbench.domain.figures import (
@@ -202,9 +202,9 @@ def _print(text: _Text, scorings: Sequence[_Scoring], spans: Sequence[Span], pla
             [
                 one.title,
                 str(len(one.passage.tokens)) + (f", {unlisted} unknown" if unlisted else ""),
-                most + number(found["mean_logprob"], ".4f"),
-                least + number(found["perplexity"], ".3f"),
-                least + number(found["bits_per_byte"], ".4f"),
+                most + figure(found["mean_logprob"], ".4f"),
+                least + figure(found["perplexity"], ".3f"),
+                least + figure(found["bits_per_byte"], ".4f"),
             ]
         )
     size = f"{plural(len(text.text), 'character')}, {plural(len(text.text.encode()), 'byte')}"
@@ -239,8 +239,8 @@ def _print_differences(text: str, scorings: Sequence[_Scoring], spans: Sequence[
         [
             _before(text, span.start),
             token_text(text[span.start : span.end]),
-            *(number(one, ".2f") for one in span.surprisals),
-            number(span.difference, "+.2f"),
+            *(figure(one, ".2f") for one in span.surprisals),
+            figure(span.difference, "+.2f"),
             *(
                 top_choice_cell(one.passage.choice.token(tokens.start))
                 for one, tokens in zip(scorings, (span.first, span.second), strict=True)

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from workbench.domain.case_comparison import ReportedToken
 from workbench.domain.choice import Token, top_choice
-from workbench.domain.display import one_line, percent, token_text, visible
+from workbench.domain.display import figure, one_line, percent, token_text, visible
 from workbench.domain.figures import probability
 from workbench.domain.summary import Summary
 
@@ -45,24 +45,19 @@ def summary_cells(summary: Summary) -> list[str]:
     """A choice's figures as cells under `SUMMARY_HEADS`; what is not known is a dash."""
     return [
         str(summary.tokens),
-        number(summary.perplexity, ".2f"),
-        number(summary.mean_logprob, ".3f"),
-        number(summary.distinct_2, ".2f"),
-        number(summary.first_token, ".2f", " s"),
-        number(summary.tokens_per_second, ".0f"),
+        figure(summary.perplexity, ".2f"),
+        figure(summary.mean_logprob, ".3f"),
+        figure(summary.distinct_2, ".2f"),
+        figure(summary.first_token, ".2f", " s"),
+        figure(summary.tokens_per_second, ".0f"),
         summary.finish_reason or "—",
-        number(summary.cost, ".6f"),
+        figure(summary.cost, ".6f"),
     ]
-
-
-def number(value: float | None, form: str, unit: str = "") -> str:
-    """A figure in a format, or a dash."""
-    return "—" if value is None else f"{value:{form}}{unit}"
 
 
 def nats(logprob: float | None) -> str:
     """A logprob, or a dash."""
-    return number(logprob, ".3f")
+    return figure(logprob, ".3f")
 
 
 def percent_of(logprob: float | None) -> str:

@@ -9,10 +9,10 @@ from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json
 from workbench.cli.parsing import add_options
 from workbench.cli.session_files import choose_runs, open_for_writing, read_session
-from workbench.cli.tables import number, print_table
+from workbench.cli.tables import print_table
 from workbench.domain.choice import Choice
-from workbench.domain.display import one_line
-from workbench.domain.distinct_answers import best_choice
+from workbench.domain.display import figure, one_line
+from workbench.domain.distinct_answers import shown_choice
 from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Run
 from workbench.domain.session import Session, branches, subtree, tree_lines
@@ -61,7 +61,7 @@ def _rows(session: Session) -> list[tuple[str, ...]]:
 
 
 def _row(line: str, one: Run) -> tuple[str, ...]:
-    choice = _shown(one)
+    choice = shown_choice(one.ordered)
     summary = None if choice is None else summarise(one, choice)
     name = f" {one_line(one.name, 40)}" if one.name else ""
     many = f" ×{len(one.choices)}" if len(one.choices) > 1 else ""
@@ -69,16 +69,10 @@ def _row(line: str, one: Run) -> tuple[str, ...]:
         f"{line}{one.id[:8]}{name}{many} {_beginning(one, choice)}",
         _where(one),
         "—" if summary is None else str(summary.tokens),
-        number(None if summary is None else summary.perplexity, ".2f"),
-        number(None if summary is None else summary.mean_logprob, ".3f"),
+        figure(None if summary is None else summary.perplexity, ".2f"),
+        figure(None if summary is None else summary.mean_logprob, ".3f"),
         one.outcome.value if one.outcome is not None else "—",
     )
-
-
-def _shown(one: Run) -> Choice | None:
-    """The choice that stands for a run: the likeliest, else the first."""
-    best = best_choice(one.ordered)
-    return next(iter(one.ordered), None) if best is None else best
 
 
 def _beginning(one: Run, choice: Choice | None) -> str:
@@ -95,7 +89,7 @@ def _where(one: Run) -> str:
 
 
 def _to_json(depth: int, one: Run) -> JsonValue:
-    choice = _shown(one)
+    choice = shown_choice(one.ordered)
     summary = None if choice is None else summarise(one, choice)
     return {
         "run": one.id,

@@ -99,6 +99,11 @@ def percent(probability: float) -> str:
     return f"{probability * 100:.1f}%"
 
 
+def figure(value: float | None, form: str, unit: str = "") -> str:
+    """A figure in a format, or a dash where it is not known."""
+    return "—" if value is None else f"{value:{form}}{unit}"
+
+
 def show_bytes(raw: bytes) -> str:
     """Bytes that are not text, as `\\xe2\\x80`."""
     return "".join(f"\\x{byte:02x}" for byte in raw)

@@ -51,6 +51,11 @@ def best_choice(choices: Sequence[Choice]) -> Choice | None:
     return max(known, key=lambda ranked: ranked[0])[1] if known else None
 
 
+def shown_choice(choices: Sequence[Choice]) -> Choice | None:
+    """The choice that stands for a run's: the likeliest, else the first; None where there is none."""
+    return best_choice(choices) or next(iter(choices), None)
+
+
 def answers_of(choices: Sequence[Choice]) -> list[Answer]:
     """The different answers in order of first appearance, with the places at which they part."""
     groups = equal_groups(choices)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from msgspec import Struct
 
 from workbench.domain.choice import Choice
@@ -14,29 +12,33 @@ from workbench.runner.status import Status
 from workbench.workspace.undo_history import ReplaceText
 
 
-class TextReplaced(Struct, frozen=True):
+class Notification(Struct, frozen=True):
+    """Something that happened."""
+
+
+class TextReplaced(Notification, frozen=True):
     """A range of the prompt has another text, which its editor does not show yet."""
 
     change: ReplaceText
 
 
-class SettingsChanged(Struct, frozen=True):
+class SettingsChanged(Notification, frozen=True):
     """Parameters, preset, endpoint, model or kind of prompt are others than the panes show."""
 
 
-class ParametersTyped(Struct, frozen=True):
+class ParametersTyped(Notification, frozen=True):
     """The panel's parameters are others now."""
 
 
-class EndpointProbed(Struct, frozen=True):
+class EndpointProbed(Notification, frozen=True):
     """More is known of what the draft's endpoint supports."""
 
 
-class VariablesChanged(Struct, frozen=True):
+class VariablesChanged(Notification, frozen=True):
     """The values of the prompt's variables are others."""
 
 
-class SessionChanged(Struct, frozen=True):
+class SessionChanged(Notification, frozen=True):
     """Another session is open: draft, runs and all."""
 
     text: str = ""
@@ -46,30 +48,30 @@ class SessionChanged(Struct, frozen=True):
     line: int = 1
 
 
-class SessionNamed(Struct, frozen=True):
+class SessionNamed(Notification, frozen=True):
     """The open session has another name."""
 
 
-class RunBegan(Struct, frozen=True):
+class RunBegan(Notification, frozen=True):
     """A run streams."""
 
     run: Run
 
 
-class StatusChanged(Struct, frozen=True):
+class StatusChanged(Notification, frozen=True):
     """A run has another status before its first token."""
 
     run: Run
     status: Status
 
 
-class RunEnded(Struct, frozen=True):
+class RunEnded(Notification, frozen=True):
     """A run of those shown is over."""
 
     run: Run
 
 
-class RunsAdded(Struct, frozen=True):
+class RunsAdded(Notification, frozen=True):
     """Runs that are over were added after those shown."""
 
     runs: tuple[Run, ...]
@@ -77,11 +79,11 @@ class RunsAdded(Struct, frozen=True):
     """Whether they were sent here."""
 
 
-class RunsChanged(Struct, frozen=True):
+class RunsChanged(Notification, frozen=True):
     """Runs were taken out, put back or named."""
 
 
-class RunSelected(Struct, frozen=True):
+class RunSelected(Notification, frozen=True):
     """A token of a run is to be shown: the first of its answer where none is named."""
 
     run: Run
@@ -89,34 +91,15 @@ class RunSelected(Struct, frozen=True):
     position: int | None = None
 
 
-class AnswerScored(Struct, frozen=True):
+class AnswerScored(Notification, frozen=True):
     """Another model scored an answer."""
 
     second: SecondScoring
 
 
-class Notice(Struct, frozen=True):
+class Notice(Notification, frozen=True):
     """Something that a person should know."""
 
     words: str
     title: str = ""
     is_error: bool = False
-
-
-Notification: TypeAlias = (
-    TextReplaced
-    | SettingsChanged
-    | ParametersTyped
-    | EndpointProbed
-    | VariablesChanged
-    | SessionChanged
-    | SessionNamed
-    | RunBegan
-    | StatusChanged
-    | RunEnded
-    | RunsAdded
-    | RunsChanged
-    | RunSelected
-    | AnswerScored
-    | Notice
-)

@@ -48,11 +48,6 @@ class ReplaceText(Struct, frozen=True):
         return ReplaceText(self.start, self.inserted, self.removed)
 
     @property
-    def size(self) -> int:
-        """About the bytes it keeps."""
-        return _FIXED + getsizeof(self.removed) + getsizeof(self.inserted)
-
-    @property
     def is_key(self) -> bool:
         """Whether one key does it: a character within a line is typed or deleted."""
         return len(self.removed) + len(self.inserted) == 1 and "\n" not in (self.removed, self.inserted)
@@ -80,11 +75,6 @@ class UseSettings(Struct, frozen=True):
     endpoint: Endpoint
     preset: Preset | None
 
-    @property
-    def size(self) -> int:
-        """About the bytes it keeps."""
-        return _FIXED
-
 
 class RemoveRuns(Struct, frozen=True):
     """Runs leave the session."""
@@ -92,11 +82,6 @@ class RemoveRuns(Struct, frozen=True):
     runs: tuple[Run, ...]
     is_branch: bool = False
     """Whether it is a branch, whose origin is looked at then."""
-
-    @property
-    def size(self) -> int:
-        """About the bytes it keeps; the session has the runs."""
-        return _FIXED
 
 
 class RestoreRuns(Struct, frozen=True):
@@ -106,11 +91,6 @@ class RestoreRuns(Struct, frozen=True):
     """In their order, each with the id of the run that it stands before; empty for the last one."""
     is_branch: bool = False
 
-    @property
-    def size(self) -> int:
-        """About the bytes it keeps."""
-        return sum(_FIXED + _TOKEN * run.tokens for run, _ in self.runs)
-
 
 class NameRun(Struct, frozen=True):
     """A run gets another name."""
@@ -118,21 +98,11 @@ class NameRun(Struct, frozen=True):
     run: Run
     name: str
 
-    @property
-    def size(self) -> int:
-        """About the bytes it keeps."""
-        return _FIXED
-
 
 class UseVariables(Struct, frozen=True):
     """The prompt's variables get other values."""
 
     values: Mapping[str, str]
-
-    @property
-    def size(self) -> int:
-        """About the bytes it keeps."""
-        return _FIXED + sum(map(getsizeof, self.values.values()))
 
 
 class UseChat(Struct, frozen=True):
@@ -140,11 +110,6 @@ class UseChat(Struct, frozen=True):
 
     chat: Chat
     """What it has them of; its turns are not used."""
-
-    @property
-    def size(self) -> int:
-        """About the bytes it keeps."""
-        return _FIXED + getsizeof(self.chat.system or "")
 
 
 class ExchangeTurns(Struct, frozen=True):
@@ -156,15 +121,28 @@ class ExchangeTurns(Struct, frozen=True):
     last: str
     """Id of the turn that the path then ends with."""
 
-    @property
-    def size(self) -> int:
-        """About the bytes it keeps."""
-        return _FIXED + sum(getsizeof(turn.text) for turn in self.back)
-
 
 Step: TypeAlias = (
     ReplaceText | UseSettings | RemoveRuns | RestoreRuns | NameRun | UseVariables | UseChat | ExchangeTurns
 )
+
+
+def _size_of(step: Step) -> int:
+    """About the bytes that a step keeps."""
+    match step:
+        case ReplaceText():
+            return _FIXED + getsizeof(step.removed) + getsizeof(step.inserted)
+        case RestoreRuns():
+            return sum(_FIXED + _TOKEN * run.tokens for run, _ in step.runs)
+        case UseVariables():
+            return _FIXED + sum(map(getsizeof, step.values.values()))
+        case UseChat():
+            return _FIXED + getsizeof(step.chat.system or "")
+        case ExchangeTurns():
+            return _FIXED + sum(getsizeof(turn.text) for turn in step.back)
+        case UseSettings() | NameRun() | RemoveRuns():
+            # The session has the runs that are to be removed.
+            return _FIXED
 
 
 class Undoable(Struct, frozen=True):
@@ -176,7 +154,7 @@ class Undoable(Struct, frozen=True):
     @property
     def size(self) -> int:
         """About the bytes it keeps."""
-        return sum(step.size for step in self.steps)
+        return sum(map(_size_of, self.steps))
 
 
 class History:

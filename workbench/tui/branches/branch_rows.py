@@ -10,7 +10,7 @@ from textual.content import Content
 
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line, token_text, visible
-from workbench.domain.distinct_answers import best_choice
+from workbench.domain.distinct_answers import shown_choice
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Run
 from workbench.domain.session import branches, lineage, tree_lines
@@ -90,7 +90,7 @@ def branch_line(row: BranchRow, width: int) -> Content:
 
 
 def _beginning(run: Run) -> str:
-    choice = _shown(run)
+    choice = shown_choice(run.ordered)
     if choice is None:
         return "" if run.error is None else one_line(run.error.title, 120)
     text = "".join(choice.texts(choice.echoed, choice.echoed + _BEGINNING))
@@ -100,14 +100,7 @@ def _beginning(run: Run) -> str:
 def _figures(run: Run, width: int) -> str:
     state = state_of(run, 0.0)
     word = f"{state.glyph} {'streaming' if run.is_running else state.word}"
-    choice = _shown(run)
-    return figure_columns(choice, word, width)
-
-
-def _shown(run: Run) -> Choice | None:
-    """The choice that stands for a run: the likeliest, else the first."""
-    best = best_choice(run.ordered) if len(run.choices) > 1 else None
-    return next(iter(run.ordered), None) if best is None else best
+    return figure_columns(shown_choice(run.ordered), word, width)
 
 
 def branch_passage(row: BranchRow, runs: Sequence[Run]) -> Content:
@@ -124,7 +117,7 @@ def branch_passage(row: BranchRow, runs: Sequence[Run]) -> Content:
     parts = [Content.styled(path, "bold"), Content.styled(f"\n{_where(row, numbers)}", "$text-accent")]
     parts.append(Content.styled(f"\n{' · '.join(facts)}", "$text-muted"))
     parts += [Content.styled(f"\n! {one_line(note)}", "$text-warning") for note in run.notes]
-    context, choice = row.context[-400:], _shown(run)
+    context, choice = row.context[-400:], shown_choice(run.ordered)
     answer = "" if choice is None else choice.text[_prompt_length(choice) :][:_PASSAGE]
     parts += [
         Content("\n\n"),

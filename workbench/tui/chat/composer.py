@@ -22,8 +22,8 @@ class Composer(ExactTextArea):
     Composer:focus { border: round $accent; }
     """
 
-    def __init__(self, chat: ChatSession, *, id: str | None = None) -> None:
-        super().__init__(id=id, soft_wrap=True, compact=False)
+    def __init__(self, chat: ChatSession) -> None:
+        super().__init__(id="composer", soft_wrap=True, compact=False)
         self._chat = chat
         self._before = ""
         self.editing: Turn | None = None

@@ -72,7 +72,6 @@ class ChatScreen(ResultScreen[str]):
         """The answer that streams."""
         self.is_preparing = False
         """Whether a prompt is being made that is to be sent, for which the local model may have to start."""
-        self._frames: Timer | None = None
         self._looked = 0
         self._pausing: Timer | None = None
 
@@ -80,7 +79,7 @@ class ChatScreen(ResultScreen[str]):
         yield ChatHeader(self.chat)
         yield TurnsPane(self.chat, self._token_styles, self._mode)
         yield Static(id="problem", markup=False)
-        yield Composer(self.chat, id="composer")
+        yield Composer(self.chat)
         yield KeyRow(Where.CHAT)
 
     def on_mount(self) -> None:
@@ -264,8 +263,7 @@ class ChatScreen(ResultScreen[str]):
             self.set_focus(self.turns.view)
         # Who asks for an answer wants to see it come, wherever they are.
         self.turns.view.scroll_to(y=self.turns.view.max_scroll_y, animate=False, force=True)
-        if self._frames is not None:
-            self._frames.resume()
+        self._frames.resume()
 
     async def prepared(self, make: Making[T]) -> T | None:
         """What is made for an answer, None where it cannot be; says so meanwhile and afterwards."""
@@ -283,8 +281,7 @@ class ChatScreen(ResultScreen[str]):
     def _ended(self, run: Run) -> None:
         self.chat.workspace.runs.keep_compared(run)
         self.chat.ended(run)
-        if self._frames is not None:
-            self._frames.pause()
+        self._frames.pause()
         if self.is_attached:
             self._frame()
             self.show_about()

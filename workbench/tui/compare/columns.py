@@ -73,7 +73,7 @@ async def choose_columns(
         selection = answer
         if selection.varied is None:
             break
-        if (place := await ask_place(flow, flow.workspace.drafting.endpoint)) is not None:
+        if (place := await ask_place(flow)) is not None:
             endpoint, model = place
             varied = next(item for item in items if item.value == selection.varied)
             words = f"{one_line(model, 40) or 'its default model'} @ {one_line(endpoint.name, 40)}"

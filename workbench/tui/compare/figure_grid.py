@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widget import Widget
 
+from workbench.domain.display import figure
 from workbench.domain.figures import completion_tokens, tokens_per_second
 from workbench.domain.run import Run
 from workbench.domain.summary import Summary
@@ -92,11 +93,11 @@ def figures_while_running(run: Run, *, priced: bool) -> Figures:
 def figures_of_summary(run: Run, summary: Summary, *, priced: bool) -> Figures:
     """All figures of an answer; `priced` adds the cost."""
     told = {
-        "perplexity": _number(summary.perplexity, ".2f"),
-        "mean logprob": _number(summary.mean_logprob, ".3f"),
-        "distinct-2": _number(summary.distinct_2, ".2f"),
+        "perplexity": figure(summary.perplexity, ".2f"),
+        "mean logprob": figure(summary.mean_logprob, ".3f"),
+        "distinct-2": figure(summary.distinct_2, ".2f"),
         "ended": finish_words(run, summary.finish_reason) if summary.finish_reason else "—",
-        "cost": _number(summary.cost, ".6f"),
+        "cost": figure(summary.cost, ".6f"),
     }
     return _in_order(_progress(summary.tokens, run) | told, priced)
 
@@ -104,14 +105,10 @@ def figures_of_summary(run: Run, summary: Summary, *, priced: bool) -> Figures:
 def _progress(tokens: int, run: Run) -> dict[str, str]:
     return {
         "tokens": str(tokens),
-        "tok/s": _number(tokens_per_second(run), ".0f"),
-        "TTFT": _number(run.first_token, ".2f", " s"),
+        "tok/s": figure(tokens_per_second(run), ".0f"),
+        "TTFT": figure(run.first_token, ".2f", " s"),
     }
 
 
 def _in_order(told: Mapping[str, str], priced: bool) -> Figures:
     return [(label, told[label]) for label in _WIDTHS if priced or label != "cost"]
-
-
-def _number(value: float | None, form: str, unit: str = "") -> str:
-    return "—" if value is None else f"{value:{form}}{unit}"

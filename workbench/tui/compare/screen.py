@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from textual import events, getters, on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.content import Content
 from textual.geometry import Size
-from textual.timer import Timer
 from textual.widgets import Static
 
 from workbench.domain.display import one_line
@@ -92,8 +91,6 @@ class CompareScreen(ResultScreen[Adopted | None]):
     """What the first row begins with."""
     where = Where.COMPARE
 
-    columns_box = getters.query_one("#columns", Container)
-
     def __init__(
         self,
         comparison: Comparison,
@@ -112,7 +109,6 @@ class CompareScreen(ResultScreen[Adopted | None]):
         self._second = second
         self._columns: list[CompareColumn] = []
         self._current = 0
-        self._timer: Timer | None = None
         self._frames = 0
         self._following: dict[TranscriptView, bool] = {}
         self._followers = Followers(self, _FOLLOW_AT_ONCE)
@@ -168,8 +164,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
             for column in self._columns:
                 column.pull()
             self._show()
-            if self._timer is not None:
-                self._timer.pause()
+            self._timer.pause()
             self.call_after_refresh(self._reveal_divergence)
             return
         self._columns[self._frames % len(self._columns)].pull()

@@ -10,7 +10,6 @@ from textual import getters, on
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.coordinate import Coordinate
-from textual.timer import Timer
 from textual.widgets import Static
 
 from workbench.domain.display import one_line, visible
@@ -58,7 +57,6 @@ class GridScreen(ResultScreen[Adopted | None]):
         self._grid = grid
         self._styles = styles
         self._measure = Measure.PERPLEXITY
-        self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(id="about")
@@ -90,7 +88,7 @@ class GridScreen(ResultScreen[Adopted | None]):
         if not running:
             self._grid.mark_all_changed()
         self._show()
-        if not running and self._timer is not None:
+        if not running:
             self._timer.pause()
 
     # --- what is to be seen ------------------------------------------------------------------------------
@@ -270,8 +268,7 @@ class GridScreen(ResultScreen[Adopted | None]):
             return
         if await flow.confirmed(self._grid.cost, "send", "cancel"):
             self._grid.send_left()
-            if self._timer is not None:
-                self._timer.resume()
+            self._timer.resume()
 
 
 def level_edges(ordered: Sequence[float]) -> list[float]:

@@ -21,6 +21,11 @@ class ResultScreen(Screen[ScreenResultType]):
     DEFAULT_CSS = """
     ResultScreen { layout: vertical; background: $background; }
     ResultScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
+    ResultScreen .pane {
+        border: round $border-blurred; border-title-color: $text-muted; border-subtitle-color: $text-muted;
+        border-title-style: bold; background: $background;
+    }
+    ResultScreen .pane:focus { border: round $accent; border-title-color: $foreground; }
     """
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium")]  # noqa: RUF012
     BINDINGS = bindings_at(Where.EVERYWHERE)

@@ -7,7 +7,6 @@ from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.timer import Timer
 from textual.widgets import Static
 
 from workbench.domain.choice import Choice
@@ -36,21 +35,12 @@ class ReplayScreen(ResultScreen[None]):
 
     DEFAULT_CSS = """
     ReplayScreen #stage { height: 1fr; }
-    ReplayScreen .pane {
-        border: round $border-blurred; border-title-color: $text-muted; border-subtitle-color: $text-muted;
-        border-title-style: bold; background: $background;
-    }
-    ReplayScreen .pane:focus { border: round $accent; border-title-color: $foreground; }
     ReplayScreen TokenView { width: 1fr; height: 1fr; padding: 0 1; }
     ReplayScreen Inspector { width: 38; height: 1fr; }
     ReplayScreen TokenStrip { display: none; }
     ReplayScreen.-narrow Inspector { display: none; }
     ReplayScreen.-narrow TokenStrip { display: block; }
     """
-    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
-        (0, "-narrow"),
-        (100, "-medium"),
-    ]
     BINDINGS = bindings_at(Where.REPLAY)
     where = Where.REPLAY
 
@@ -65,7 +55,6 @@ class ReplayScreen(ResultScreen[None]):
         *,
         number: int = 1,
         mode: Mode = Mode.FITTED,
-        speed: float = 1.0,
     ) -> None:
         """`number` is the run's place in its session, from 1."""
         super().__init__()
@@ -73,9 +62,8 @@ class ReplayScreen(ResultScreen[None]):
         self._styles = styles
         self._number = number
         self._mode = mode
-        self._timer: Timer | None = None
         self._shown = -1
-        self.replay = Replay(recorded, speed)
+        self.replay = Replay(recorded)
 
     def compose(self) -> ComposeResult:
         yield Static(id="about")
@@ -108,7 +96,7 @@ class ReplayScreen(ResultScreen[None]):
         if self.replay.is_over:
             for section in self._sections():
                 self.view.update_section(section)
-        if (self.replay.is_over or self.replay.is_paused) and self._timer is not None:
+        if self.replay.is_over or self.replay.is_paused:
             self._timer.pause()
 
     def _sections(self) -> list[Section]:
@@ -134,8 +122,7 @@ class ReplayScreen(ResultScreen[None]):
     # --- what can be done --------------------------------------------------------------------------------
 
     def _resume_frames(self) -> None:
-        if self._timer is not None:
-            self._timer.resume()
+        self._timer.resume()
 
     def action_pause(self) -> None:
         """Pause, or go on; at the end, play again."""

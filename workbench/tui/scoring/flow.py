@@ -88,7 +88,7 @@ async def score_elsewhere(flow: FlowContext) -> None:
     if answer is None or answer[0].is_running:
         raise BadValueError("No answer is under the cursor", hint="Select a finished answer.")
     run, choice = answer
-    if (place := await ask_place(flow, flow.workspace.drafting.endpoint)) is None:
+    if (place := await ask_place(flow)) is None:
         return
     endpoint, model = place
     if not await flow.agreed(cost_of(endpoint, scoring_request(run.request.prompt, model))):

@@ -8,7 +8,6 @@ from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.timer import Timer
 from textual.widgets import Static
 
 from workbench.client.wire_events import WireEvent, WireEvents
@@ -42,11 +41,6 @@ class WireScreen(ResultScreen[Spot]):
     """Shows an exchange; returns the token of the highlighted event, or None."""
 
     DEFAULT_CSS = """
-    WireScreen .pane {
-        border: round $border-blurred; border-title-color: $text-muted; border-subtitle-color: $text-muted;
-        border-title-style: bold; background: $background;
-    }
-    WireScreen .pane:focus { border: round $accent; border-title-color: $foreground; }
     WireScreen EventList { height: 1fr; }
     WireScreen VerticalScroll { height: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
     WireScreen #raw { width: 1fr; height: auto; }
@@ -63,7 +57,6 @@ class WireScreen(ResultScreen[Spot]):
         self._wire = exchange.wire
         self._spot = spot
         self._begin_reading()
-        self._timer: Timer | None = None
 
     def _begin_reading(self) -> None:
         self.events = WireEvents(self._wire)
@@ -97,7 +90,7 @@ class WireScreen(ResultScreen[Spot]):
         elif self.rows.cursor < _HEADS:
             self._show_raw()
         self._show_about()
-        if self.events.is_over and self._timer is not None:
+        if self.events.is_over:
             self._timer.pause()
 
     def _show_about(self) -> None:
