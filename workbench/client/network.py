@@ -36,15 +36,6 @@ class JoiningBackend(AsyncNetworkBackend):
             await self._inner.connect_tcp(host, port, timeout, local_address, socket_options)
         )
 
-    async def connect_unix_socket(
-        self,
-        path: str,
-        timeout: float | None = None,  # noqa: ASYNC109 (the library's own signature)
-        socket_options: Iterable[SOCKET_OPTION] | None = None,
-    ) -> AsyncNetworkStream:
-        """A joined stream to a socket file."""
-        return JoiningStream(await self._inner.connect_unix_socket(path, timeout, socket_options))
-
     async def sleep(self, seconds: float) -> None:
         """Wait, as the other backend does."""
         await self._inner.sleep(seconds)

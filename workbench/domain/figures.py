@@ -7,6 +7,7 @@ nothing to stand on is None.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from math import exp, fsum, isnan, log, nan
 
 from workbench.domain.choice import Choice
@@ -167,12 +168,11 @@ def _speed(tokens: int, seconds: float) -> float | None:
     return tokens / seconds if tokens > 0 and seconds >= _AT_ONCE else None
 
 
-def distinct(choice: Choice, size: int = 2) -> float | None:
-    """Distinct-n: the proportion of different token n-grams among all of them; 1 means no repetition.
+def distinct(choice: Choice) -> float | None:
+    """Distinct-2: the proportion of different pairs of tokens among all of them; 1 means no repetition.
 
     Li, Galley, Brockett, Gao, Dolan (2016), "A diversity-promoting objective function for neural
     conversation models", section 5.2.
     """
-    texts = choice.texts(choice.echoed)
-    grams = list(zip(*(texts[offset:] for offset in range(size)), strict=False))
-    return len(set(grams)) / len(grams) if grams else None
+    pairs = list(pairwise(choice.texts(choice.echoed)))
+    return len(set(pairs)) / len(pairs) if pairs else None

@@ -46,28 +46,22 @@ class TokenListsPrompt(NamedTuple):
 Prompt: TypeAlias = TextPrompt | TextsPrompt | TokensPrompt | TokenListsPrompt
 
 
+_KINDS: dict[type[Prompt], PromptKind] = {
+    TextPrompt: PromptKind.TEXT,
+    TextsPrompt: PromptKind.TEXTS,
+    TokensPrompt: PromptKind.TOKENS,
+    TokenListsPrompt: PromptKind.TOKEN_LISTS,
+}
+
+
 def kind_of(prompt: Prompt) -> PromptKind:
     """Which of the four kinds a prompt is."""
-    match prompt:
-        case TextPrompt():
-            return PromptKind.TEXT
-        case TextsPrompt():
-            return PromptKind.TEXTS
-        case TokensPrompt():
-            return PromptKind.TOKENS
-        case TokenListsPrompt():
-            return PromptKind.TOKEN_LISTS
+    return _KINDS[type(prompt)]
 
 
 def count_prompts(prompt: Prompt) -> int:
     """How many prompts the endpoint will answer."""
-    match prompt:
-        case TextsPrompt(texts):
-            return len(texts)
-        case TokenListsPrompt(lists):
-            return len(lists)
-        case _:
-            return 1
+    return len(single_prompts(prompt))
 
 
 def single_prompts(prompt: Prompt) -> tuple[TextPrompt | TokensPrompt, ...]:

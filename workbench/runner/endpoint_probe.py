@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from workbench.client.logprobs_shape import logprobs_shape
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.parameters import ParameterValue
-from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
+from workbench.domain.probe_findings import Probe, ProbeVerdict
 from workbench.domain.prompt import Prompt, TextsPrompt, TokenListsPrompt, TokensPrompt
 from workbench.domain.run import Run
 from workbench.runner.connections import Connections
@@ -23,6 +23,8 @@ from workbench.runner.probe_requests import (
     ProbeRequests,
     failure_of,
     first_choice,
+    first_logprobs,
+    most_alternatives,
     quoted,
     text_of,
 )
@@ -92,7 +94,7 @@ class Probing:
 def _look_at_plain(answers: ProbeRequests, greedy: Run) -> None:
     choice = first_choice(greedy)
     pieces = answers.wire.count
-    most = max((len(token.alternatives) for token in choice), default=0)
+    most = most_alternatives(choice)
     shape = logprobs_shape(bytes(answers.wire.answer))
     words = f"{most} of 5 requested alternatives returned{', ' * bool(shape)}{shape}"
     known = any(token.logprob is not None for token in choice)
@@ -113,22 +115,17 @@ def _look_at_plain(answers: ProbeRequests, greedy: Run) -> None:
 
 async def _ask_about_usage_and_streams(answers: ProbeRequests, greedy: Run) -> None:
     silent = await answers.ask("without stream_options", {"include_usage": False})
-    if failed := failure_of(silent):
-        answers.find("include_usage", *failed)
-    else:
-        asked, unasked = greedy.usage is not None, silent.usage is not None
-        verdict = ProbeVerdict.HONOURED if asked and not unasked else ProbeVerdict.NO_EFFECT
-        words = {
-            (True, False): "usage returned when requested",
-            (True, True): "usage always returned",
-            (False, False): "usage never returned in a stream",
-            (False, True): "usage returned only when not requested",
-        }[asked, unasked]
-        answers.find("include_usage", verdict, words)
+    requested, unrequested = greedy.usage is not None, silent.usage is not None
+    words = {
+        (True, False): "usage returned when requested",
+        (True, True): "usage always returned",
+        (False, False): "usage never returned in a stream",
+        (False, True): "usage returned only when not requested",
+    }[requested, unrequested]
+    answers.judge("include_usage", silent, requested and not unrequested, words, words)
     whole = await answers.ask("the same, not streamed", {"stream": False, "logprobs": 5})
-    answers.judge(
-        "stream = off", whole, bool(text_of(whole)), f"usage {_came(whole.usage)}", "no text returned"
-    )
+    usage = f"usage {'not ' * (whole.usage is None)}returned"
+    answers.judge("stream = off", whole, bool(text_of(whole)), usage, "no text returned")
     same = text_of(whole) == text_of(greedy)
     answers.judge(
         "greedy repeats",
@@ -137,10 +134,6 @@ async def _ask_about_usage_and_streams(answers: ProbeRequests, greedy: Run) -> N
         "twice the same text at temperature 0",
         f"then {quoted(text_of(whole))}",
     )
-
-
-def _came(value: object) -> str:
-    return "returned" if value is not None else "not returned"
 
 
 async def _ask_about_chance(answers: ProbeRequests, greedy: Run) -> Run:
@@ -216,12 +209,8 @@ async def _ask_about_stop_and_bias(answers: ProbeRequests, greedy: Run) -> None:
         stopped = len(text) <= before + len(word) and text_of(greedy).startswith(text.rstrip())
         answers.judge("stop", run, stopped, "ends there", f"continues: {quoted(text)}")
         if failure_of(run) is None and stopped:
-            kept = text.endswith(word)
-            answers.find(
-                "stop text included",
-                ProbeVerdict.HONOURED if kept else ProbeVerdict.NO_EFFECT,
-                "the stop text ends the answer" if kept else "the stop text is cut off",
-            )
+            kept, ending = text.endswith(word), "the stop text ends the answer"
+            answers.judge("stop text included", run, kept, ending, "the stop text is cut off")
     token = first_choice(greedy).id_of(0) if len(first_choice(greedy)) else None
     biases: dict[str, float] = {str(_IDS[0][0]): 100} if token is None else {str(token): -100}
     run = await answers.ask("with a token forced or forbidden", {"logit_bias": biases})
@@ -232,36 +221,18 @@ async def _ask_about_stop_and_bias(answers: ProbeRequests, greedy: Run) -> None:
 
 async def _ask_about_logprobs(answers: ProbeRequests, greedy: Run, hot: Run) -> None:
     many = await answers.ask("with 20 logprobs", extra={"logprobs": 20})
-    if failed := failure_of(many):
-        answers.find("logprobs = 20", *failed)
-    else:
-        got = max((len(token.alternatives) for token in first_choice(many)), default=0)
-        answers.find(
-            "logprobs = 20",
-            ProbeVerdict.HONOURED if got >= 20 else ProbeVerdict.NO_EFFECT,
-            f"{got} alternatives returned",
-        )
-    answers.findings.append(_rawness(greedy, hot))
-
-
-def _rawness(greedy: Run, hot: Run) -> Finding:
-    """Whether the first token's logprobs are the same whatever the temperature: they see one prompt."""
-    cold, warm = (
-        {one.text: one.logprob for one in first_choice(run).alternatives_of(0) if one.logprob is not None}
-        if len(first_choice(run))
-        else {}
-        for run in (greedy, hot)
-    )
-    shared = [(cold[text], warm[text]) for text in cold.keys() & warm.keys()]
+    most = most_alternatives(first_choice(many))
+    words = f"{most} alternatives returned"
+    answers.judge("logprobs = 20", many, most >= 20, words, words)
+    # The first token's distributions see one prompt: raw ones are the same whatever the temperature.
+    cold, warm = first_logprobs(greedy), first_logprobs(hot)
+    shared = [abs(cold[text] - warm[text]) for text in cold.keys() & warm.keys()]
     if not shared:
-        return Finding("raw logprobs", ProbeVerdict.UNKNOWN, "no logprobs to compare")
-    furthest = max(abs(one - other) for one, other in shared)
-    raw = furthest <= _NEARLY
-    return Finding(
-        "raw logprobs",
-        ProbeVerdict.HONOURED if raw else ProbeVerdict.NO_EFFECT,
-        "the same at every temperature" if raw else f"temperature moves them by {furthest:.2f} nats",
-    )
+        answers.find("raw logprobs", ProbeVerdict.UNKNOWN, "no logprobs to compare")
+    else:
+        moved = f"temperature moves them by {max(shared):.2f} nats"
+        is_raw = max(shared) <= _NEARLY
+        answers.judge("raw logprobs", greedy, is_raw, "the same at every temperature", moved)
 
 
 async def _ask_about_choices(answers: ProbeRequests) -> None:
@@ -269,19 +240,12 @@ async def _ask_about_choices(answers: ProbeRequests) -> None:
     answers.judge("n", two, len(two.choices) == 2, "2 choices returned", f"{len(two.choices)} of 2 returned")
     best = await answers.ask("the best of two", {"best_of": 2, "temperature": 1})
     counted, of_two = (one.usage.completion_tokens if one.usage else 0 for one in (best, two))
-    if (failed := failure_of(best)) is None and counted <= MOST_TOKENS:
+    words = "accepted, but the usage counts one candidate"
+    if failure_of(best) is None and max(counted, of_two) <= MOST_TOKENS:
         # A usage that counts both choices of n = 2 would count both candidates.
-        counts_all = of_two > MOST_TOKENS
-        words = "accepted, but the usage counts one candidate"
-        failed = (
-            (ProbeVerdict.NO_EFFECT, words)
-            if counts_all
-            else (ProbeVerdict.UNKNOWN, f"{words}, as it does for n = 2")
-        )
-    if failed:
-        answers.find("best_of", *failed)
+        answers.find("best_of", ProbeVerdict.UNKNOWN, f"{words}, as it does for n = 2")
     else:
-        answers.find("best_of", ProbeVerdict.HONOURED, f"the usage counts {counted} tokens")
+        answers.judge("best_of", best, counted > MOST_TOKENS, f"the usage counts {counted} tokens", words)
     echo = await answers.ask("with echo", extra={"echo": True})
     answers.judge(
         "echo", echo, text_of(echo).startswith(PROSE), "the text begins with the prompt", "not in the text"

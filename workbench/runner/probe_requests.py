@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from types import MappingProxyType
 
 from workbench.client.wire_log import WireLog
@@ -85,6 +86,18 @@ def failure_of(run: Run) -> tuple[ProbeVerdict, str] | None:
 def first_choice(run: Run) -> Choice:
     """The first choice; an empty one where none came."""
     return run.ordered[0] if run.choices else Choice(0)
+
+
+def most_alternatives(choice: Choice) -> int:
+    """The most alternatives that a token has."""
+    return max((len(token.alternatives) for token in choice), default=0)
+
+
+def first_logprobs(run: Run) -> dict[str, float]:
+    """The logprobs of the first token's alternatives, by their texts; none where there is no token."""
+    tokens = islice(first_choice(run), 1)
+    listed = (one for token in tokens for one in token.alternatives)
+    return {one.text: one.logprob for one in listed if one.logprob is not None}
 
 
 def text_of(run: Run) -> str:

@@ -193,24 +193,19 @@ def rename_preset(folders: Folders, name: str, new: str) -> Preset:
     path = _own_file(loaded, name)
     new = _checked(new)
     if new != name and new in loaded.presets:
-        raise _taken(new)
+        raise StorageError(f"There is a preset named {new!r} already", "", "Choose another name.")
     preset = replace(loaded.presets[name], name=new)
     write_atomically(path, write_preset(preset))
     return preset
 
 
-def duplicate_preset(folders: Folders, name: str, new: str = "") -> Preset:
-    """Write a copy of any preset, also a built-in one, as the person's.
+def duplicate_preset(folders: Folders, name: str) -> Preset:
+    """Write a copy of any preset, also a built-in one, as the person's, under a free name.
 
-    An empty `new` finds a free name. Raises StorageError where there is none of that name, or there is one
-    of the new name already.
+    Raises StorageError where there is none of that name.
     """
     loaded = load_presets(folders)
-    preset = loaded.named(name)
-    new = _checked(new) if new else _free_name(loaded, name)
-    if new in loaded.presets:
-        raise _taken(new)
-    preset = replace(preset, name=new)
+    preset = replace(loaded.named(name), name=_free_name(loaded, name))
     save_preset(folders, preset)
     return preset
 
@@ -254,10 +249,6 @@ def _own_file(loaded: PresetList, name: str) -> Path:
     if loaded.named(name).name not in loaded.files:
         raise StorageError(f"The preset {name!r} is built in", "", "Duplicate it, and change the copy.")
     return loaded.files[name]
-
-
-def _taken(name: str) -> StorageError:
-    return StorageError(f"There is a preset named {name!r} already", "", "Choose another name.")
 
 
 def _twice(path: Path, name: str, first: str) -> StorageError:
