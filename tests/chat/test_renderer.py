@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 
 import psutil
@@ -304,3 +305,16 @@ async def test_a_template_may_leave_out_what_a_model_thought_and_trim_texts(rend
     thought = Message(Role.ASSISTANT, "<think>a lake</think> Chad ")
     conversation = Conversation((Message(Role.USER, " Name one\n"), thought, Message(Role.USER, "")))
     assert (await renderer.render(JinjaTemplate("t", source), conversation)).prompt == "[NAME ONE][CHAD][]"
+
+
+async def test_a_process_that_cannot_be_started_is_an_error(
+    renderer: ChatRenderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    failure = await refusal(renderer, "x")
+    assert failure.title == "The process that renders templates did not start"
+    assert failure.message == "/nowhere/python: No such file or directory"
+    monkeypatch.undo()
+    assert (
+        await renderer.render(JinjaTemplate("t", "x{{ messages[0].content }}"), _said("y"))
+    ).prompt == "xy"

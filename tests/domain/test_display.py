@@ -15,6 +15,7 @@ from workbench.domain.display import (
     percent,
     plural,
     show_bytes,
+    show_exit,
     show_seconds,
     visible,
 )
@@ -101,3 +102,7 @@ def test_the_title_of_an_error_is_one_line_that_a_terminal_may_show(name: str) -
     title = StorageError(f"{name} cannot be read").title
     assert title == visible(title)
     assert "\n" not in title
+
+
+def test_the_end_of_a_process_is_named() -> None:
+    assert [show_exit(code) for code in (3, -9, -99)] == ["exit status 3", "signal SIGKILL", "signal 99"]

@@ -257,3 +257,13 @@ async def test_a_run_stopped_while_the_engine_starts_does_not_break_the_next_one
     finally:
         await connections.aclose()
     assert children() == []
+
+
+async def test_an_engine_that_cannot_be_started_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    server = LocalServer({})
+    for asked in (server.ensure(), server.model_name()):
+        with pytest.raises(EngineError, match="cannot be started") as caught:
+            await asked
+        assert caught.value.message == "/nowhere/python: No such file or directory"
+    await server.aclose()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
 
-from workbench.domain.display import one_line
+from workbench.domain.display import one_line, show_exit
 from workbench.domain.errors import TemplateError
 from workbench.domain.json_values import JsonObject
 
@@ -119,27 +118,27 @@ class Sandbox:
             await self._end()
             raise TemplateError(
                 "The template's process stopped",
-                _how(process.returncode),
+                f"It ended with {show_exit(process.returncode)}.",
                 "The template used too much memory or nests too deeply.",
             )
         return answer
 
     async def _start(self) -> asyncio.subprocess.Process:
         limits = self._limits
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",  # the current folder must not lend modules to the process
-            "-m",
-            "workbench.chat.render_worker",
-            str(limits.memory),
-            str(limits.seconds),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-            # A character takes at most twelve bytes in a line of ASCII JSON.
-            limit=limits.characters * 12 + 65536,
-        )
+        # -P: the current folder must not lend modules to the process.
+        worker = (sys.executable, "-P", "-m", "workbench.chat.render_worker")
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(*worker, str(limits.memory), str(limits.seconds)),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+                # A character takes at most twelve bytes in a line of ASCII JSON.
+                limit=limits.characters * 12 + 65536,
+            )
+        except OSError as error:
+            raise _not_started(one_line(f"{sys.executable}: {error.strerror or error}")) from None
         self._process = process
         assert process.stdout is not None
         ready = b""
@@ -148,11 +147,7 @@ class Sandbox:
                 ready = await process.stdout.readline()
         if not ready:
             await self._end()
-            raise TemplateError(
-                "The process that renders templates did not start",
-                _how(process.returncode),
-                "Try again, or choose a built-in template.",
-            )
+            raise _not_started(f"It ended with {show_exit(process.returncode)}.")
         return process
 
     async def _end(self) -> None:
@@ -165,6 +160,12 @@ class Sandbox:
         await process.wait()
 
 
+def _not_started(why: str) -> TemplateError:
+    return TemplateError(
+        "The process that renders templates did not start", why, "Try again, or choose a built-in template."
+    )
+
+
 def _error(reply: JsonObject, limits: Limits) -> TemplateError:
     kind, words, line = str(reply.get("error")), one_line(str(reply.get("message"))), reply.get("line")
     if kind == "size":
@@ -175,10 +176,3 @@ def _error(reply: JsonObject, limits: Limits) -> TemplateError:
         words = f"{one_line(kind, 40)}: {words}"
     where = f"Line {line}: " if isinstance(line, int) else ""
     return TemplateError(_TITLES.get(kind, "The template failed"), where + words, _HINTS.get(kind, ""))
-
-
-def _how(returncode: int | None) -> str:
-    if returncode is not None and returncode < 0:
-        with suppress(ValueError):
-            return f"Signal {signal.Signals(-returncode).name}."
-    return f"Exit status {returncode}."

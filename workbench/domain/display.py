@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from math import ceil
 
 _ESCAPED = re.compile(
@@ -88,6 +89,14 @@ def show_seconds(seconds: float) -> str:
         if whole >= size:
             return f"{whole // size:,} {unit} {whole % size // smaller} {of}"
     return f"{whole} s"
+
+
+def show_exit(returncode: int | None) -> str:
+    """How a process ended, by its return code: `exit status 3`, `signal SIGKILL`."""
+    if returncode is None or returncode >= 0:
+        return f"exit status {returncode}"
+    names = {member.value: member.name for member in signal.Signals}
+    return f"signal {names.get(-returncode, -returncode)}"
 
 
 def percent(probability: float) -> str:

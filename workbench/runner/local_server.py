@@ -6,14 +6,13 @@ import asyncio
 import json
 import os
 import secrets
-import signal
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import MutableMapping
 from contextlib import suppress
 
 from msgspec import Struct
 
-from workbench.domain.display import one_line
+from workbench.domain.display import one_line, show_exit
 from workbench.domain.errors import EngineError
 
 KEY_VARIABLE = "WORKBENCH_LOCAL_KEY"
@@ -89,16 +88,7 @@ class LocalServer:
 
         Raises EngineError where the model is missing.
         """
-        argv = [sys.executable, "-m", "workbench.local", "--print-model-name"]
-        if self._model:
-            argv += ["--model", self._model]
-        process = await asyncio.create_subprocess_exec(
-            *argv,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            process_group=0 if os.name == "posix" else None,
-        )
+        process = await self._spawn("--print-model-name", stdin=asyncio.subprocess.DEVNULL)
         try:
             name, words = await process.communicate()
         finally:
@@ -123,7 +113,7 @@ class LocalServer:
         if process.returncode is None:
             return None
         return EngineError(
-            f"The embedded engine stopped ({_describe(process.returncode)})",
+            f"The embedded engine stopped ({show_exit(process.returncode)})",
             one_line(" ".join(self._last_lines[-3:])),
             _AGAIN,
         )
@@ -168,19 +158,8 @@ class LocalServer:
     async def _start_child(self) -> None:
         self._environment[KEY_VARIABLE] = secrets.token_urlsafe(32)
         self._complaints.clear()
-        argv = [sys.executable, "-m", "workbench.local", "--api-key-env", KEY_VARIABLE, "--watch-parent"]
-        if self._model:
-            argv += ["--model", self._model]
-        process = await asyncio.create_subprocess_exec(
-            *argv,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=_plain_environment(self._environment),
-            # Its own process group: Ctrl+C in the terminal stops the run, not the server under it.
-            process_group=0 if os.name == "posix" else None,
-        )
-        self._process = process
+        options = ("--api-key-env", KEY_VARIABLE, "--watch-parent")
+        process = self._process = await self._spawn(*options, stdin=asyncio.subprocess.PIPE)
         assert process.stdout is not None
         assert process.stderr is not None
         self._readers.append(asyncio.create_task(self._read(process.stderr, self._complaints)))
@@ -201,12 +180,32 @@ class LocalServer:
         # A pipe that nobody reads would stop whoever writes to it.
         self._readers.append(asyncio.create_task(self._read(process.stdout, bytearray())))
 
+    async def _spawn(self, *options: str, stdin: int) -> asyncio.subprocess.Process:
+        model = ("--model", self._model) if self._model else ()
+        key = {name: self._environment[name] for name in (KEY_VARIABLE,) if name in self._environment}
+        try:
+            return await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "workbench.local", *options, *model),
+                stdin=stdin,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env={**os.environ, **key},
+                # Its own process group: Ctrl+C in the terminal stops the run, not the server under it.
+                process_group=0 if os.name == "posix" else None,
+            )
+        except OSError as error:
+            raise EngineError(
+                "The embedded engine cannot be started",
+                one_line(f"{sys.executable}: {error.strerror or error}"),
+                "Start the workbench again, or choose another endpoint.",
+            ) from None
+
     def _failed_start(self, returncode: int | None) -> EngineError:
         hint, lines = "Or choose another endpoint.", self._last_lines
         if returncode is not None and returncode > 0 and lines:
             # It ended by itself and says why, and what to do.
             return EngineError(one_line(lines[0]), one_line(" ".join(lines[1:])), hint)
-        how = "gave no address" if returncode is None else f"ended ({_describe(returncode)})"
+        how = "gave no address" if returncode is None else f"ended ({show_exit(returncode)})"
         return EngineError(f"The embedded engine {how} when it started", one_line(" ".join(lines[-3:])), hint)
 
     async def _read(self, stream: asyncio.StreamReader, kept: bytearray) -> None:
@@ -220,16 +219,3 @@ class LocalServer:
         """The last lines that the child wrote to standard error, without empty ones."""
         lines = self._complaints.decode("utf-8", "replace").splitlines()
         return [line.rstrip() for line in lines if line.strip()][-40:]
-
-
-def _plain_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    return {**os.environ, KEY_VARIABLE: environment[KEY_VARIABLE]}
-
-
-def _describe(returncode: int | None) -> str:
-    if returncode is not None and returncode < 0:
-        try:
-            return f"signal {signal.Signals(-returncode).name}"
-        except ValueError:
-            return f"signal {-returncode}"
-    return f"exit status {returncode}"

@@ -349,19 +349,28 @@ class SessionStore:
             # The file holds it from now on.
             self._sidecars.draft.unlink(missing_ok=True)
 
+    @contextmanager
+    def _changing_runs(self) -> Iterator[list[Run]]:
+        """Change the session's runs and its file; where that fails, the session is as before.
+
+        Yields the runs as they are before. Raises StorageError.
+        """
+        with self._writing():
+            runs, pending = list(self.session.runs), list(self._pending)
+            try:
+                yield runs
+            except (StorageError, OSError):
+                self.session.runs[:], self._pending = runs, pending
+                raise
+
     def remove(self, run: Run) -> None:
         """Take a run out of the session and its file. Raises StorageError; the session is as before then."""
-        with self._writing():
-            was, waiting = list(self.session.runs), list(self._pending)
+        with self._changing_runs() as was:
             self.session.runs[:] = [one for one in was if one.id != run.id]
-            self._pending = [one for one in waiting if one.id != run.id]
-            try:
-                if run.id in self._stored:
-                    self._rewrite(partial(without_run, run=run))
-                    self._stored.discard(run.id)
-            except (StorageError, OSError):
-                self.session.runs[:], self._pending = was, waiting
-                raise
+            self._pending = [one for one in self._pending if one.id != run.id]
+            if run.id in self._stored:
+                self._rewrite(partial(without_run, run=run))
+                self._stored.discard(run.id)
             if (journal := self._journals.pop(run.id, None)) is not None:
                 journal.discard()
 
@@ -370,19 +379,14 @@ class SessionStore:
 
         Raises StorageError; the session is as before then.
         """
-        with self._writing():
-            was = list(self.session.runs)
+        with self._changing_runs() as was:
             if any(one.id == run.id for one in was):
                 return
             following = next((one for one in was if one.id == before), None)
             run = replace(run)
             self.session.runs.insert(len(was) if following is None else was.index(following), run)
-            try:
-                self._rewrite(partial(with_run, run=run, following=following))
-                self._stored.add(run.id)
-            except (StorageError, OSError):
-                self.session.runs[:] = was
-                raise
+            self._rewrite(partial(with_run, run=run, following=following))
+            self._stored.add(run.id)
 
     def put_in_order(self, ids: Sequence[str]) -> None:
         """Let runs stand in the order of their ids, at the places that they have between them.
@@ -390,15 +394,9 @@ class SessionStore:
         Raises StorageError; the session is as before then.
         """
         self.flush()
-        with self._writing():
-            was = list(self.session.runs)
+        with self._changing_runs() as was:
             self.session.runs[:], wanted = in_order(was, ids), set(ids)
-            try:
-                named = [run for run in self.session.runs if run.id in wanted]
-                self._rewrite(partial(with_order, runs=named))
-            except (StorageError, OSError):
-                self.session.runs[:] = was
-                raise
+            self._rewrite(partial(with_order, runs=[run for run in self.session.runs if run.id in wanted]))
 
     def name_run(self, run: Run, name: str) -> None:
         """Give a run another name. Raises StorageError."""
