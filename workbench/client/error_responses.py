@@ -102,9 +102,9 @@ def error_of(answer: ErrorResponse, urls: Urls, tried: str, redact: Redact) -> E
             "Redirects are not followed, so that the key stays where it belongs: correct the base URL.",
             status=answer.status,
         )
-    said = _from_body(answer.body)
-    words = said.words or _plain_text(answer.body) or answer.reason
-    error = _compose(answer.status, said, words, redact)
+    reported = _from_body(answer.body)
+    words = reported.words or _plain_text(answer.body) or answer.reason
+    error = _compose(answer.status, reported, words, redact)
     request_id = next((answer.headers[name] for name in _REQUEST_IDS if answer.headers.get(name)), "")
     error.request_id = one_line(redact(request_id), 100) or error.request_id
     error.retry_after = retry_after(answer.headers)
@@ -120,10 +120,10 @@ def error_of(answer: ErrorResponse, urls: Urls, tried: str, redact: Redact) -> E
 
 def error_within(value: Json | JsonValue, redact: Redact) -> EndpointError:
     """The error that an object or a text within an answer describes."""
-    said = _read(value)
-    status = said.status if said.status and 400 <= said.status < 600 else None
-    error = _compose(status, said, said.words, redact)
-    if status is None and said.code not in _CODES:
+    reported = _read(value)
+    status = reported.status if reported.status and 400 <= reported.status < 600 else None
+    error = _compose(status, reported, reported.words, redact)
+    if status is None and reported.code not in _CODES:
         error.title, error.hint = "The endpoint failed while answering", "The text received so far is kept."
     return error
 
@@ -147,7 +147,7 @@ def stray_error(body: bytes, redact: Redact) -> EndpointError:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Reported:
     words: str = ""
     code: str = ""
     status: int | None = None
@@ -156,26 +156,26 @@ class _Said:
     limit: int | None = None
 
 
-def _from_body(body: bytes) -> _Said:
+def _from_body(body: bytes) -> _Reported:
     try:
         value = parse(body.strip())
     except ValueError:
-        return _Said()
-    return _read(value) if isinstance(value, (Pairs, str)) else _Said()
+        return _Reported()
+    return _read(value) if isinstance(value, (Pairs, str)) else _Reported()
 
 
-def _read(value: Json | JsonValue) -> _Said:
+def _read(value: Json | JsonValue) -> _Reported:
     """Message, code and the other fields from any of the shapes of an error."""
     if isinstance(value, str):
-        return _Said(value)
+        return _Reported(value)
     if isinstance(value, list):
-        return _Said("; ".join(filter(None, map(_complaint, value))))
+        return _Reported("; ".join(filter(None, map(_complaint, value))))
     if not isinstance(value, Mapping):
-        return _Said()
+        return _Reported()
     inner = value.get("error")
     if isinstance(inner, Mapping):
-        said = _read(inner)
-        return replace(said, request_id=said.request_id or _first(value, "request_id", "trace_id"))
+        reported = _read(inner)
+        return replace(reported, request_id=reported.request_id or _first(value, "request_id", "trace_id"))
     names = (_first(value, name) for name in ("reason", "code", "type", "error_type"))
     code = next((name for name in names if name and not name.isdigit()), "")
     words = _first(value, "message", "error_msg", "msg") or (inner if isinstance(inner, str) else "")
@@ -186,7 +186,7 @@ def _read(value: Json | JsonValue) -> _Said:
     metadata = value.get("metadata")
     if isinstance(metadata, Mapping) and (raw := _first(metadata, "raw")):
         words = f"{words}: {_raw_words(raw)}"
-    return _Said(
+    return _Reported(
         words or code,
         code,
         _number(value.get("code")) or _number(value.get("status")),
@@ -217,19 +217,19 @@ def _complaint(value: Json | JsonValue) -> str:
     return f"{'.'.join(parts)}: {words}" if parts else words
 
 
-def _compose(status: int | None, said: _Said, words: str, redact: Redact) -> EndpointError:
-    title, hint = _CODES.get(said.code) or _TITLES.get(status or 0) or _by_range(status)
-    if overflow := _overflow(said):
+def _compose(status: int | None, reported: _Reported, words: str, redact: Redact) -> EndpointError:
+    title, hint = _CODES.get(reported.code) or _TITLES.get(status or 0) or _by_range(status)
+    if overflow := _overflow(reported):
         title, hint = overflow
-    elif status == 403 and said.code not in _CODES and "balance" in words.lower():
+    elif status == 403 and reported.code not in _CODES and "balance" in words.lower():
         title, hint = _CODES["NOT_ENOUGH_BALANCE"]
     return EndpointError(
         f"{title} (HTTP {status})" if status else title,
         one_line(redact(words)),
         hint,
         status=status,
-        request_id=one_line(redact(said.request_id), 100),
-        code=one_line(redact(said.code), 80),
+        request_id=one_line(redact(reported.request_id), 100),
+        code=one_line(redact(reported.code), 80),
     )
 
 
@@ -241,12 +241,12 @@ def _by_range(status: int | None) -> tuple[str, str]:
     return "The endpoint refused the request", "Check the base URL and the parameters."
 
 
-def _overflow(said: _Said) -> tuple[str, str] | None:
+def _overflow(reported: _Reported) -> tuple[str, str] | None:
     """Title and hint of an error that says that the context is too small, with the numbers it names."""
-    if said.asked is not None and said.limit is not None:
-        found = {"asked": str(said.asked), "limit": str(said.limit)}
+    if reported.asked is not None and reported.limit is not None:
+        found = {"asked": str(reported.asked), "limit": str(reported.limit)}
     else:
-        matches = (pattern.search(said.words[:2000]) for pattern in _LIMIT_PATTERNS)
+        matches = (pattern.search(reported.words[:2000]) for pattern in _LIMIT_PATTERNS)
         found = next((match.groupdict() for match in matches if match), {})
     if not found:
         return None

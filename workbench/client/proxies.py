@@ -44,14 +44,14 @@ def _checked(proxy: Proxy) -> Proxy:
     try:
         parts = urlsplit(url)
         is_usable = parts.scheme in PROXY_SCHEMES and bool(parts.hostname) and (parts.port or 1) > 0
-        rest = shown(url).partition("://")[2]
+        address = shown(url).partition("://")[2]
     except ValueError:
-        is_usable, rest = False, ""
+        is_usable, address = False, ""
     if is_usable:
         return proxy._replace(url=url)
     hint = "It looks like http://127.0.0.1:3128 or socks5://127.0.0.1:1080."
-    if rest and url.startswith(("socks://", "socks4://", "socks4a://")):
-        hint = f"Write it as socks5://{rest} where it is a SOCKS5 proxy."
+    if address and url.startswith(("socks://", "socks4://", "socks4a://")):
+        hint = f"Write it as socks5://{address} where it is a SOCKS5 proxy."
     named = f"{proxy.variable} is not a usable proxy address"
     raise EndpointError(named if proxy.variable else "Invalid proxy address", shown(url), hint)
 

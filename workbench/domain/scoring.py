@@ -60,13 +60,13 @@ class Passage(NamedTuple):
         The last one is the end.
         """
         found: dict[int, int] = {}
-        begun = b""
+        incomplete = b""
         for index in self.tokens:
-            if not begun:
+            if not incomplete:
                 found.setdefault(self.choice.start_of(index) - self.origin, index)
             raw = self.choice.raw_of(index)
             text = self.choice.text_of(index).encode("utf-8", "surrogatepass")
-            begun = b"" if raw is None else (begun + raw).removeprefix(text)
+            incomplete = b"" if raw is None else (incomplete + raw).removeprefix(text)
         found.setdefault(self.end, self.tokens.stop)
         return found
 

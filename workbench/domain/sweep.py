@@ -67,7 +67,7 @@ def parse_axis(text: str) -> Axis:
 
     `unset` is a value too. Raises BadValueError naming the field, its range, or the malformed part.
     """
-    name, equals, rest = text.partition("=")
+    name, equals, listed = text.partition("=")
     name = name.strip().replace("-", "_")
     field = FIELDS.get(name)
     if field is None or field not in PARAMETERS or not equals:
@@ -75,7 +75,7 @@ def parse_axis(text: str) -> Axis:
         raise BadValueError(f"{text!r} is not FIELD=VALUES", hint=f"Fields: {known}.", field=name)
     if field.kind not in (Kind.INTEGER, Kind.NUMBER, Kind.SWITCH):
         raise BadValueError(f"{name} cannot be varied", hint="Vary a number.", field=name)
-    words = _range(name, rest) if ":" in rest else [word.strip() for word in rest.split(",")]
+    words = _range(name, listed) if ":" in listed else [word.strip() for word in listed.split(",")]
     values = tuple(parse_value(field, word) for word in words)
     for value in values:
         if why := check_value(field, value):

@@ -111,8 +111,8 @@ def legend(mode: Mode, scale: Scale = FIXED) -> tuple[str, str, str, str, str]:
 
 
 def _percent(surprisal: float) -> str:
-    share = exp(-surprisal) * 100
-    return f"{share:.0f}%" if share >= 10 else f"{share:.1g}%"
+    percentage = exp(-surprisal) * 100
+    return f"{percentage:.0f}%" if percentage >= 10 else f"{percentage:.1g}%"
 
 
 def scale_of(mode: Mode, scale: Scale) -> Scale:

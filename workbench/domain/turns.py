@@ -100,8 +100,8 @@ class Turns:
         """The path that says just this: through turns that are there, as far as they go, and new ones."""
         turns = self.ending_with("")
         for message in messages:
-            said = (message.role, message.text, turns.last)
-            there = next((one.id for one in turns.all if (one.role, one.text, one.parent) == said), None)
+            wanted = (message.role, message.text, turns.last)
+            there = next((one.id for one in turns.all if (one.role, one.text, one.parent) == wanted), None)
             turn = Turn(message.role, message.text, parent=turns.last)
             turns = turns.with_turn(turn) if there is None else turns.ending_with(there)
         return turns

@@ -1,6 +1,6 @@
 """What other sampling parameters would make of a token's distribution, from the listed alternatives alone.
 
-The rest that is not listed stays unknown: where a sampler's cut depends on it, that is said, not guessed.
+What is not listed stays unknown: where a sampler's cut depends on it, that is reported, not guessed.
 Only the model's raw logprobs can be reshaped; logprobs after sampling have been reshaped once already.
 """
 
@@ -50,7 +50,7 @@ class Reshaped(NamedTuple):
     @property
     def survivors(self) -> int:
         """How many listed tokens could still be chosen."""
-        return sum(1 for share in self.probabilities if share)
+        return sum(1 for probability in self.probabilities if probability)
 
 
 def reshape(
@@ -61,7 +61,7 @@ def reshape(
 ) -> Reshaped:
     """Apply samplers to listed raw logprobs (nats), in an endpoint's order.
 
-    Samplers that `order` does not name are applied first, in llama.cpp's order. The unlisted rest counts as
+    Samplers that `order` does not name are applied first, in llama.cpp's order. Unlisted mass counts as
     tokens no likelier than the least of the `top` likeliest listed ones (None: of all); a token may be listed
     beside those only because it was chosen.
     """
@@ -129,7 +129,7 @@ class _State:
 
         self.weights = [None if one is None else hot(one) for one in self.weights]
         if self.remaining:
-            # No token of the rest is likelier than the least likely listed one, so it is at least so many.
+            # No unlisted token is likelier than the least likely listed one, so it is at least so many.
             count = min(max(self.remaining / least, 1.0), _LARGEST_VOCABULARY)
             self.remaining, self.exact = count * hot(self.remaining / count), False
 
@@ -154,13 +154,13 @@ class _State:
         if self.remaining:
             self.remaining, self.exact = max(mass - reached, 0.0) * total, False
 
-    def keep_near_best(self, share: float) -> None:
+    def keep_near_best(self, fraction: float) -> None:
         ranked = self.ranked()
         if not ranked:
             return
-        least, most_unlisted = share * (self.weights[ranked[0]] or 0.0), self.most_unlisted()
+        least, most_unlisted = fraction * (self.weights[ranked[0]] or 0.0), self.most_unlisted()
         self.cut({place for place in ranked if (self.weights[place] or 0.0) >= least})
-        # What a nucleus left of the rest is only known where the nucleus was.
+        # What a nucleus left of the remaining mass is only known where the nucleus was.
         if most_unlisted < least or (self.exact and self.remaining < least):
             self.drop_remaining()
         elif self.remaining:

@@ -22,7 +22,7 @@ class Origin(NamedTuple):
     parent: Parent
     shared: str
     """The text of the tokens that it shares, as the endpoint sent it."""
-    begun: bytes
+    incomplete: bytes
     """What stands after that, of a character that they began and did not end."""
     taken: bytes
     """The alternative's bytes; none where there is none."""
@@ -30,12 +30,12 @@ class Origin(NamedTuple):
     @property
     def is_replaced(self) -> bool:
         """Whether the endpoint sent U+FFFD in the place of bytes that would have to be sent."""
-        return REPLACED in self.shared.encode("utf-8", "surrogatepass") + self.begun + self.taken
+        return REPLACED in self.shared.encode("utf-8", "surrogatepass") + self.incomplete + self.taken
 
     @property
     def text(self) -> tuple[str, bytes]:
         """What was generated as text, and the bytes at its end that are none."""
-        data = self.begun + self.taken
+        data = self.incomplete + self.taken
         try:
             return self.shared + data.decode(), b""
         except UnicodeDecodeError as error:
@@ -83,8 +83,8 @@ def _text(choice: Choice, position: int) -> tuple[str, bytes]:
     first = position
     while first > choice.echoed and not choice.text_of(first - 1):
         first -= 1
-    begun = b"".join(choice.raw_of(index) or b"" for index in range(first, position))
-    return "".join(choice.texts(choice.echoed, position)), begun
+    incomplete = b"".join(choice.raw_of(index) or b"" for index in range(first, position))
+    return "".join(choice.texts(choice.echoed, position)), incomplete
 
 
 def branch_at(run: Run, choice: Choice, position: int, alternative: Alternative) -> Branch:
@@ -133,12 +133,12 @@ def branch_from(origin: Origin) -> Branch:
 
 def _shared(choice: Choice, position: int) -> Iterator[GeneratedToken]:
     # An echoed prompt is part of the choice's text already.
-    begun = b""
+    incomplete = b""
     for index in range(choice.echoed, position):
         text, raw = choice.text_of(index), choice.raw_of(index)
         # A token that ends a character adds all of it to the text, and what began it added nothing. Where
         # the two do not fit together the text counts: some endpoints spell tokens otherwise.
         whole = text.encode("utf-8", "surrogatepass")
-        data = raw if raw is not None and (not text or begun + raw == whole) else whole
-        begun = begun + data if not text else b""
+        data = raw if raw is not None and (not text or incomplete + raw == whole) else whole
+        incomplete = incomplete + data if not text else b""
         yield GeneratedToken(data, choice.logprob_of(index) is not None, choice.id_of(index))

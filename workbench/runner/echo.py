@@ -93,9 +93,9 @@ def _put_before(choice: Choice, prompt: TextPrompt | TokensPrompt, pieces: Seque
 
 def _aligned(text: str, pieces: Sequence[ReceivedToken]) -> list[ReceivedToken]:
     """The prompt's tokens as they were reported; of the first one often only its id is known."""
-    first, *rest = pieces
+    first, *others = pieces
     is_unknown = not first.text and first.raw is None
-    aligned = align(text, rest if is_unknown else pieces).pieces
+    aligned = align(text, others if is_unknown else pieces).pieces
     if is_unknown and aligned and aligned[0].logprob is None:
         aligned[0] = aligned[0]._replace(id=first.id)
     return aligned

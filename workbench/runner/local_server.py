@@ -96,8 +96,8 @@ class LocalServer:
                 process.kill()
                 await process.wait()
         if process.returncode:
-            first, _, rest = words.decode("utf-8", "replace").strip().partition("\n")
-            raise EngineError(one_line(first), "", one_line(rest))
+            title, _, hint = words.decode("utf-8", "replace").strip().partition("\n")
+            raise EngineError(one_line(title), "", one_line(hint))
         return name.decode("utf-8", "replace").strip()
 
     async def death(self, url: str) -> EngineError | None:

@@ -1,6 +1,6 @@
 """Files: sessions, presets, configuration, and where secrets are; the only place that knows paths and TOML.
 
-The way of a run to its file:
+How a run gets to its file:
 
 1. `journal.Increments.take` copies what the run received since the last call, where its columns grow.
 2. `workspace.keeper.Keeper` hands the copy to the session's thread, which alone calls the store.

@@ -61,8 +61,8 @@ def _edited(text: str, endpoint: Endpoint, shipped: Mapping[str, Endpoint], path
     """The file's text with the endpoint's values."""
     try:
         # A value that the profile it is like would bring back needs a profile without `like`.
-        for begun in (text, with_value(text, ("like",), None)):
-            edited = _with_differences(begun, endpoint, shipped)
+        for start in (text, with_value(text, ("like",), None)):
+            edited = _with_differences(start, endpoint, shipped)
             if _read(edited, endpoint.name, shipped) == endpoint:
                 return edited
         why = "some of it would be lost"

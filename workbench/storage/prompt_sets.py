@@ -107,10 +107,10 @@ def _rows(path: Path, text: str, column: str) -> Iterator[str]:
 
 def _separators(text: str, usual: str) -> tuple[str, str]:
     """The text, with an empty line for a line `sep=;` at its beginning, and what may separate values."""
-    first, _, rest = text.partition("\n")
+    first, _, others = text.partition("\n")
     declared = first.rstrip("\r")
     if len(declared) == 5 and declared.startswith("sep="):
-        return f"\n{rest}", declared[4]
+        return f"\n{others}", declared[4]
     return text, usual + "".join(one for one in ",;\t|" if one != usual)
 
 

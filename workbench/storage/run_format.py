@@ -242,8 +242,8 @@ def add_columns(choice: Choice, table: Mapping[str, object]) -> None:
 def plain_table(table: JsonObject) -> tuple[dict[str, JsonValue], dict[str, str]]:
     """A JSON object as TOML can hold it, and apart from it, as JSON text, the keys that hold a null."""
     plain = {key: value for key, value in table.items() if not holds_null(value)}
-    rest = {key: json.dumps(_plain(value)) for key, value in table.items() if key not in plain}
-    return plain, rest
+    as_json = {key: json.dumps(_plain(value)) for key, value in table.items() if key not in plain}
+    return plain, as_json
 
 
 def json_table(table: Mapping[str, object], as_json: Mapping[str, object] | None = None) -> JsonObject:

@@ -152,9 +152,9 @@ class Sidecars:
         try:
             gone: dict[str, bool] = {self._window: False}
             for path in sorted(self._folder.iterdir()):
-                rest = path.name.removeprefix(self._prefix)
-                window, _, suffix = rest.partition(".")
-                if rest == path.name or suffix.rpartition(".")[2] not in ("draft", "run", "alive"):
+                own_name = path.name.removeprefix(self._prefix)
+                window, _, suffix = own_name.partition(".")
+                if own_name == path.name or suffix.rpartition(".")[2] not in ("draft", "run", "alive"):
                     continue
                 if window not in gone:
                     lock = self._lock_at(f"{window}.alive")

@@ -94,12 +94,12 @@ def changed(table: Mapping[str, Any], path: Sequence[str], value: object) -> dic
     Raises TypeError where the path leads through a value that is not a table.
     """
     copy = dict(table)
-    name, *rest = path
-    if rest:
+    name, *inner_path = path
+    if inner_path:
         inner = copy.get(name, {})
         if not isinstance(inner, Mapping):
             raise TypeError(f"{name} is not a table")
-        value = changed(inner, rest, value) or None
+        value = changed(inner, inner_path, value) or None
     copy[name] = value
     return copy if value is not None else {key: one for key, one in copy.items() if key != name}
 
