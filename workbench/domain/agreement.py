@@ -6,7 +6,7 @@ Each figure is of two distributions at one position, of which only the likeliest
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import exp, fsum, isfinite, log
 from typing import NamedTuple
 
@@ -130,13 +130,7 @@ class Agreement:
         return Agreement(len(found), *map(Sum.of, zip(*found, strict=True)))
 
     def __add__(self, other: Agreement) -> Agreement:
-        return Agreement(
-            self.positions + other.positions,
-            self.same_top + other.same_top,
-            self.overlap + other.overlap,
-            self.logprob_difference + other.logprob_difference,
-            self.divergence + other.divergence,
-        )
+        return Agreement(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Agreement)))
 
 
 @dataclass(frozen=True, slots=True)

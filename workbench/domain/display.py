@@ -142,11 +142,4 @@ def escaped(text: str) -> str:
 
 def unescaped(text: str) -> str:
     """The text that `escaped` made a line of; a backslash before anything else stays."""
-    parts: list[str] = []
-    characters = iter(text)
-    for character in characters:
-        if character == "\\" and (after := next(characters, "")) is not None:
-            parts.append(_ESCAPES.get(after, character + after))
-        else:
-            parts.append(character)
-    return "".join(parts)
+    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), text, flags=re.DOTALL)

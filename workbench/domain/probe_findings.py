@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -73,14 +73,5 @@ class Probe:
 
     def to_json(self) -> dict[str, JsonValue]:
         """The probe as JSON or TOML holds it."""
-        return {
-            "endpoint": self.endpoint,
-            "model": self.model,
-            "at": self.at.isoformat(),
-            "requests": self.requests,
-            **({"partial": True} if self.is_partial else {}),
-            "findings": [
-                {"name": one.name, "verdict": one.verdict.value, "evidence": one.evidence}
-                for one in self.findings
-            ],
-        }
+        table = {**asdict(self), "at": self.at.isoformat(), "findings": list(map(asdict, self.findings))}
+        return {**table, "partial": True} if table.pop("is_partial") else table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from workbench.client.urls import normalise
 from workbench.domain.endpoint import LOCAL, SERVE_PORT, Endpoint, EnvironmentKey
@@ -14,37 +15,29 @@ from workbench.storage.export_curl import KEY_VARIABLE, to_curl, to_python
 from workbench.storage.export_pictures import to_html, to_svg
 from workbench.storage.export_text import to_json_lines, to_markdown, to_text
 
+_Exported = TypeVar("_Exported", Session, Run)
+
 
 @dataclass(frozen=True, slots=True)
-class SessionForm:
-    """A form that holds a whole session."""
+class FileForm(Generic[_Exported]):
+    """A form in which a whole session, or one run, is a file."""
 
     title: str
     help: str
     suffix: str
     """The ending of a file's name."""
-    write: Callable[[Session], str]
+    write: Callable[[_Exported], str]
 
 
-@dataclass(frozen=True, slots=True)
-class RunForm:
-    """A form that holds one run."""
-
-    title: str
-    help: str
-    suffix: str
-    write: Callable[[Run], str]
-
-
-SESSION_FORMS: Mapping[str, SessionForm] = {
-    "markdown": SessionForm("Markdown", "to read and to paste", ".md", to_markdown),
-    "jsonl": SessionForm("JSON Lines", "one run a line, with the API's names", ".jsonl", to_json_lines),
-    "html": SessionForm("HTML", "one page; alternatives on hover", ".html", to_html),
-    "text": SessionForm("Text", "prompts and answers alone", ".txt", to_text),
+SESSION_FORMS: Mapping[str, FileForm[Session]] = {
+    "markdown": FileForm("Markdown", "to read and to paste", ".md", to_markdown),
+    "jsonl": FileForm("JSON Lines", "one run a line, with the API's names", ".jsonl", to_json_lines),
+    "html": FileForm("HTML", "one page; alternatives on hover", ".html", to_html),
+    "text": FileForm("Text", "prompts and answers alone", ".txt", to_text),
 }
 """By the word that the command line takes."""
-RUN_FORMS: Mapping[str, RunForm] = {
-    "svg": RunForm("SVG", "a picture of one run's answers in their colours", ".svg", to_svg)
+RUN_FORMS: Mapping[str, FileForm[Run]] = {
+    "svg": FileForm("SVG", "a picture of one run's answers in their colours", ".svg", to_svg)
 }
 """By the word that the command line takes."""
 REQUEST_FORMS = {"curl": to_curl, "python": to_python}

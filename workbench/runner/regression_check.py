@@ -167,27 +167,13 @@ class RegressionCheck:
                 return replace(result, verdict=CaseVerdict.FAILED, why=(compared.error,)), None
         verdict, differing = judge(comparisons)
         agreement = sum((one.agreement for one in comparisons), Agreement())
-        if (
-            verdict is CaseVerdict.SAME
-            and not agreement.positions
-            and not self._compares_texts(case.recorded)
-        ):
-            return replace(
-                result, why=("no position could be compared: the endpoint sent no logprobs",)
-            ), None
+        is_compared = bool(agreement.positions) or self._compares_texts(case.recorded)
+        if verdict is CaseVerdict.SAME and not is_compared:
+            why = "no position could be compared: the endpoint sent no logprobs"
+            return replace(result, why=(why,)), None
         first = next((one for one in comparisons if one.why), AnswerComparison())
-        return (
-            replace(
-                result,
-                verdict=verdict,
-                repeats=len(comparisons),
-                differing=differing,
-                agreement=agreement,
-                why=first.why,
-                difference=first.difference,
-            ),
-            answer,
-        )
+        result = replace(result, verdict=verdict, repeats=len(comparisons), differing=differing)
+        return replace(result, agreement=agreement, why=first.why, difference=first.difference), answer
 
     def _compares_texts(self, recorded: Run) -> bool:
         return not self.is_forced and is_deterministic(recorded)

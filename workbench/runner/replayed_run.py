@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from heapq import merge
+from typing import Any
 
 from workbench.domain.choice import Choice
 from workbench.domain.run import Run
+
+_UNKNOWN: dict[str, Any] = {"outcome": None, "error": None, "total": None, "usage": None}
+"""What is known of a run only once it is over."""
 
 
 class Replay:
@@ -15,7 +20,7 @@ class Replay:
     def __init__(self, recorded: Run, speed: float = 1.0) -> None:
         """`speed` 2 is twice as fast as recorded; infinity shows everything at once."""
         self.recorded = recorded
-        self.run = _blank(recorded)
+        self.run = replace(recorded, choices={}, notes=list(recorded.notes), **_UNKNOWN)
         self.speed = speed
         self._going = asyncio.Event()
         self._going.set()
@@ -89,28 +94,8 @@ class Replay:
         for recorded in self.recorded.ordered:
             if not len(recorded):
                 _finish(self.run.choice(recorded.index), recorded)
-        self.run.outcome = self.recorded.outcome
-        self.run.error = self.recorded.error
-        self.run.total = self.recorded.total
-        self.run.usage = self.recorded.usage
-
-
-def _blank(recorded: Run) -> Run:
-    return Run(
-        recorded.request,
-        recorded.endpoint,
-        recorded.id,
-        recorded.started,
-        recorded.sent,
-        model=recorded.model,
-        response_id=recorded.response_id,
-        created=recorded.created,
-        notes=list(recorded.notes),
-        preset=recorded.preset,
-        split=recorded.split,
-        parts=recorded.parts,
-        raw_logprobs=recorded.raw_logprobs,
-    )
+        for name in _UNKNOWN:
+            setattr(self.run, name, getattr(self.recorded, name))
 
 
 def _finish(choice: Choice, recorded: Choice) -> None:

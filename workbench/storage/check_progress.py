@@ -30,12 +30,9 @@ class CheckProgress:
             raise self._failed(error) from None
         try:
             self._begin(msgspec.json.encode(settings) + b"\n")
-        except (OSError, msgspec.MsgspecError, RecursionError) as error:
+        except (OSError, msgspec.MsgspecError, RecursionError, StorageError) as error:
             self.close()
-            raise self._failed(error) from None
-        except StorageError:
-            self.close()
-            raise
+            raise error if isinstance(error, StorageError) else self._failed(error) from None
 
     def _begin(self, head: bytes) -> None:
         """Read what is there, and leave the file at the end of its last whole line."""

@@ -13,12 +13,10 @@ def read_text(path: Path, most: int | None = None) -> str:
 
     Raises StorageError where it cannot be read, has more than `most` bytes, or is not UTF-8.
     """
-    try:
-        if most is not None and path.stat().st_size > most:
-            raise StorageError(f"{path.name} is too large", f"More than {most:,} bytes.", path=str(path))
-    except OSError as error:
-        raise refused(path, "cannot be read", error) from None
-    return decode_text(read_bytes(path), path)
+    raw = read_bytes(path, -1 if most is None else most + 1)
+    if most is not None and len(raw) > most:
+        raise StorageError(f"{path.name} is too large", f"More than {most:,} bytes.", path=str(path))
+    return decode_text(raw, path)
 
 
 def read_bytes(path: Path, size: int = -1, *, hint: str = "") -> bytes:
