@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from workbench.cli.parsing import add_options, unicode_text
+from workbench.cli.parsing import file_name, unicode_text
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.json_values import JsonValue, parse_json
 from workbench.domain.parameters import PARAMETERS, Field, Kind, ParameterValue, Range
@@ -15,17 +15,6 @@ from workbench.domain.prompt import Prompt, TextPrompt, TokensPrompt, join_promp
 from workbench.domain.request import Parameters
 from workbench.domain.values import parse_value
 from workbench.storage.text_files import decode_text, read_text
-
-_PROMPT = """
---prompt TEXT...       the prompt; repeat it for a list of prompts
---prompt-file FILE...  read a prompt from a file; - is standard input
---prompt-ids IDS...    a prompt as token ids, "1,2,3"; repeatable
-"""
-_ENDPOINT = """
---endpoint NAME|URL  an endpoint's name or base URL (default: local)
---model NAME         the model to ask for
---api-key-env NAME   send the key that this environment variable holds (for a bare URL)
-"""
 
 
 def option_of(field: Field) -> str:
@@ -35,7 +24,20 @@ def option_of(field: Field) -> str:
 
 def add_prompt_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that give a prompt of any kind."""
-    add_options(parser.add_argument_group("prompt"), _PROMPT)
+    group = parser.add_argument_group("prompt")
+    group.add_argument(
+        "--prompt", action="append", metavar="TEXT", help="the prompt; repeat it for a list of prompts"
+    )
+    group.add_argument(
+        "--prompt-file",
+        type=file_name,
+        action="append",
+        metavar="FILE",
+        help="read a prompt from a file; - is standard input",
+    )
+    group.add_argument(
+        "--prompt-ids", action="append", metavar="IDS", help='a prompt as token ids, "1,2,3"; repeatable'
+    )
 
 
 def endpoint_name(text: str) -> str:
@@ -47,7 +49,19 @@ def endpoint_name(text: str) -> str:
 
 def add_endpoint_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say where a request goes."""
-    add_options(parser.add_argument_group("endpoint"), _ENDPOINT, endpoint={"type": endpoint_name})
+    group = parser.add_argument_group("endpoint")
+    group.add_argument(
+        "--endpoint",
+        type=endpoint_name,
+        metavar="NAME|URL",
+        help="an endpoint's name or base URL (default: local)",
+    )
+    group.add_argument("--model", default="", metavar="NAME", help="the model to ask for")
+    group.add_argument(
+        "--api-key-env",
+        metavar="NAME",
+        help="send the key that this environment variable holds (for a bare URL)",
+    )
 
 
 def add_parameter_options(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +81,13 @@ def add_parameter_options(parser: argparse.ArgumentParser) -> None:
                 group.add_argument(option_of(field), action="append", metavar="ID=BIAS", help=described)
             case _:
                 group.add_argument(option_of(field), metavar="X", help=described)
-    add_options(group, "--extra KEY=JSON...  any other field of the request body; repeatable")
+    group.add_argument(
+        "--extra",
+        action="append",
+        default=[],
+        metavar="KEY=JSON",
+        help="any other field of the request body; repeatable",
+    )
 
 
 def read_prompt(arguments: argparse.Namespace) -> Prompt:
@@ -75,9 +95,9 @@ def read_prompt(arguments: argparse.Namespace) -> Prompt:
 
     Raises BadValueError where there is none, or where a file cannot be read.
     """
-    texts = [TextPrompt(text) for text in arguments.prompt]
-    texts += [TextPrompt(_read_file(name)) for name in arguments.prompt_file]
-    lists = [TokensPrompt(parse_ids(ids)) for ids in arguments.prompt_ids]
+    texts = [TextPrompt(text) for text in arguments.prompt or []]
+    texts += [TextPrompt(_read_file(name)) for name in arguments.prompt_file or []]
+    lists = [TokensPrompt(parse_ids(ids)) for ids in arguments.prompt_ids or []]
     if texts and lists:
         raise BadValueError("--prompt-ids cannot be mixed with --prompt or --prompt-file", field="prompt")
     if not texts and not lists:

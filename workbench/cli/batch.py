@@ -10,7 +10,7 @@ from workbench.cli.command_workspace import run_in, stop_on_signals
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_message, print_notes
-from workbench.cli.parsing import add_options
+from workbench.cli.parsing import file_name, positive
 from workbench.cli.progress import progress_bar
 from workbench.domain.display import visible
 from workbench.domain.endpoint import Endpoint
@@ -23,19 +23,19 @@ from workbench.workspace.grid import Grid, Layout
 from workbench.workspace.notifications import Notification, RunsAdded, StatusChanged
 from workbench.workspace.workspace import Workspace
 
-_OPTIONS = """
---concurrency N          maximum concurrent requests
---requests-per-minute N  maximum requests per minute
---session FILE           keep every run in this session file
---json                   print JSON instead of a table
-"""
-
 
 def add_batch_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how many requests go at once and where results are kept."""
     group = parser.add_argument_group("requests")
-    add_options(group, _OPTIONS)
+    group.add_argument("--concurrency", type=positive, metavar="N", help="maximum concurrent requests")
+    group.add_argument(
+        "--requests-per-minute", type=positive, metavar="N", help="maximum requests per minute"
+    )
+    group.add_argument(
+        "--session", type=file_name, metavar="FILE", help="keep every run in this session file"
+    )
     add_yes_option(group)
+    group.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
 def execute_batch(workspace: Workspace, jobs: Sequence[Job], arguments: argparse.Namespace) -> bool:

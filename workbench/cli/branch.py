@@ -10,7 +10,7 @@ from workbench.cli.command_workspace import open_workspace, run_in, services_of
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.follow_run import follow, report
-from workbench.cli.parsing import add_options
+from workbench.cli.parsing import file_name
 from workbench.cli.session_files import choose_choice, choose_runs, choose_token
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.endpoint import Endpoint
@@ -24,24 +24,26 @@ from workbench.storage.endpoint_list import endpoint_for
 from workbench.workspace.costs import cost_of
 from workbench.workspace.workspace import Workspace
 
-_OPTIONS = """
-file FILE   a session file; the branch is added to it
---run ID    run to branch from (id prefix or name)
---choice K  choice of the run, from 1 (default: 1)
---token K   token to branch at, from 1 (default: end)
---as-ids    send token ids, so that every token stays as it was generated
---json      print one JSON object at the end
-"""
-_REPLACEMENTS = """
---with TEXT  text that replaces the token
---rank K     rank of the listed alternative that replaces the token, from 1
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    add_options(parser, _OPTIONS)
-    add_options(parser.add_mutually_exclusive_group(), _REPLACEMENTS, **{"with": {"dest": "text"}})
+    parser.add_argument(
+        "file", type=file_name, metavar="FILE", help="a session file; the branch is added to it"
+    )
+    parser.add_argument("--run", metavar="ID", help="run to branch from (id prefix or name)")
+    parser.add_argument(
+        "--choice", type=int, default=1, metavar="K", help="choice of the run, from 1 (default: 1)"
+    )
+    parser.add_argument("--token", type=int, metavar="K", help="token to branch at, from 1 (default: end)")
+    taken = parser.add_mutually_exclusive_group()
+    taken.add_argument("--with", dest="text", metavar="TEXT", help="text that replaces the token")
+    taken.add_argument(
+        "--rank", type=int, metavar="K", help="rank of the listed alternative that replaces the token, from 1"
+    )
+    parser.add_argument(
+        "--as-ids", action="store_true", help="send token ids, so that every token stays as it was generated"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
     add_endpoint_options(parser)
     add_parameter_options(parser)
     add_yes_option(parser)

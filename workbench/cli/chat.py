@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.cli.parsing import add_options
+from workbench.cli.parsing import file_name
 from workbench.domain.conversation import (
     Conversation,
     Prefixes,
@@ -22,29 +22,53 @@ from workbench.storage.variable_files import load_variables
 
 _PREFIXES = ("user", "assistant", "system", "separator")
 
-_OPTIONS = """
---chat FILE  turns as JSON: [{"role": "user", "content": "…"}, …]; replies to the last turn, or continues
-    it if it is the assistant's
---say TEXT  the next turn of the conversation, of --chat or else of --session
---template NAME|FILE  chatml, llama3, mistral, gemma, alpaca, vicuna, plain, or a chat template's file
-    (FILE:NAME of several); default: the session's, else the endpoint's own
---prefix ROLE=TEXT...  before the turns of user, assistant or system under the plain template, or the
-    separator between turns; \\n is a line's end
---context N  context window in tokens, prompt and completion together
---var NAME=VALUE...  fill {{NAME}} in prompts; repeatable
---vars FILE  values of variables in TOML or JSON
-"""
-
 
 def add_chat_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that give a conversation, its template, its context and variables."""
     group = parser.add_argument_group("conversation")
-    add_options(group, _OPTIONS)
+    group.add_argument(
+        "--chat",
+        type=file_name,
+        metavar="FILE",
+        help='turns as JSON: [{"role": "user", "content": "…"}, …]; replies to the last turn, or '
+        "continues it if it is the assistant's",
+    )
+    group.add_argument(
+        "--say", metavar="TEXT", help="the next turn of the conversation, of --chat or else of --session"
+    )
+    group.add_argument(
+        "--template",
+        metavar="NAME|FILE",
+        help="chatml, llama3, mistral, gemma, alpaca, vicuna, plain, or a chat template's file (FILE:NAME of "
+        "several); default: the session's, else the endpoint's own",
+    )
+    group.add_argument(
+        "--prefix",
+        action="append",
+        default=[],
+        metavar="ROLE=TEXT",
+        help="before the turns of user, assistant or system under the plain template, or the separator "
+        "between turns; \\n is a line's end",
+    )
     group.add_argument(
         "--when-full",
         choices=[rule.value.replace(" ", "-") for rule in WhenFull],
         help="how to truncate when the prompt exceeds the context window",
     )
+    group.add_argument(
+        "--context",
+        type=int,
+        metavar="N",
+        help="context window in tokens, prompt and completion together",
+    )
+    group.add_argument(
+        "--var",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="fill {{NAME}} in prompts; repeatable",
+    )
+    group.add_argument("--vars", type=file_name, metavar="FILE", help="values of variables in TOML or JSON")
 
 
 def read_conversation(name: str) -> Conversation:
@@ -84,6 +108,8 @@ def read_chat(arguments: argparse.Namespace, kept: Chat) -> tuple[Chat, str]:
         prefixes=_prefixes(arguments.prefix, kept.prefixes),
         context=arguments.context if arguments.context is not None else kept.context,
     )
+    if arguments.context is not None and arguments.context < 1:
+        raise BadValueError("--context must be at least 1", field="context")
     if arguments.when_full:
         chat = replace(chat, when_full=WhenFull(arguments.when_full.replace("-", " ")))
     prefill = ""

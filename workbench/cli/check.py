@@ -16,7 +16,7 @@ from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_message
 from workbench.cli.output import json_line, print_json
-from workbench.cli.parsing import add_options, naming_files
+from workbench.cli.parsing import file_name, naming_files, positive
 from workbench.cli.progress import progress_bar
 from workbench.domain.agreement import Tolerances
 from workbench.domain.case_comparison import CaseResult, CaseVerdict
@@ -34,47 +34,73 @@ from workbench.workspace.costs import Cost, cost_of
 MAX_KL = 0.1
 """The tolerated KL(recorded ‖ now), in nats, where no tolerance is given."""
 
-_OPTIONS = """
-sessions FILE|FOLDER  session files, or folders of them
---times N  repeat each case N times: it differs where all repeats do, and is noisy where only some do
-    (default: 1)
-"""
-_MODES = """
---free    send each request again and compare up to where the answers diverge (default); the texts must be
-    equal where temperature is 0 or a seed is set
---forced  score the recorded tokens instead, so that every position is compared (needs echo)
-"""
-_TOLERANCES = f"""
---max-kl X  the largest KL(recorded ‖ now) at any position, in nats, over the alternatives listed in both
-    with the remaining mass as one outcome (default, where no tolerance is given: {MAX_KL})
---max-logprob-diff X  the largest |Δlogprob| of a recorded token, in nats
---min-top1 X  the least fraction of a case's positions whose likeliest token is the same, 0 to 1
-"""
-_RESULTS = """
---concurrency N  maximum concurrent requests
---json FILE      write a report as JSON; - is standard output
---junit FILE     write a report as JUnit XML
---progress FILE  write each result to this JSON Lines file; a restarted check continues after the last one
---bless          append the answers that differ to their sessions; later checks compare with the newest
-    answer
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    add_options(parser, _OPTIONS, sessions={"nargs": "+"})
+    parser.add_argument(
+        "sessions",
+        type=file_name,
+        nargs="+",
+        metavar="SESSION|FOLDER",
+        help="session files, or folders of them",
+    )
     add_endpoint_options(parser)
-    add_options(parser.add_mutually_exclusive_group(), _MODES)
-    tolerance = {"type": _tolerance}
-    add_options(
-        parser.add_argument_group("tolerances"),
-        _TOLERANCES,
-        max_kl=tolerance,
-        max_logprob_diff=tolerance,
-        min_top1=tolerance,
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument(
+        "--free",
+        action="store_true",
+        help="send each request again and compare up to where the answers diverge (default); the texts must "
+        "be equal where temperature is 0 or a seed is set",
+    )
+    modes.add_argument(
+        "--forced",
+        action="store_true",
+        help="score the recorded tokens instead, so that every position is compared (needs echo)",
+    )
+    parser.add_argument(
+        "--times",
+        type=positive,
+        default=1,
+        metavar="K",
+        help="repeat each case K times: it differs where all repeats do, and is noisy where only some do",
+    )
+    group = parser.add_argument_group("tolerances")
+    group.add_argument(
+        "--max-kl",
+        type=_tolerance,
+        metavar="X",
+        help="the largest KL(recorded ‖ now) at any position, in nats, over the alternatives listed in both "
+        f"with the remaining mass as one outcome (default, where no tolerance is given: {MAX_KL})",
+    )
+    group.add_argument(
+        "--max-logprob-diff",
+        type=_tolerance,
+        metavar="X",
+        help="the largest |Δlogprob| of a recorded token, in nats",
+    )
+    group.add_argument(
+        "--min-top1",
+        type=_tolerance,
+        metavar="X",
+        help="the least fraction of a case's positions whose likeliest token is the same, 0 to 1",
     )
     group = parser.add_argument_group("requests and results")
-    add_options(group, _RESULTS)
+    group.add_argument("--concurrency", type=positive, metavar="N", help="maximum concurrent requests")
+    group.add_argument(
+        "--json", type=file_name, metavar="FILE", help="write a report as JSON; - is standard output"
+    )
+    group.add_argument("--junit", type=file_name, metavar="FILE", help="write a report as JUnit XML")
+    group.add_argument(
+        "--progress",
+        type=file_name,
+        metavar="FILE",
+        help="write each result to this JSON Lines file; a restarted check continues after the last one",
+    )
+    group.add_argument(
+        "--bless",
+        action="store_true",
+        help="append the answers that differ to their sessions; later checks compare with the newest answer",
+    )
     add_yes_option(group)
 
 
@@ -185,7 +211,7 @@ async def _check(
 
         async with aclosing(connections):
             tolerances, forced, times = _tolerances(arguments), arguments.forced, arguments.times
-            check = RegressionCheck(connections, endpoint, tolerances, arguments.model or "", forced, times)
+            check = RegressionCheck(connections, endpoint, tolerances, arguments.model, forced, times)
             done = {(one.file, one.run) for one in earlier}
             task = asyncio.create_task(check.run(found, done, keep))
             stop_on_signals(task.cancel)

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 def services_of(arguments: argparse.Namespace) -> Services:
     """What the options of `add_endpoint_options` name. Raises BadValueError for an unknown endpoint."""
-    return open_services(arguments.endpoint or LOCAL, arguments.api_key_env, arguments.model or "")
+    return open_services(arguments.endpoint or LOCAL, arguments.api_key_env, arguments.model)
 
 
 def open_services(endpoint: str = LOCAL, api_key_env: str | None = None, model: str = "") -> Services:

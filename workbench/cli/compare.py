@@ -28,7 +28,7 @@ from workbench.cli.compare_saved import compare_saved
 from workbench.cli.compare_table import print_compared
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json, run_to_json
-from workbench.cli.parsing import add_options, naming_files
+from workbench.cli.parsing import file_name, naming_files
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
@@ -43,24 +43,39 @@ from workbench.storage.folders import Folders
 from workbench.storage.presets import load_presets
 from workbench.storage.prompt_sets import read_prompts
 
-_OPTIONS = """
---prompts FILE    a prompt set: a text, JSON Lines or CSV file
---column NAME     prompt column (default: prompt or text)
---preset NAME...  a preset to compare; repeat it
---at NAME|URL[=MODEL]...  compare at this endpoint, with this model; repeat it: every preset is sent to
-    each
---runs FILE#RUN   compare saved runs (id prefixes or names) instead; nothing is sent
---any-seed        use a different random seed for each request
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add_prompt_options(parser)
-    add_options(parser, _OPTIONS, runs={"nargs": "+"})
+    parser.add_argument(
+        "--prompts", type=file_name, metavar="FILE", help="a prompt set: a text, JSON Lines or CSV file"
+    )
+    parser.add_argument(
+        "--column", default="", metavar="NAME", help="prompt column (default: prompt or text)"
+    )
+    parser.add_argument(
+        "--preset", action="append", default=[], metavar="NAME", help="a preset to compare; repeat it"
+    )
+    parser.add_argument(
+        "--at",
+        action="append",
+        default=[],
+        metavar="NAME|URL[=MODEL]",
+        help="compare at this endpoint, with this model; repeat it: every preset is sent to each",
+    )
+    parser.add_argument(
+        "--runs",
+        type=file_name,
+        nargs="+",
+        metavar="FILE#RUN",
+        help="compare saved runs (id prefixes or names) instead; nothing is sent",
+    )
     add_endpoint_options(parser)
     add_parameter_options(parser)
     add_batch_options(parser)
+    parser.add_argument(
+        "--any-seed", action="store_true", help="use a different random seed for each request"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -108,7 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _prompts(arguments: argparse.Namespace) -> tuple[Prompt, ...]:
     if arguments.prompts:
-        return tuple(map(TextPrompt, read_prompts(Path(arguments.prompts), arguments.column or "")))
+        return tuple(map(TextPrompt, read_prompts(Path(arguments.prompts), arguments.column)))
     return single_prompts(read_prompt(arguments))
 
 

@@ -8,7 +8,6 @@ import signal
 import sys
 
 from workbench.cli.messages import print_message
-from workbench.cli.parsing import add_options
 from workbench.storage.config import load_config
 from workbench.storage.folders import Folders
 from workbench.workspace.costs import Cost
@@ -16,7 +15,7 @@ from workbench.workspace.costs import Cost
 
 def add_yes_option(parser: argparse._ActionsContainer) -> None:
     """Add `--yes`."""
-    add_options(parser, "--yes  send without asking for confirmation")
+    parser.add_argument("--yes", action="store_true", help="send without asking for confirmation")
 
 
 def is_agreed(cost: Cost, *, sure: bool) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_message
 from workbench.cli.output import print_json
-from workbench.cli.parsing import add_options, file_name
+from workbench.cli.parsing import file_name
 from workbench.domain.display import one_line, visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
@@ -27,7 +27,7 @@ from workbench.storage.folders import Folders
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    add_options(parser, "--json  print JSON instead of text")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     # What follows an action is for its own parser to check.
     actions.type = file_name
@@ -38,11 +38,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     test = actions.add_parser("test", help=f"{ANNOUNCEMENT}; prints the models and the answer")
     remove = actions.add_parser("delete", help="delete your profile; the built-in one is used again")
     for one in (show, put, test, remove):
-        add_options(one, "name NAME  the endpoint's name")
-    add_options(put, "fields FIELD=VALUE  an empty value resets the field", fields={"nargs": "+"})
-    add_options(put, "--like NAME  the profile to copy settings from")
-    model = "--model NAME  model (default: the profile's, else the first listed)"
-    add_options(test, model)
+        one.add_argument("name", metavar="NAME", help="the endpoint's name")
+    put.add_argument("fields", nargs="+", metavar="FIELD=VALUE", help="an empty value resets the field")
+    put.add_argument("--like", default="", metavar="NAME", help="the profile to copy settings from")
+    test.add_argument("--model", default="", help="model (default: the profile's, else the first listed)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,10 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
         case "show":
             _show(endpoint_for(arguments.name, None, loaded), as_json=arguments.json)
         case "set":
-            _set(folders, loaded, arguments.name, _texts(arguments.fields), arguments.like or "")
+            _set(folders, loaded, arguments.name, _texts(arguments.fields), arguments.like)
         case "test":
-            endpoint = endpoint_for(arguments.name, None, loaded)
-            return _test(endpoint, arguments.model or "", as_json=arguments.json)
+            return _test(endpoint_for(arguments.name, None, loaded), arguments.model, as_json=arguments.json)
         case "delete":
             delete_endpoint(folders, arguments.name)
             print_message(f"{arguments.name} is deleted.", "")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.cli.exit_status import ExitStatus
-from workbench.cli.parsing import add_options
+from workbench.cli.parsing import file_name
 from workbench.cli.session_files import choose_runs, read_session
 from workbench.domain.display import visible
 from workbench.domain.errors import BadValueError
@@ -24,18 +24,20 @@ from workbench.storage.folders import Folders
 
 _OF_ONE_RUN = (*RUN_FORMS, *REQUEST_FORMS)
 
-_OPTIONS = """
-file FILE            a session file
---run ID             one run (id prefix or name; default: all)
---output FILE        write a file instead of standard output
---endpoint NAME|URL  where curl and Python send the request (default: where the run was sent)
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
+    parser.add_argument("file", type=file_name, metavar="FILE", help="a session file")
     parser.add_argument("--to", required=True, choices=(*SESSION_FORMS, *_OF_ONE_RUN), help="output format")
-    add_options(parser, _OPTIONS)
+    parser.add_argument("--run", metavar="ID", help="one run (id prefix or name; default: all)")
+    parser.add_argument(
+        "--output", type=file_name, metavar="F", help="write a file instead of standard output"
+    )
+    parser.add_argument(
+        "--endpoint",
+        metavar="NAME|URL",
+        help="where curl and Python send the request (default: where the run was sent)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

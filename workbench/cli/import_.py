@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbench.cli.arguments import read_input
 from workbench.cli.exit_status import ExitStatus
-from workbench.cli.parsing import add_options
+from workbench.cli.parsing import file_name
 from workbench.cli.session_files import open_for_writing
 from workbench.domain.display import visible
 from workbench.domain.errors import StorageError
@@ -19,15 +19,22 @@ from workbench.storage.folders import Folders
 from workbench.storage.imports import is_curl, runs_from_json_lines
 from workbench.workspace.keeper import Keeper
 
-_OPTIONS = """
-file FILE       a JSON Lines export or a curl command; - is standard input
---session FILE  the session to add to, created if missing
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    add_options(parser, _OPTIONS, session={"required": True})
+    parser.add_argument(
+        "file",
+        type=file_name,
+        metavar="FILE",
+        help="a JSON Lines export or a curl command; - is standard input",
+    )
+    parser.add_argument(
+        "--session",
+        type=file_name,
+        required=True,
+        metavar="S",
+        help="the session to add to, created if missing",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

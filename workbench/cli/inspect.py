@@ -8,7 +8,7 @@ from math import log
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_notes
 from workbench.cli.output import print_json, token_to_json
-from workbench.cli.parsing import add_options
+from workbench.cli.parsing import file_name
 from workbench.cli.session_files import choose_choice, choose_runs, choose_token, read_session
 from workbench.cli.tables import percent_of, print_table, top_choice_cell
 from workbench.domain.alternatives import rows_of
@@ -25,27 +25,28 @@ _HEADS = ("token", "text", "probability", "rank", "most likely", "top-k mass")
 _BYTES = 16
 """Bytes of a token that are shown."""
 
-_OPTIONS = """
-file FILE   a session file
---run ID    run to print (id prefix or name; default: the newest)
---choice K  choice of the run, from 1 (default: 1)
---json      print one JSON object
-"""
-_SELECTIONS = """
---token K       one token, from 1, and its alternatives; else all in a list
---surprising P  only tokens less likely than P (default: 0.1)
---against RUN   where this run and another diverge
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    add_options(parser, _OPTIONS)
-    add_options(
-        parser.add_mutually_exclusive_group(),
-        _SELECTIONS,
-        surprising={"type": float, "nargs": "?", "const": 0.1},
+    parser.add_argument("file", type=file_name, metavar="SESSION", help="a session file")
+    parser.add_argument("--run", metavar="ID", help="run to print (id prefix or name; default: the newest)")
+    parser.add_argument(
+        "--choice", type=int, default=1, metavar="K", help="choice of the run, from 1 (default: 1)"
     )
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument(
+        "--token", type=int, metavar="N", help="one token, from 1, and its alternatives; else all in a list"
+    )
+    shown.add_argument(
+        "--surprising",
+        type=float,
+        nargs="?",
+        const=0.1,
+        metavar="P",
+        help="only tokens less likely than P (default: 0.1)",
+    )
+    shown.add_argument("--against", metavar="RUN", help="where this run and another diverge")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from workbench.domain.display import sentences, visible
 from workbench.domain.errors import BadValueError, StorageError
@@ -21,34 +19,6 @@ class Parser(argparse.ArgumentParser):
         """As argparse's; options are never abbreviated."""
         super().__init__(prog, description=description, **{"allow_abbrev": False, **more})  # type: ignore[arg-type]
         self.register("type", None, unicode_text)
-
-
-_ROW = re.compile(r"(?P<flag>[\w-]+)(?: (?P<metavar>\S+?)(?P<many>\.\.\.)?)?  +(?P<help>.+)")
-
-
-def add_options(group: argparse._ActionsContainer, table: str, **details: Mapping[str, Any]) -> None:
-    """Add the options of a table: a row each, `--name METAVAR`, two or more blanks, and its help.
-
-    An indented row goes on with the help above it. METAVAR... may be given several times, and an option
-    without METAVAR is a switch. FILE is a file's name, N a number from 1 on and K a whole number; the default
-    of both is the one that the help names. `details` has more for `add_argument`, by the option's name.
-    """
-    for row in re.sub(r"\n +", " ", table.strip()).split("\n"):
-        if (found := _ROW.fullmatch(row)) is None:
-            raise ValueError(f"not a row of options: {row}")
-        flag, metavar = found["flag"], found["metavar"]
-        options: dict[str, Any] = {"help": found["help"]}
-        if metavar is None:
-            options["action"] = "store_true"
-        else:
-            kind = {"N": positive, "K": int}.get(metavar)
-            options |= {"metavar": metavar, "type": file_name if metavar.startswith("FILE") else kind}
-            if kind is not None and (default := re.search(r"default: (\d+)", found["help"])) is not None:
-                options["default"] = int(default[1])
-        if found["many"]:
-            options |= {"action": "append", "default": []}
-        more = details.get(flag.lstrip("-").replace("-", "_"), {})
-        group.add_argument(flag, **{**options, **more})
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from workbench.cli.command_workspace import services_of
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_message
 from workbench.cli.output import print_json
-from workbench.cli.parsing import add_options
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.probe_findings import Probe
@@ -19,17 +18,13 @@ from workbench.runner.endpoint_probe import MOST_REQUESTS, Probing
 from workbench.runner.probe_requests import MOST_TOKENS
 from workbench.storage.probes import load_probe, save_probe
 
-_OPTIONS = """
-endpoint ENDPOINT   an endpoint's name or base URL
---model NAME        model (default: the profile's)
---api-key-env NAME  the environment variable that holds the key
---json              print one JSON object instead of the table
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    add_options(parser, _OPTIONS)
+    parser.add_argument("endpoint", metavar="ENDPOINT", help="an endpoint's name or base URL")
+    parser.add_argument("--model", default="", help="model (default: the profile's)")
+    parser.add_argument("--api-key-env", metavar="NAME", help="the environment variable that holds the key")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -42,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     address = one_line(endpoint.address, 80) or endpoint.name
     most = f"at most {MOST_REQUESTS} requests of at most {MOST_TOKENS} tokens a choice"
     print_message(f"Sending {most} to {address}.", "")
-    found = asyncio.run(_probe(services.connections, endpoint, arguments.model or ""))
+    found = asyncio.run(_probe(services.connections, endpoint, arguments.model))
     if found.findings:
         found = found.over(load_probe(folders, endpoint.name))
         save_probe(folders, found)

@@ -14,7 +14,7 @@ from workbench.cli.command_workspace import open_workspace, services_of
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import Printer, print_json
-from workbench.cli.parsing import add_options
+from workbench.cli.parsing import file_name, positive
 from workbench.cli.session_files import choose_runs, read_session
 from workbench.cli.tables import distribution
 from workbench.domain.case_comparison import ReportedToken
@@ -28,19 +28,23 @@ from workbench.storage.endpoint_list import endpoint_for
 from workbench.workspace.costs import cost_of_jobs
 from workbench.workspace.rerun import again
 
-_OPTIONS = """
-file FILE  a session file
---run ID   one run (id prefix or name)
---speed X  2 is twice as fast as recorded; 0 is at once
---check    send the runs again; exits with 0 where all are identical, else 1
---times N  with --check: send each run N times (default: 1)
---json     with --check: print a report as JSON
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    add_options(parser, _OPTIONS, speed={"type": _speed, "default": 1.0})
+    parser.add_argument("file", type=file_name, metavar="FILE", help="a session file")
+    parser.add_argument("--run", metavar="ID", help="one run (id prefix or name)")
+    parser.add_argument(
+        "--speed", type=_speed, default=1.0, metavar="X", help="2 is twice as fast as recorded; 0 is at once"
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="send the runs again; exits with 0 where all are identical, else 1",
+    )
+    parser.add_argument(
+        "--times", type=positive, default=1, metavar="K", help="with --check: send each run K times"
+    )
+    parser.add_argument("--json", action="store_true", help="with --check: print a report as JSON")
     add_endpoint_options(parser)
     add_yes_option(parser)
     parser.set_defaults(concurrency=1, requests_per_minute=None)

@@ -18,7 +18,7 @@ from workbench.cli.command_workspace import open_workspace, run_in, services_of
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.follow_run import follow, report
-from workbench.cli.parsing import add_options
+from workbench.cli.parsing import file_name
 from workbench.cli.split_option import add_split_option, limits_of, split_of
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt, kind_of, prompt_to_editor
@@ -31,11 +31,6 @@ from workbench.workspace.chat_session import ChatSession
 from workbench.workspace.costs import cost_of
 from workbench.workspace.workspace import Workspace
 
-_OPTIONS = """
---session FILE  append the run to a session, created if missing
---json          print one JSON object at the end instead of the text
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
@@ -45,7 +40,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_parameter_options(parser)
     add_split_option(parser)
     add_yes_option(parser)
-    add_options(parser, _OPTIONS)
+    parser.add_argument(
+        "--session", type=file_name, metavar="FILE", help="append the run to a session, created if missing"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object at the end instead of the text"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from workbench.cli.command_workspace import open_services, open_workspace, run_i
 from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import logprob_to_json, print_failure, print_json, token_to_json
-from workbench.cli.parsing import add_options, naming_files
+from workbench.cli.parsing import file_name, naming_files
 from workbench.cli.tables import print_table, top_choice_cell
 from workbench.domain.display import figure, one_line, percent, plural, token_text
 from workbench.domain.endpoint import LOCAL, Endpoint
@@ -39,21 +39,6 @@ from workbench.workspace.workspace import Workspace
 
 _CONTEXT = 24
 """Characters of the text that are shown before a place."""
-
-_OPTIONS = """
-files FILE              a text to score; - is standard input
---text TEXT...          a text to score; repeatable
---endpoint NAME|URL...  an endpoint that returns prompt logprobs (default: local); a second one is
-    compared with it
---model NAME...         the model to ask for; a second one goes to the second endpoint, or to the same
---api-key-env NAME      send the key that this environment variable holds (for a bare URL)
---top K                 alternatives to list for each token (default: 5)
---places K              how many of the most surprising places, or largest differences, to print
-    (default: 10)
---probe                 send a request for one token after each token of the text, for an endpoint that
-    returns no prompt logprobs but answers /tokenize; tokens that are not among the alternatives stay
-    unknown
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +89,46 @@ class _Scoring:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    add_options(parser, _OPTIONS, files={"nargs": "*"}, endpoint={"type": endpoint_name})
+    parser.add_argument(
+        "files", type=file_name, nargs="*", metavar="FILE", help="a text to score; - is standard input"
+    )
+    parser.add_argument("--text", action="append", default=[], help="a text to score; repeatable")
+    parser.add_argument(
+        "--endpoint",
+        type=endpoint_name,
+        action="append",
+        default=[],
+        metavar="NAME|URL",
+        help="an endpoint that returns prompt logprobs (default: local); a second one is compared with it",
+    )
+    parser.add_argument(
+        "--model",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="the model to ask for; a second one goes to the second endpoint, or to the same",
+    )
+    parser.add_argument(
+        "--api-key-env",
+        metavar="NAME",
+        help="send the key that this environment variable holds (for a bare URL)",
+    )
+    parser.add_argument(
+        "--top", type=int, default=5, metavar="N", help="alternatives to list for each token (default: 5)"
+    )
+    parser.add_argument(
+        "--places",
+        type=int,
+        default=10,
+        metavar="N",
+        help="how many of the most surprising places, or largest differences, to print (default: 10)",
+    )
+    parser.add_argument(
+        "--probe",
+        action="store_true",
+        help="send a request for one token after each token of the text, for an endpoint that returns no "
+        "prompt logprobs but answers /tokenize; tokens that are not among the alternatives stay unknown",
+    )
     add_batch_options(parser)
 
 

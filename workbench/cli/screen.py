@@ -10,15 +10,10 @@ from pathlib import Path
 from workbench.cli import garbage
 from workbench.cli.arguments import add_endpoint_options
 from workbench.cli.commands import COMMANDS
-from workbench.cli.parsing import Parser, add_options, refusing
+from workbench.cli.parsing import Parser, file_name, refusing
 from workbench.domain.run import Run
 from workbench.tui.app import WorkbenchApp
 from workbench.workspace.services import Services
-
-_OPTIONS = """
-session FILE  a session file to open (default: the last one)
---demo        play a recorded run, with no engine and no network
-"""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -26,9 +21,7 @@ def run(arguments: Sequence[str]) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     with refusing(parser):
-        services = Services.open(
-            dict(os.environ), options.endpoint or "", options.api_key_env, options.model or ""
-        )
+        services = Services.open(dict(os.environ), options.endpoint or "", options.api_key_env, options.model)
     app = Started(services, _session(options.session, parser), _demo() if options.demo else None)
     app.run()
     return app.return_code or 0
@@ -84,6 +77,15 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
-    add_options(parser, _OPTIONS, session={"nargs": "?", "metavar": "SESSION.toml"})
+    parser.add_argument(
+        "session",
+        type=file_name,
+        nargs="?",
+        metavar="SESSION.toml",
+        help="a session file to open (default: the last one)",
+    )
+    parser.add_argument(
+        "--demo", action="store_true", help="play a recorded run, with no engine and no network"
+    )
     add_endpoint_options(parser)
     return parser

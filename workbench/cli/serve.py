@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.parsing import add_options
+from workbench.cli.parsing import file_name
 from workbench.domain.endpoint import SERVE_PORT
 from workbench.local.options import ServeOptions
 from workbench.local.serve import run_server
 
-_OPTIONS = """
---host HOST         address to listen on (default: %(default)s)
---port PORT         port; 0 takes a free one (default: %(default)s)
---model FILE        a GGUF file (default: the embedded model)
---api-key-env NAME  environment variable that holds the required API key
---cors ORIGIN...    let web pages of this origin read answers, such as http://localhost:3000; may be
-    repeated
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    add_options(parser, _OPTIONS, host={"default": "127.0.0.1"}, port={"type": int, "default": SERVE_PORT})
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=int, default=SERVE_PORT, help="port; 0 takes a free one (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--model", type=file_name, metavar="FILE", help="a GGUF file (default: the embedded model)"
+    )
+    parser.add_argument(
+        "--api-key-env", metavar="NAME", help="environment variable that holds the required API key"
+    )
+    parser.add_argument(
+        "--cors",
+        metavar="ORIGIN",
+        action="append",
+        default=[],
+        help="let web pages of this origin read answers, such as http://localhost:3000; may be repeated",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -10,27 +10,27 @@ from pathlib import Path
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_message
 from workbench.cli.output import print_json
-from workbench.cli.parsing import add_options
 from workbench.domain.display import one_line
 from workbench.domain.json_values import JsonValue
 from workbench.storage.folders import Folders
 from workbench.storage.library import Library, Listed
 
-_OPTIONS = """
---search WORDS  only sessions whose title, prompts or answers contain all words
---json          print a list of objects instead of a table
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    add_options(parser, _OPTIONS)
+    parser.add_argument(
+        "--search",
+        default="",
+        metavar="WORDS",
+        help="only sessions whose title, prompts or answers contain all words",
+    )
+    parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """List the sessions; returns the exit status."""
     library = Library(Folders.default(os.environ))
-    found = library.search(arguments.search or "")
+    found = library.search(arguments.search)
     if arguments.json:
         print_json([_to_json(one) for one in found])
     elif found:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping
 
 from workbench.cli.messages import print_message
-from workbench.cli.parsing import add_options
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.parameters import Range
@@ -21,8 +20,11 @@ from workbench.storage.probes import load_probe
 
 def add_split_option(parser: argparse.ArgumentParser) -> None:
     """Add `--split`."""
-    words = "send a request for each prompt and each choice, counting a seed up, and show them as one run"
-    add_options(parser, f"--split  {words}")
+    parser.add_argument(
+        "--split",
+        action="store_true",
+        help="send a request for each prompt and each choice, counting a seed up, and show them as one run",
+    )
 
 
 def limits_of(endpoint: Endpoint, *, split: bool) -> Mapping[str, Range]:

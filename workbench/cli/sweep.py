@@ -23,7 +23,6 @@ from workbench.cli.command_workspace import open_workspace, services_of
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_notes
 from workbench.cli.output import print_json, run_to_json
-from workbench.cli.parsing import add_options
 from workbench.cli.tables import print_table
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonObject, JsonValue
@@ -39,16 +38,18 @@ from workbench.workspace.grid import Grid, Layout
 
 _MOST_AXES = 2
 
-_OPTIONS = """
---vary FIELD=VALUES...  what to vary: temperature=0:1.5:0.25 (low:high:step) or top_p=0.5,1; once or twice
---repeats N             requests per cell (default: 1)
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add_prompt_options(parser)
-    add_options(parser, _OPTIONS)
+    parser.add_argument(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUES",
+        help="what to vary: temperature=0:1.5:0.25 (low:high:step) or top_p=0.5,1; once or twice",
+    )
+    parser.add_argument("--repeats", type=int, default=1, metavar="N", help="requests per cell")
     parser.add_argument(
         "--measure",
         default=Measure.PERPLEXITY.value,
@@ -66,6 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     axes = tuple(map(parse_axis, arguments.vary))
     if not 1 <= len(axes) <= _MOST_AXES or len({axis.field for axis in axes}) < len(axes):
         raise BadValueError("a sweep varies one or two different fields", hint="Use --vary FIELD=VALUES.")
+    if arguments.repeats < 1:
+        raise BadValueError("--repeats must be at least 1")
     prompt, endpoint = read_prompt(arguments), services.endpoint
     parameters, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
     refuse(problems)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import print_json
-from workbench.cli.parsing import add_options
+from workbench.cli.parsing import file_name
 from workbench.cli.session_files import choose_runs, open_for_writing, read_session
 from workbench.cli.tables import print_table
 from workbench.domain.choice import Choice
@@ -22,17 +22,13 @@ _BEGINNING = 40
 """Tokens of an answer that a row may show."""
 _HEADS = ("run", "where", "tokens", "ppl", "logprob", "outcome")
 
-_OPTIONS = """
-file FILE    a session file
---name RUN   name a run; '' removes the name
---prune RUN  remove a run and its branches
---json       print a list of objects instead of a table
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    add_options(parser, _OPTIONS, name={"nargs": 2, "metavar": ("RUN", "NAME")})
+    parser.add_argument("file", type=file_name, metavar="FILE", help="a session file")
+    parser.add_argument("--name", nargs=2, metavar=("RUN", "NAME"), help="name a run; '' removes the name")
+    parser.add_argument("--prune", metavar="RUN", help="remove a run and its branches")
+    parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
 
 
 def run(arguments: argparse.Namespace) -> int:
