@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
+import msgspec
 from textual.binding import BindingType
 
 from workbench.tui.commands.command import CHARACTERS, DIGITS, SHARED, Command, Where
@@ -520,7 +520,8 @@ def _commands() -> Iterator[Command]:
 
 def _command(where: Where, row: str, help: str) -> Command:
     id, keys, title, does, remarks = [*(part.strip() for part in row.split("|")), "", ""][:5]
-    fields: dict[str, Any] = {"needs_pane": where not in _BY_NAME, "priority": where in _BEFORE_FOCUS}
+    fields: dict[str, object] = {"id": id, "title": title, "help": help, "where": where}
+    fields |= {"needs_pane": where not in _BY_NAME, "priority": where in _BEFORE_FOCUS}
     if ":" in does:
         fields["flow"] = does
     elif keys == "1-9":
@@ -546,8 +547,8 @@ def _command(where: Where, row: str, help: str) -> Command:
                 fields["shown"] = value
             case _:
                 fields["footer"] = int(name)
-    named = DIGITS if keys == "1-9" else tuple(CHARACTERS.get(key, key) for key in keys.split())
-    return Command(id, named, title, help, where, **fields)
+    fields["keys"] = DIGITS if keys == "1-9" else tuple(CHARACTERS.get(key, key) for key in keys.split())
+    return msgspec.convert(fields, Command)
 
 
 COMMANDS = tuple(_commands())
