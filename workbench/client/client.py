@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -71,9 +70,10 @@ class Client:
                     yield End()
                     return
                 yield ResponseStarted(reply.status, reply.headers.get("x-request-id", ""))
-                async with aclosing(_answer(reply, call)) as events:
-                    async for event in events:
-                        yield event
+                async with aclosing(_answer(reply, call)) as pieces:
+                    async for events in pieces:
+                        for event in events:
+                            yield event
         except EndpointError as error:
             yield Error(error)
             yield End()
@@ -181,43 +181,39 @@ class Client:
         return self._transports[settings]
 
 
-async def _answer(reply: Reply, call: Call) -> AsyncGenerator[Event]:
-    """The events of an answer's body; a connection that breaks off ends it."""
+async def _answer(reply: Reply, call: Call) -> AsyncGenerator[Iterable[Event]]:
+    """The events of an answer's body, those of a piece together; a connection that breaks off ends it.
+
+    All events of one piece must be taken before the next piece is asked for.
+    """
     assembly = Assembly(call.key.redact)
-    wire = call.wire
     error = None
     empty = True
     try:
         async for piece in reply.pieces:
             empty = False
-            if wire is not None:
-                wire.received(time.perf_counter() - call.sent_at, piece)
-            for event in assembly.feed(piece):
-                yield event
+            call.record(piece)
+            yield assembly.feed(piece)
             if assembly.marked:
                 break
     except BrokenError as broken:
         error = call.masked(broken.error)
     if assembly.marked:
-        async for event in _rest(reply, assembly, call):
-            yield event
+        for piece in await _rest(reply):
+            call.record(piece)
+            yield assembly.feed(piece)
         error = None
-    for event in assembly.finish():
-        yield event
+    yield assembly.finish()
     if error is not None and empty:
-        yield Error(error)
-    yield End(error)
+        yield (Error(error),)
+    yield (End(error),)
 
 
-async def _rest(reply: Reply, assembly: Assembly, call: Call) -> AsyncGenerator[Event]:
+async def _rest(reply: Reply) -> list[bytes]:
     """What comes within a second of the end's mark: read to its end, the connection serves again."""
     pieces: list[bytes] = []
     with suppress(BrokenError, TimeoutError):
         async with asyncio.timeout(_AFTER_DONE):
             async for piece in reply.pieces:
                 pieces.append(piece)
-    for piece in pieces:
-        if call.wire is not None:
-            call.wire.received(time.perf_counter() - call.sent_at, piece)
-        for event in assembly.feed(piece):
-            yield event
+    return pieces

@@ -70,10 +70,14 @@ class Call:
                 return Refused(self.masked(failure.error), connected=False)
             except BrokenError as failure:
                 raise self.masked(failure.error) from None
-            if self.wire is not None:
-                self.wire.received(time.perf_counter() - self.sent_at, body)
+            self.record(body)
             answer = ErrorResponse(reply.status, reply.reason, reply.headers, body)
             return Refused(error_of(answer, self.urls, self.url, self.key.redact), connected=True)
+
+    def record(self, piece: bytes) -> None:
+        """Keep a piece of the answer's body, where the exchange is recorded."""
+        if self.wire is not None:
+            self.wire.received(time.perf_counter() - self.sent_at, piece)
 
     def masked(self, error: EndpointError) -> EndpointError:
         """The error of a connection, whose words may repeat bytes that the endpoint sent, without the key."""
