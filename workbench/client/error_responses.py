@@ -60,17 +60,14 @@ _CODES = {
     "insufficient_quota": ("The quota is used up", "Top up or raise the limit at the provider."),
     "content_filter": ("A content filter refused the request", "Change the prompt."),
 }
-_LIMIT_PATTERNS = tuple(
-    re.compile(pattern, re.IGNORECASE | re.DOTALL)
-    for pattern in (
-        r"max_tokens (?P<most>\d+) and (?P<prompt>\d+) tokens of prompt exceed the context of (?P<limit>\d+)",
-        r"prompt is longer than the context of (?P<limit>\d+) tokens",
-        r"request \((?P<asked>\d+) tokens\) exceeds the available context size \((?P<limit>\d+)",
-        r"maximum context length is (?P<limit>\d+).{0,80}?"
-        r"(?:requested|resulted in|has|contains) (?:about )?(?P<asked>\d+)",
-        r"Requested tokens \((?P<asked>\d+)\) exceed context window of (?P<limit>\d+)",
-        r"inputs.{0,40}max_new_tokens.{0,20}must be <= (?P<limit>\d+).{0,80}?(?P<asked>\d+) `?inputs",
-    )
+_LIMIT_PATTERNS = (
+    r"max_tokens (?P<most>\d+) and (?P<prompt>\d+) tokens of prompt exceed the context of (?P<limit>\d+)",
+    r"prompt is longer than the context of (?P<limit>\d+) tokens",
+    r"request \((?P<asked>\d+) tokens\) exceeds the available context size \((?P<limit>\d+)",
+    r"maximum context length is (?P<limit>\d+).{0,80}?"
+    r"(?:requested|resulted in|has|contains) (?:about )?(?P<asked>\d+)",
+    r"Requested tokens \((?P<asked>\d+)\) exceed context window of (?P<limit>\d+)",
+    r"inputs.{0,40}max_new_tokens.{0,20}must be <= (?P<limit>\d+).{0,80}?(?P<asked>\d+) `?inputs",
 )
 _REQUEST_IDS = ("x-request-id", "x-trace-id", "trace_id", "x-generation-id", "request-id", "cf-ray")
 _ADDRESS = re.compile(
@@ -246,7 +243,9 @@ def _overflow(reported: _Reported) -> tuple[str, str] | None:
     if reported.asked is not None and reported.limit is not None:
         found = {"asked": str(reported.asked), "limit": str(reported.limit)}
     else:
-        matches = (pattern.search(reported.words[:2000]) for pattern in _LIMIT_PATTERNS)
+        # Compiled when an error comes, as the patterns take long to compile.
+        words = reported.words[:2000]
+        matches = (re.search(pattern, words, re.IGNORECASE | re.DOTALL) for pattern in _LIMIT_PATTERNS)
         found = next((match.groupdict() for match in matches if match), {})
     if not found:
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -14,8 +13,7 @@ from workbench.domain.json_values import JsonObject
 from workbench.domain.run import Usage
 
 
-@dataclass(frozen=True, slots=True)
-class RequestSent:
+class RequestSent(Struct, frozen=True):
     """The request goes out."""
 
     url: str
@@ -24,24 +22,21 @@ class RequestSent:
     """As sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseStarted:
+class ResponseStarted(Struct, frozen=True):
     """The endpoint accepted the request; text is still to come."""
 
     status: int
     request_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class KeepAlive:
+class KeepAlive(Struct, frozen=True):
     """The endpoint gave a sign of life that is not text."""
 
     text: str = ""
     """The message, as one safe line."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseInfo:
+class ResponseInfo(Struct, frozen=True):
     """What the answer says of itself; sent again when it changes."""
 
     response_id: str = ""
@@ -60,8 +55,7 @@ class Delta(Struct, frozen=True, gc=False):
     """Whether the pieces stand in place of all that came before (their texts join to the same text)."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptTokens:
+class PromptTokens(Struct, frozen=True):
     """The tokens of a prompt, reported apart from the choices that answer it."""
 
     pieces: Sequence[ReceivedToken]
@@ -72,30 +66,26 @@ class PromptTokens:
     """Number of the prompt in the request, from 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """A choice has its finish_reason, in the endpoint's own word."""
 
     index: int
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class UsageReceived:
+class UsageReceived(Struct, frozen=True):
     """Token counts, as far as the endpoint has them; the last one counts."""
 
     usage: Usage
 
 
-@dataclass(frozen=True, slots=True)
-class Warning:
+class Warning(Struct, frozen=True):
     """Something a person should know of the answer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Error:
+class Error(Struct, frozen=True):
     """An error in place of an answer or within it; what came before stays."""
 
     error: EndpointError
@@ -103,13 +93,11 @@ class Error:
     """Whether the request may be sent again: nothing was generated for it, so nobody bills it."""
 
 
-@dataclass(frozen=True, slots=True)
-class DoneReceived:
+class DoneReceived(Struct, frozen=True):
     """The endpoint marked the end of its answer, by [DONE] or by a whole JSON body; usage may follow."""
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(Struct, frozen=True):
     """Nothing more comes; always the last event."""
 
     error: EndpointError | None = None
