@@ -7,6 +7,7 @@ duplicate keys or a rarer shape, takes an exact one (`exact_dialect.py`). Both s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from math import isfinite
 from typing import Annotated, Literal, TypeAlias
 
@@ -152,23 +153,26 @@ def _entries(told: _Logprobs | None) -> list[ReceivedToken] | None:
 
 
 def _legacy_entries(told: _Logprobs) -> list[ReceivedToken]:
-    if told.tokens is None or told.token_logprobs is None:
-        raise ValueError("no tokens, or tokens without logprobs")
+    tokens, logprobs = told.tokens, told.token_logprobs
     source = bytes(told.top_logprobs)
-    rows = _decode_rows(source) or [None] * len(told.tokens)
-    # An alternative has one colon at least: with more of them there may be a key told twice.
-    if source.count(b":") != sum(map(len, filter(None, rows))):
+    rows = _decode_rows(source)
+    if tokens is None or logprobs is None or len(tokens) != len(logprobs):
+        raise ValueError("tokens without logprobs")
+    if rows is not None and len(rows) != len(tokens):
+        raise ValueError("tokens without alternatives")
+    entries = []
+    colons = source.count(b":")
+    for token, logprob, row in zip(tokens, logprobs, rows or repeat(None)):  # noqa: B905 (checked above)
+        alternatives = []
+        if row:
+            colons -= len(row)
+            for text, number in row.items():
+                alternatives.append(_new(Alternative, (text, number, None, None)))
+        entries.append(_new(ReceivedToken, (_text(token), logprob, alternatives, None, None)))
+    if colons:
+        # An alternative has one colon at least: with more of them there may be a key told twice.
         raise ValueError("a key told twice, or one with a colon")
-    return [
-        _new(ReceivedToken, (_text(token), logprob, _alternatives(row), None, None))
-        for token, logprob, row in zip(told.tokens, told.token_logprobs, rows, strict=True)
-    ]
-
-
-def _alternatives(row: dict[str, float] | None) -> list[Alternative]:
-    if row is None:
-        return []
-    return [_new(Alternative, (text, logprob, None, None)) for text, logprob in row.items()]
+    return entries
 
 
 def _chat_entry(token: _Token) -> ReceivedToken:
