@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import compileall
 import importlib
 import json
 import os
@@ -25,6 +26,8 @@ def main() -> int:
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(BENCHES):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
+    # As what is installed is compiled, and the peers are: the environment may forbid Python to do it.
+    compileall.compile_dir(README.parent / "workbench", quiet=1)
     # As the program does; the benches that measure Textual in this process import it later.
     os.environ.setdefault(*SCREEN_RATE)
     measured: dict[str, list[Figure]] = {}
