@@ -124,9 +124,9 @@ async def test_what_a_probe_found_is_noted_and_limits_follow_the_endpoint() -> N
         )
         assert app.main.parameters.limits == limits
         notes = {"min_p": "has no effect at this endpoint: same answer"}
-        await until(pilot, lambda: app.main.parameters._notes == notes)
+        await until(pilot, lambda: app.main.parameters.notes == notes)
         app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, name="third", limits={}))
-        await until(pilot, lambda: app.main.parameters._notes == {})
+        await until(pilot, lambda: app.main.parameters.notes == {})
 
 
 async def test_an_endpoint_whose_key_is_set_is_offered_and_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ class WorkbenchApp(App[int]):
         """Which tokens keys go to, in every view."""
         self.flows = Flows(self)
         self._keys = KeyQueue(self, self.flows)
-        self.main = MainScreen(self.workspace, self.token_styles, session, mode, self.commands)
+        self.main = MainScreen(self.workspace, self.token_styles, session, mode)
         self._demo = demo
 
     def _load_themes(self, *names: str) -> None:

@@ -249,7 +249,7 @@ async def test_the_cost_of_many_answers_is_told() -> None:
     app = Alone()
     async with app.run_test(size=(80, 40)) as pilot:
         app.panel.set_parameters(Parameters({"n": 3, "max_tokens": 100}))
-        app.panel.set_prompt_count(2)
+        app.panel.prompt_count = 2
         await pilot.pause()
         assert "up to 600 tokens" in app.words
 
@@ -265,7 +265,7 @@ async def test_temperature_and_top_p_together_bring_a_hint() -> None:
 async def test_a_note_marks_its_field_and_is_read_on_its_row() -> None:
     app = Alone()
     async with app.run_test(size=(80, 40)) as pilot:
-        app.panel.set_notes({"temperature": "[b]ignored by this endpoint"})
+        app.panel.notes = {"temperature": "[b]ignored by this endpoint"}
         await pilot.pause()
         assert app.row("temperature").endswith("!")
         assert "[b]ignored by this endpoint" in app.words
@@ -274,7 +274,7 @@ async def test_a_note_marks_its_field_and_is_read_on_its_row() -> None:
 async def test_enter_on_the_models_row_asks_for_another() -> None:
     app = Alone()
     async with app.run_test(size=(80, 40)) as pilot:
-        app.panel.set_model("org/model[beta]")
+        app.panel.model = "org/model[beta]"
         await pilot.press("up", "enter")
         await until(pilot, lambda: app.models_asked == 1)
         assert "org/model[beta]" in app.row("model")

@@ -24,6 +24,11 @@ _GLYPHS = _Glyphs()
 class LineInput(Input):
     """Textual's input, whose value is kept exactly, however hostile, and never obeyed."""
 
+    DEFAULT_CSS = """
+    LineInput { border: none; height: 1; padding: 0; background: $surface; }
+    LineInput:focus { border: none; }
+    """
+
     def __init__(
         self,
         value: str = "",

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import cast, overload
+from typing import cast
 
 from rich.cells import get_character_cell_size
 from textual._wrap import compute_wrap_offsets
@@ -110,7 +110,7 @@ def _cells_with_tabs(line: str, tab_width: int) -> list[int]:
     return [next(widths) if one == "\t" else _CELLS[one] for one in line]
 
 
-class _RowsOfLines(Sequence[Sequence[int]]):
+class _RowsOfLines:
     """Which rows every line takes."""
 
     def __init__(self, tops: Sequence[int]) -> None:
@@ -119,18 +119,12 @@ class _RowsOfLines(Sequence[Sequence[int]]):
     def __len__(self) -> int:
         return len(self._tops) - 1
 
-    @overload
-    def __getitem__(self, index: int) -> Sequence[int]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Sequence[int]]: ...
-    def __getitem__(self, index: int | slice) -> Sequence[int] | Sequence[Sequence[int]]:
-        if isinstance(index, slice):
-            return [self[one] for one in range(*index.indices(len(self)))]
+    def __getitem__(self, index: int) -> Sequence[int]:
         index = range(len(self))[index]
         return range(self._tops[index], self._tops[index + 1])
 
 
-class _LinesOfRows(Sequence[tuple[int, int]]):
+class _LinesOfRows:
     """Which line every row shows, and which of the line's rows it is."""
 
     def __init__(self, tops: Sequence[int]) -> None:
@@ -139,13 +133,7 @@ class _LinesOfRows(Sequence[tuple[int, int]]):
     def __len__(self) -> int:
         return self._tops[-1]
 
-    @overload
-    def __getitem__(self, index: int) -> tuple[int, int]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[tuple[int, int]]: ...
-    def __getitem__(self, index: int | slice) -> tuple[int, int] | Sequence[tuple[int, int]]:
-        if isinstance(index, slice):
-            return [self[one] for one in range(*index.indices(len(self)))]
+    def __getitem__(self, index: int) -> tuple[int, int]:
         row = range(len(self))[index]
         line = bisect_right(self._tops, row) - 1
         return line, row - self._tops[line]
@@ -228,6 +216,6 @@ class FastWrappedDocument(WrappedDocument):
 
     def _count_rows(self) -> None:
         tops = list(accumulate(self._heights, initial=0))
-        # The base class reads both as lists, and never writes to them but in what is overridden here.
+        # The base class reads one item at a time of both, but for what is overridden here.
         self._offset_to_line_info = cast(list[tuple[int, int]], _LinesOfRows(tops))
         self._line_index_to_offsets = cast(list[list[int]], _RowsOfLines(tops))

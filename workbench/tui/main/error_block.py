@@ -13,7 +13,7 @@ from textual.widgets import Static
 from workbench.domain.display import one_line, visible
 from workbench.domain.run import Failure
 from workbench.tui.commands.command import Command
-from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
+from workbench.tui.commands.keymap import commands_of
 
 
 class ErrorBlock(Vertical):
@@ -33,9 +33,8 @@ class ErrorBlock(Vertical):
 
         id: str
 
-    def __init__(self, commands: CommandTable = OWN_KEYS, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._table = commands
+    def __init__(self) -> None:
+        super().__init__()
         self.field = ""
         """The field at fault, where the error names one."""
         self.text = ""
@@ -44,10 +43,11 @@ class ErrorBlock(Vertical):
     def _fill(self) -> None:
         """Make what is in it with the first failure: the first paint does not wait for it."""
         self._what = Static(id="what", markup=False)
-        self._edit = _Next(self._table["focus_parameters"], "Edit field")
-        self._retry = _Next(self._table["run"], "Retry")
-        self._elsewhere = _Next(self._table["choose_endpoint"], "Change endpoint")
-        copy = _Next(self._table["copy_error"], "Copy")
+        table = commands_of(self.app)
+        self._edit = _Next(table["focus_parameters"], "Edit field")
+        self._retry = _Next(table["run"], "Retry")
+        self._elsewhere = _Next(table["choose_endpoint"], "Change endpoint")
+        copy = _Next(table["copy_error"], "Copy")
         self.mount(self._what, Horizontal(self._retry, self._elsewhere, copy, self._edit))
 
     def show(self, failure: Failure, where: str, field: str = "", *, was_sent: bool = True) -> None:

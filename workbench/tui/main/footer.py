@@ -8,7 +8,7 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from workbench.tui.commands.command import Command, Where
-from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
+from workbench.tui.commands.keymap import commands_of
 from workbench.tui.commands.table import commands_at
 from workbench.tui.popups.key_row import KeyRow, by_rank
 
@@ -28,17 +28,17 @@ class Footer(KeyRow):
     is_scored_twice: reactive[bool] = reactive(False)
     """Whether an answer has another model's scoring, whose differences keys go to."""
 
-    def __init__(self, commands: CommandTable = OWN_KEYS) -> None:
+    def __init__(self) -> None:
         super().__init__(Where.PROMPT)
-        self._table = commands
 
     def listed(self) -> list[Command]:
         """The commands to show, first the one to keep longest."""
-        ranked = by_rank(self._table)
-        first = self._table["stop" if self.running else "run"]
+        table = commands_of(self.app)
+        ranked = by_rank(table)
+        first = table["stop" if self.running else "run"]
         main = (Where.ANYWHERE, Where.EVERYWHERE)
         everywhere = [one for one in ranked if one.where in main and one.id not in ("run", "stop")]
-        here = by_rank(commands_at(self.where, self._table)) if self.where not in main else []
+        here = by_rank(commands_at(self.where, table)) if self.where not in main else []
         if not self.is_scored_twice:
             here = [one for one in here if one.id != "elsewhere"]
         return [first, *everywhere[:2], *here, *everywhere[2:]]

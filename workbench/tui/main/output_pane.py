@@ -20,7 +20,7 @@ from workbench.domain.run_group import RunGroup
 from workbench.domain.scoring import SecondScoring
 from workbench.domain.token_levels import Mode
 from workbench.tui.commands.command import Where
-from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
+from workbench.tui.commands.keymap import CommandTable, commands_of
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.line_input import LineInput
 from workbench.tui.main.error_block import ErrorBlock
@@ -45,7 +45,7 @@ class OutputPane(Vertical):
     OutputPane { padding: 0 1; }
     OutputPane TokenView { height: 1fr; max-width: 102; }
     OutputPane Sparkline { display: none; max-width: 102; }
-    OutputPane #find { display: none; height: 1; border: none; padding: 0; background: $panel; }
+    OutputPane #find { display: none; background: $panel; }
     OutputPane #find.-open { display: block; }
     OutputPane #hint { display: none; height: auto; color: $text-muted; }
     OutputPane.-empty #hint { display: block; }
@@ -79,16 +79,8 @@ class OutputPane(Vertical):
     class TokenLost(Message):
         """No token is under the cursor any more."""
 
-    def __init__(
-        self,
-        styles: TokenStyles,
-        commands: CommandTable = OWN_KEYS,
-        *,
-        id: str | None = None,
-        classes: str | None = None,
-    ) -> None:
-        super().__init__(id=id, classes=f"{classes or ''} -empty")
-        self._commands = commands
+    def __init__(self, styles: TokenStyles, *, id: str | None = None, classes: str = "") -> None:
+        super().__init__(id=id, classes=f"{classes} -empty")
         self._styles = styles
         self.blocks = RunBlocks()
         """The runs shown, and the block that the keys are on."""
@@ -100,10 +92,10 @@ class OutputPane(Vertical):
         self.border_title = "Output"
 
     def compose(self) -> ComposeResult:
-        yield Static(_first_steps(self._commands), id="hint", markup=False)
+        yield Static(_first_steps(commands_of(self.app)), id="hint", markup=False)
         yield TokenView(token_styles=self._styles)
         yield Sparkline(self._styles)
-        yield ErrorBlock(self._commands)
+        yield ErrorBlock()
 
     # --- runs --------------------------------------------------------------------------------------------
 

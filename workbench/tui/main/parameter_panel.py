@@ -11,6 +11,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.geometry import Offset, Size
 from textual.message import Message
+from textual.reactive import var
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -67,6 +68,15 @@ class ParameterPanel(Vertical, can_focus=True):
 
     editor = getters.query_one(FieldEditor)
 
+    limits: var[Mapping[str, Range]] = var(dict)
+    """The endpoint's own ranges by field, which replace the contract's."""
+    notes: var[Mapping[str, str]] = var(dict)
+    """What is said about fields by name, such as `ignored by this endpoint`."""
+    model = var("")
+    """The model that will be requested."""
+    prompt_count = var(1)
+    """How many prompts a request holds, for what it will cost."""
+
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._parameters = Parameters()
@@ -77,10 +87,6 @@ class ParameterPanel(Vertical, can_focus=True):
         self._problem = ""
         self._shown_texts = ("", "")
         """The texts of problem and help as they are shown."""
-        self._notes: Mapping[str, str] = {}
-        self._limits: Mapping[str, Range] = {}
-        self._model = ""
-        self._prompts = 1
         self._token_texts: dict[str, str] = {}
         self.tokenizer: Tokenizer | None = None
         """Makes token ids of texts in `logit_bias`; None where the endpoint has none."""
@@ -95,7 +101,8 @@ class ParameterPanel(Vertical, can_focus=True):
     def on_mount(self) -> None:
         """Show what was set before there was a screen, and from now on where the keys are."""
         self._draw()
-        self.watch(self, "has_focus", self._draw, init=False)
+        for name in ("has_focus", "limits", "notes", "model", "prompt_count"):
+            self.watch(self, name, self._draw, init=False)
 
     # --- what others set and ask -------------------------------------------------------------------------
 
@@ -119,32 +126,6 @@ class ParameterPanel(Vertical, can_focus=True):
         parameters = self._with_typed(name, text)
         self._close()
         self._change(parameters)
-
-    @property
-    def limits(self) -> Mapping[str, Range]:
-        """The endpoint's own ranges by field, which replace the contract's."""
-        return self._limits
-
-    @limits.setter
-    def limits(self, limits: Mapping[str, Range]) -> None:
-        self._limits = limits
-        self._draw()
-
-    def set_notes(self, notes: Mapping[str, str]) -> None:
-        """Say something about fields by name, such as `ignored by this endpoint`."""
-        self._notes = notes
-        self._draw()
-
-    def set_model(self, model: str) -> None:
-        """Show the model that will be requested."""
-        self._model = model
-        self._draw()
-
-    def set_prompt_count(self, count: int) -> None:
-        """Say how many prompts a request holds, for what it will cost."""
-        if count != self._prompts:
-            self._prompts = count
-            self._draw()
 
     def go_to(self, name: str) -> bool:
         """Go to a field's row by its name; False where it has none, or what is being typed is not a value."""
@@ -182,7 +163,7 @@ class ParameterPanel(Vertical, can_focus=True):
         value = self._parameters.sent(self.field) if field.always is not None else None
         before = self._parameters.get(self.field)
         try:
-            stepped = step_value(field, before if before is not None else value, steps, self._limits)
+            stepped = step_value(field, before if before is not None else value, steps, self.limits)
         except BadValueError as problem:
             self._fail(problem.title)
             return
@@ -290,7 +271,7 @@ class ParameterPanel(Vertical, can_focus=True):
             return self._parameters.with_extra(extra_from_text(text))
         field = FIELDS[name]
         value = field_from_text(field, text)
-        if value is not None and (why := check_value(field, value, self._limits)):
+        if value is not None and (why := check_value(field, value, self.limits)):
             raise BadValueError(why, hint=field.help, field=name)
         return self._parameters.set(name, value)
 
@@ -359,11 +340,11 @@ class ParameterPanel(Vertical, can_focus=True):
         return ParameterRows(
             self._parameters,
             self._preset or Parameters(),
-            self._limits,
-            self._notes,
-            self._model,
+            self.limits,
+            self.notes,
+            self.model,
             self._token_texts,
-            self._prompts,
+            self.prompt_count,
         )
 
     def _show_row(self) -> None:
@@ -383,8 +364,8 @@ class ParameterPanel(Vertical, can_focus=True):
             yield shown.cost
         if not self._has_keys:
             return
-        if name in self._notes:
-            yield f"! {one_line(self._notes[name])}"
+        if name in self.notes:
+            yield f"! {one_line(self.notes[name])}"
         if (why := shown.problems.get(name)) and not self._problem:
             yield f"✗ {one_line(why)}"
         if self._editing is not None:
@@ -394,7 +375,7 @@ class ParameterPanel(Vertical, can_focus=True):
                 yield _LINES.get(name, "One entry per line.")
         if name in _TOGETHER and self._parameters.values.keys() >= _TOGETHER:
             yield "temperature or top_p, not both"
-        yield from _help_of(name, self._limits)
+        yield from _help_of(name, self.limits)
 
 
 class _Lines(Widget):

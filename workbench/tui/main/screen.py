@@ -28,7 +28,7 @@ from workbench.domain.token_levels import FIXED, Mode, fitted
 from workbench.domain.what_if import Sampling
 from workbench.tui.breakpoints import begin_at_size
 from workbench.tui.commands.command import Where
-from workbench.tui.commands.keymap import OWN_KEYS, CommandTable
+from workbench.tui.commands.keymap import commands_of
 from workbench.tui.commands.table import BY_ID, bindings_at
 from workbench.tui.main.error_block import ErrorBlock
 from workbench.tui.main.footer import Footer
@@ -113,18 +113,10 @@ class MainScreen(Screen[None]):
     footer = getters.query_one(Footer)
     legend = getters.query_one(Legend)
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        styles: TokenStyles,
-        session: Path | None = None,
-        mode: Mode = Mode.FITTED,
-        commands: CommandTable = OWN_KEYS,
-    ) -> None:
+    def __init__(self, workspace: Workspace, styles: TokenStyles, session: Path | None, mode: Mode) -> None:
         """`session` is the file to go on with, None to begin with the example; `mode` is of the colours."""
         super().__init__()
         self._workspace = workspace
-        self._commands = commands
         self._token_styles = styles
         workspace.session_path = self._session = session
         self._first_mode = mode
@@ -143,7 +135,7 @@ class MainScreen(Screen[None]):
         with Horizontal(id="panes"):
             with Container(id="work"):
                 yield PromptEditor(self._workspace, id="prompt", classes="pane")
-                yield OutputPane(self._token_styles, self._commands, id="output", classes="pane")
+                yield OutputPane(self._token_styles, id="output", classes="pane")
             with Vertical(id="side"):
                 yield ParameterPanel(id="parameters", classes="pane")
                 yield Inspector(id="inspector", classes="pane")
@@ -151,7 +143,7 @@ class MainScreen(Screen[None]):
         yield Legend(self._token_styles, id="legend")
         notice = f"Window too small ({LEAST_WIDTH}x{LEAST_HEIGHT} minimum). Runs continue."
         yield Static(Content(notice), id="notice")
-        yield Footer(self._commands)
+        yield Footer()
 
     def on_mount(self) -> None:
         """Show the draft, ready to run."""
@@ -182,7 +174,7 @@ class MainScreen(Screen[None]):
                 self._workspace.drafting.use_model(services.model)
             # What was typed at the start is not a change that could be undone.
             self._workspace.history.clear()
-        elif words := offer(services, self._commands):
+        elif words := offer(services, commands_of(self.app)):
             # Who comes back to a session has chosen already.
             self.notify(words, timeout=10)
         self.post_message(self.DraftShown())
@@ -268,7 +260,7 @@ class MainScreen(Screen[None]):
         tokenizer = partial(token_ids, workspace.services, endpoint)
         panel.tokenizer = tokenizer if endpoint.tokenizer else None
         self.call_after_refresh(self._show_probe)
-        panel.set_model(workspace.drafting.requested_model)
+        panel.model = workspace.drafting.requested_model
         self.header.endpoint, self.header.model = endpoint.name, workspace.drafting.requested_model
         self.prompt.set_size(None)
         self.count_prompt()
@@ -279,7 +271,7 @@ class MainScreen(Screen[None]):
 
         workspace = self._workspace
         name = workspace.drafting.endpoint.name
-        self.parameters.set_notes(probe_notes(workspace.services.folders, name))
+        self.parameters.notes = probe_notes(workspace.services.folders, name)
 
     def _show_what_if(self) -> None:
         self.inspector.set_sampling(
@@ -297,7 +289,7 @@ class MainScreen(Screen[None]):
         self.footer.running = False
         # The local model is there now, to be asked for its tokens.
         self.count_prompt()
-        again = self._commands["run"].first_key
+        again = commands_of(self.app)["run"].first_key
         lacks = self._workspace.runs.lacks(run)
         self.legend.note = f"{again} offers to send one request for each" if lacks else ""
         self.header.model = self._workspace.drafting.requested_model or run.model
@@ -346,7 +338,7 @@ class MainScreen(Screen[None]):
         # Where it is not a prompt, the editor's own frame says so.
         with suppress(BadValueError):
             prompt = self._workspace.prompt
-            self.parameters.set_prompt_count(count_prompts(prompt))
+            self.parameters.prompt_count = count_prompts(prompt)
             drafting = self._workspace.drafting
             self._counter.count(drafting.endpoint, drafting.requested_model, prompt)
 
@@ -524,12 +516,9 @@ class MainScreen(Screen[None]):
 
 def _sampling(parameters: Parameters) -> Sampling:
     """What the panel holds of the parameters that reshape a distribution."""
-
-    def number(name: str) -> float | None:
-        value = parameters.get(name)
-        return value if isinstance(value, int | float) else None
-
-    top_k = number("top_k")
-    return Sampling(
-        number("temperature"), number("top_p"), None if top_k is None else int(top_k), number("min_p")
+    names = ("temperature", "top_p", "min_p")
+    temperature, top_p, min_p = (
+        value if isinstance(value := parameters.get(name), int | float) else None for name in names
     )
+    top_k = parameters.get("top_k")
+    return Sampling(temperature, top_p, top_k if isinstance(top_k, int) else None, min_p)

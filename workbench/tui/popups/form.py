@@ -30,11 +30,10 @@ class Form(Popup[ScreenResultType]):
     """Returns what the lines are read as, or None; what cannot be read is shown below them."""
 
     DEFAULT_CSS = """
-    Form { align: center top; background: $background 40%; }
     Form > Box { max-width: 76; max-height: 90%; overflow-y: auto; margin-top: 1; }
     Form Label { color: $text-muted; }
-    Form Input, Form Input:focus { border: none; height: 1; padding: 0 1; background: $panel; }
-    Form Input:focus { background: $boost; }
+    Form LineInput { padding: 0 1; background: $panel; }
+    Form LineInput:focus { background: $boost; }
     Form #wrong { color: $text-error; width: 100%; }
     """
 

@@ -22,9 +22,7 @@ class LinePopup(Popup[str]):
     """Asks for a name; answers with it, or None."""
 
     DEFAULT_CSS = """
-    LinePopup { align: center top; background: $background 40%; }
     LinePopup > Box { max-width: 70; height: 3; margin-top: 3; }
-    LinePopup Input, LinePopup Input:focus { border: none; height: 1; padding: 0; background: $surface; }
     """
 
     def __init__(self, title: str, text: str, *, may_be_empty: bool = False) -> None:

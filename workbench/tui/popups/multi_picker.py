@@ -42,7 +42,6 @@ class MultiPicker(Popup[Selection]):
     """A list in which Space chooses; answers with the selection, or None."""
 
     DEFAULT_CSS = """
-    MultiPicker { align: center top; background: $background 40%; }
     MultiPicker > Box { max-width: 100; border-title-color: $foreground; }
     MultiPicker RowList { height: auto; }
     MultiPicker #further { height: 1; color: $text-muted; }

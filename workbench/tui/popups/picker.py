@@ -36,6 +36,9 @@ _TITLE = 60
 class Popup(ModalScreen[ScreenResultType]):
     """A popup: Esc closes it; stopping, copying and leaving work as they do below it."""
 
+    DEFAULT_CSS = """
+    Popup { align: center top; background: $background 40%; }
+    """
     BINDINGS = bindings_at(Where.EVERYWHERE, Where.POPUP)
     where: ClassVar[Where] = Where.POPUP
     """Whose keys help shows."""
@@ -114,10 +117,7 @@ class Picker(Popup[str]):
     """A list that typing filters; answers with the value chosen, or None."""
 
     DEFAULT_CSS = """
-    Picker { align: center top; background: $background 40%; }
     Picker > Box { width: 96%; max-width: 100; border-title-color: $foreground; }
-    Picker Input { border: none; height: 1; padding: 0; background: $surface; }
-    Picker Input:focus { border: none; }
     Picker RowList { height: auto; scrollbar-gutter: stable; }
     Picker #none { color: $text-muted; display: none; }
     Picker.-empty #none { display: block; }

@@ -17,7 +17,7 @@ class Question(Popup[bool]):
     """Asks; answers True for yes, and None or False for anything else."""
 
     DEFAULT_CSS = """
-    Question { align: center middle; background: $background 40%; }
+    Question { align: center middle; }
     Question > Vertical { width: auto; max-width: 70; height: auto; border: round $warning;
         background: $surface; padding: 1 2; }
     Question Label { width: auto; max-width: 64; }

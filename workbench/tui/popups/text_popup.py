@@ -14,7 +14,6 @@ class TextPopup(Popup[str]):
     """Answers with the text exactly as it was written, or None."""
 
     DEFAULT_CSS = """
-    TextPopup { align: center top; background: $background 40%; }
     TextPopup > Box { max-width: 90; height: 12; }
     TextPopup ExactTextArea, TextPopup ExactTextArea:focus { border: none; height: 1fr; padding: 0;
         background: $surface; }

@@ -20,7 +20,6 @@ class CurlPopup(Popup[CurlDraft]):
     """Returns what the command pasted would send, or None; what cannot be read is shown below it."""
 
     DEFAULT_CSS = """
-    CurlPopup { align: center top; background: $background 40%; }
     CurlPopup > Box { max-width: 100; }
     CurlPopup ExactTextArea { height: 12; border: none; padding: 0; background: $panel; }
     CurlPopup #wrong { color: $text-error; width: 100%; }
