@@ -7,7 +7,7 @@ import gzip
 import zlib
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 import pytest
@@ -164,6 +164,31 @@ async def test_a_read_that_is_cancelled_closes_its_connection() -> None:
         await left.wait()
         with pytest.raises(asyncio.CancelledError):
             await reading
+
+
+async def test_a_write_that_is_cancelled_closes_its_connection() -> None:
+    begun, cancelled, left = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(1)
+        begun.set()
+        await cancelled.wait()
+        with suppress(ConnectionError):
+            while await reader.read(1 << 20):
+                pass
+        left.set()
+        writer.close()
+
+    async with await asyncio.start_server(connected, "127.0.0.1", 0) as server:
+        stream = await JoiningBackend(AnyIOBackend()).connect_tcp(*server.sockets[0].getsockname())
+        await stream.write(bytes(64 << 20))
+        writing = asyncio.create_task(stream.read(4096))
+        await begun.wait()
+        writing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        cancelled.set()
+        await left.wait()
 
 
 @pytest.mark.parametrize(

@@ -53,12 +53,12 @@ class JoiningStream(AsyncNetworkStream):
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 (the library's)
         """Send what is written; what came then, with its chunks joined, and nothing at the end."""
-        if self._unsent:
-            unsent, self._unsent = self._unsent, b""
-            # A server may refuse a request before it has read it to its end: the reading brings the answer.
-            with suppress(WriteError):
-                await self._inner.write(unsent, self._write_timeout)
         try:
+            if self._unsent:
+                unsent, self._unsent = self._unsent, b""
+                # A server may refuse a request before it has read it to its end: reading brings the answer.
+                with suppress(WriteError):
+                    await self._inner.write(unsent, self._write_timeout)
             while data := await self._inner.read(max_bytes, timeout):
                 if joined := self._joiner.feed(data):
                     return joined
