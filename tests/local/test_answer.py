@@ -13,7 +13,6 @@ from workbench.local.answer import (
     AnswerToken,
     ChoiceBuilder,
     logprobs_json,
-    mean_logprob,
     rank,
     usage_json,
     without_lead,
@@ -28,19 +27,23 @@ def builder(
     return ChoiceBuilder(logprobs, StopMatcher(stops), lambda token: f"<{token}>", includes_stop, echo)
 
 
+def text_of(made: ChoiceBuilder) -> str:
+    return "".join(token.text for token in made.tokens)
+
+
 def test_the_taken_token_is_an_extra_row_where_it_is_not_among_the_likeliest() -> None:
-    (piece,) = builder(2).take(chunk(" d", -5.0, {" a": -0.5, " b": -1.0}))
-    assert piece == AnswerToken(" d", -5.0, ((" a", -0.5), (" b", -1.0), (" d", -5.0)))
+    (token,) = builder(2).take(chunk(" d", -5.0, {" a": -0.5, " b": -1.0}))
+    assert token == AnswerToken(" d", -5.0, ((" a", -0.5), (" b", -1.0), (" d", -5.0)))
 
 
 def test_no_alternatives_asked_for_gives_the_taken_token_only() -> None:
-    (piece,) = builder(0).take(chunk(" a", -0.5, {" a": -0.5}))
-    assert piece.top == ((" a", -0.5),)
+    (token,) = builder(0).take(chunk(" a", -0.5, {" a": -0.5}))
+    assert token.top == ((" a", -0.5),)
 
 
 def test_logprobs_not_asked_for_give_no_rows_but_still_rank() -> None:
-    (piece,) = builder(None).take(chunk(" a", -0.5))
-    assert piece == AnswerToken(" a", -0.5)
+    (token,) = builder(None).take(chunk(" a", -0.5))
+    assert token == AnswerToken(" a", -0.5)
 
 
 MAN = (
@@ -53,13 +56,13 @@ MAN = (
 """The tokens of one character."""
 
 
-def test_a_character_spread_over_tokens_is_one_piece_with_the_logprob_of_all() -> None:
+def test_a_character_spread_over_tokens_is_one_token_with_the_logprob_of_all() -> None:
     made = builder(2)
     made.take(chunk("a"))
     assert [made.take(Chunk(token=token)) for token in MAN[:2]] == [[], []]
-    (piece,) = made.take(Chunk(token=MAN[2]))
-    assert piece == AnswerToken("👨", -1.0, ((" a", -0.2), ("bytes:\\xf0\\x9f", -0.5), ("👨", -1.0)))
-    assert (made.text, made.made) == ("a👨", 4)
+    (token,) = made.take(Chunk(token=MAN[2]))
+    assert token == AnswerToken("👨", -1.0, ((" a", -0.2), ("bytes:\\xf0\\x9f", -0.5), ("👨", -1.0)))
+    assert (text_of(made), made.made) == ("a👨", 4)
 
 
 def test_a_token_after_a_group_has_its_own_logprob() -> None:
@@ -72,25 +75,25 @@ def test_a_token_after_a_group_has_its_own_logprob() -> None:
 def test_an_answer_that_ends_within_a_character_breaks_none() -> None:
     made = builder(1)
     assert made.take(Chunk(token=MAN[0])) == []
-    assert [piece.text for piece in made.take(Chunk(token=MAN[1], finish_reason="length"))] == [""]
-    assert (made.text, made.made) == ("", 2)
+    assert [token.text for token in made.take(Chunk(token=MAN[1], finish_reason="length"))] == [""]
+    assert (text_of(made), made.made) == ("", 2)
 
 
 def test_bytes_that_are_part_of_no_character_are_replaced() -> None:
     made = builder(0)
     made.take(Chunk(token=EngineToken(1, b"\xa8", -1.0)))
-    assert made.text == "\ufffd"
+    assert text_of(made) == "\ufffd"
 
 
-def test_with_echo_every_token_is_a_piece_of_its_own() -> None:
+def test_with_echo_tokens_are_never_grouped() -> None:
     made = builder(1, echo=True)
     first, *others = made.take(Chunk(prompt=(EngineToken(7, b"x"), *MAN[:1])))
     assert first == AnswerToken("x", None, None, "x")
     assert others == [AnswerToken("", -0.5, ((" a", -0.2), ("bytes:\\xf0\\x9f", -0.5)), "bytes:\\xf0\\x9f")]
     made.take(Chunk(token=MAN[1]))
     made.take(Chunk(token=MAN[2], finish_reason="length"))
-    assert made.text == "x👨"
-    assert logprobs_json(made.pieces, 0) == {
+    assert text_of(made) == "x👨"
+    assert logprobs_json(made.tokens, 0) == {
         "tokens": ["x", "bytes:\\xf0\\x9f", "bytes:\\x91", "bytes:\\xa8"],
         "token_logprobs": [None, -0.5, -0.25, -0.25],
         "top_logprobs": [
@@ -109,7 +112,7 @@ def test_a_stop_text_in_an_echoed_prompt_ends_nothing() -> None:
     made.take(Chunk(prompt=(EngineToken(7, b"x"), EngineToken(7, b"x", -1.0))))
     assert made.finish_reason is None
     made.take(chunk("x"))
-    assert made.text == "xxx"
+    assert text_of(made) == "xxx"
     assert made.take(chunk("x")) == []
 
 
@@ -128,45 +131,45 @@ def test_what_a_tokenizer_puts_before_a_text_is_not_echoed(
 
 
 def test_tokens_without_text_are_keyed_by_name() -> None:
-    token = EngineToken(5, b"a", -1.0, (Candidate(2, b"", -0.5), Candidate(5, b"a", -1.0)))
-    (piece,) = builder(2).take(Chunk(token=token))
-    assert piece.top == (("<2>", -0.5), ("a", -1.0))
+    nameless = Candidate(2, b"", -0.5)
+    (token,) = builder(2).take(Chunk(token=EngineToken(5, b"a", -1.0, (nameless, Candidate(5, b"a", -1.0)))))
+    assert token.top == (("<2>", -0.5), ("a", -1.0))
 
 
 def test_two_tokens_of_one_text_keep_a_row_each() -> None:
     twin = Candidate(6, b"a", -2.0)
-    (piece,) = builder(2).take(Chunk(token=EngineToken(5, b"a", -1.0, (Candidate(5, b"a", -1.0), twin))))
-    assert piece.top == (("a", -1.0), ("bytes:\\x61", -2.0))
+    (token,) = builder(2).take(Chunk(token=EngineToken(5, b"a", -1.0, (Candidate(5, b"a", -1.0), twin))))
+    assert token.top == (("a", -1.0), ("bytes:\\x61", -2.0))
 
 
 def test_a_token_that_reaches_beyond_the_stop_text_is_cut() -> None:
     made = builder(1, ("en",))
     assert made.take(chunk("th"))[0].text == "th"
     assert made.take(chunk("ends"))[0].text == "en"
-    assert (made.text, made.finish_reason) == ("then", "stop")
+    assert (text_of(made), made.finish_reason) == ("then", "stop")
     assert made.take(chunk("x")) == []
 
 
 def test_an_unwanted_stop_text_is_held_back_until_it_is_sure_not_to_be_one() -> None:
     made = builder(1, ("\n\nQ:",), includes_stop=False)
     sent = [
-        [piece.text for piece in made.take(chunk(text))] for text in ("a.", "\n", "b", "c\n", "\nQ", ": d")
+        [token.text for token in made.take(chunk(text))] for text in ("a.", "\n", "b", "c\n", "\nQ", ": d")
     ]
     assert sent == [["a."], [], ["\n", "b"], [], [], ["c"]]
-    assert made.pieces[-1] == AnswerToken("c", -1.0, (("c", -1.0),))
-    assert (made.text, made.finish_reason, made.made) == ("a.\nbc", "stop", 6)
+    assert made.tokens[-1] == AnswerToken("c", -1.0, (("c", -1.0),))
+    assert (text_of(made), made.finish_reason, made.made) == ("a.\nbc", "stop", 6)
 
 
 def test_what_was_held_back_is_sent_where_an_answer_ends_without_its_stop_text() -> None:
     made = builder(None, ("ab",), includes_stop=False)
     assert made.take(chunk("xa")) == []
-    assert [piece.text for piece in made.take(end())] == ["xa"]
+    assert [token.text for token in made.take(end())] == ["xa"]
 
 
 def test_an_answer_that_is_nothing_but_its_stop_text_is_empty() -> None:
     made = builder(1, ("ab",), includes_stop=False)
     assert [made.take(chunk(text)) for text in "ab"] == [[], []]
-    assert (made.text, made.finish_reason) == ("", "stop")
+    assert (text_of(made), made.finish_reason) == ("", "stop")
 
 
 @given(
@@ -184,8 +187,8 @@ def test_without_its_stop_text_an_answer_is_the_same_however_it_is_cut_into_toke
         ((at + len(stop), at) for stop in stops if (at := whole.find(stop)) >= 0),
         default=(0, len(whole)),
     )
-    assert made.text == whole[:start]
-    assert all(piece.top == ((piece.text, -1.0),) for piece in made.pieces)
+    assert text_of(made) == whole[:start]
+    assert all(token.top == ((token.text, -1.0),) for token in made.tokens)
 
 
 def test_a_progress_event_adds_nothing() -> None:
@@ -196,8 +199,8 @@ def test_a_progress_event_adds_nothing() -> None:
 
 
 def test_tokens_join_to_the_text_and_offsets_count_characters() -> None:
-    pieces = [AnswerToken("a👨", -1.0, (("a👨", -1.0),)), AnswerToken("", -2.0), AnswerToken("b", None)]
-    assert logprobs_json(pieces, 10) == {
+    answer = [AnswerToken("a👨", -1.0, (("a👨", -1.0),)), AnswerToken("", -2.0), AnswerToken("b", None)]
+    assert logprobs_json(answer, 10) == {
         "tokens": ["a👨", "", "b"],
         "token_logprobs": [-1.0, -2.0, None],
         "top_logprobs": [{"a👨": -1.0}, {}, {}],
@@ -206,8 +209,12 @@ def test_tokens_join_to_the_text_and_offsets_count_characters() -> None:
 
 
 def test_the_mean_leaves_out_what_has_no_logprob() -> None:
-    assert mean_logprob([AnswerToken("a", -1.0), AnswerToken("b"), AnswerToken("c", -2.0)]) == -1.5
-    assert mean_logprob([AnswerToken("b")]) == -math.inf
+    made = builder(None)
+    made.take(Chunk(token=EngineToken(1, b"a")))
+    assert made.mean_logprob == -math.inf
+    for logprob in (-1.0, -2.0):
+        made.take(chunk("b", logprob))
+    assert made.mean_logprob == -1.5
 
 
 def test_candidates_are_ranked_by_mean_logprob_and_equals_keep_their_order() -> None:

@@ -26,7 +26,7 @@ def test_the_answer_ends_with_the_stop_text() -> None:
     assert feed_all(["END"], ["a ", "b END c"]) == ("a b END", "a b ")
 
 
-def test_a_stop_text_is_found_across_pieces() -> None:
+def test_a_stop_text_is_found_across_tokens() -> None:
     assert feed_all(["\n\nQ:"], ["A", "\n", "\n", "Q", ": more"]) == ("A\n\nQ:", "A")
 
 

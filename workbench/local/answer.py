@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,15 +21,16 @@ class AnswerToken:
     logprob: float | None = None
     """Nats; of a group the logprob of all its tokens together."""
     top: tuple[tuple[str, float | None], ...] | None = ()
-    """The likeliest tokens in its place, or in that of a group's first token, and the piece itself if it is
+    """The likeliest tokens in its place, or in that of a group's first token, and the token itself if it is
     not among them; None for the first token of a prompt."""
-    spelling: str | None = None
-    """What stands for it among the tokens where that is not its text, but bytes within a character."""
+    encoding: str | None = None
+    """What stands for it among the tokens where that may differ from its text: for bytes within a character
+    their byte-level encoding."""
 
     @property
     def name(self) -> str:
         """What stands for it among the tokens."""
-        return self.text if self.spelling is None else self.spelling
+        return self.text if self.encoding is None else self.encoding
 
 
 class _HeldTokens(NamedTuple):
@@ -42,26 +43,26 @@ class _HeldTokens(NamedTuple):
 
 @dataclass(slots=True)
 class ChoiceBuilder:
-    """Turns the engine's events for one choice into pieces, until it ends."""
+    """Turns the engine's events for one choice into tokens of the answer, until it ends."""
 
     logprobs: int | None
-    """How many alternatives each piece shall have; None asks for no logprobs."""
+    """How many alternatives each token shall have; None asks for no logprobs."""
     stops: StopMatcher
     name_of: Callable[[int], str]
     """The name of a token that has no text of its own."""
     includes_stop: bool = True
     """Whether the text ends with the stop text that ended it; else tokens that may belong to one are held."""
     echo: bool = False
-    """Whether the prompt is part of the text; then every token is a piece of its own."""
+    """Whether the prompt is part of the text; then tokens are never grouped."""
     prompt_text: str | None = None
     """The prompt as it was given; None where token ids were."""
     finish_reason: str | None = None
     """Why the choice ended; None while it has not."""
     made: int = 0
     """How many tokens were generated."""
-    pieces: list[AnswerToken] = field(default_factory=list)
+    tokens: list[AnswerToken] = field(default_factory=list)
     """Everything so far, the prompt included where it is part of the text."""
-    _prompt_pieces: int = 0
+    _prompt_length: int = 0
     _held: list[_HeldTokens] = field(default_factory=list)
     _decoder: codecs.IncrementalDecoder = field(
         default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
@@ -71,14 +72,14 @@ class ChoiceBuilder:
     _group_text: str = ""
 
     def take(self, chunk: Chunk) -> list[AnswerToken]:
-        """The pieces that an event adds; after a stop text there are none."""
+        """The tokens that an event adds; after a stop text there are none."""
         if self.finish_reason is not None:
             return []
         self.finish_reason = chunk.finish_reason
-        pieces: list[AnswerToken] = []
+        tokens: list[AnswerToken] = []
         if self.echo and chunk.prompt:
-            pieces += self._echo(chunk.prompt)
-            self._prompt_pieces = len(pieces)
+            tokens += self._echo(chunk.prompt)
+            self._prompt_length = len(tokens)
         if chunk.token is not None:
             self.made += 1
             self._group.append(chunk.token)
@@ -92,21 +93,21 @@ class ChoiceBuilder:
         while begun > 0:
             ready -= 1
             begun -= len(self._held[ready].text)
-        pieces += [self._piece(*held) for held in self._held[:ready]]
+        tokens += [self._token(*held) for held in self._held[:ready]]
         del self._held[:ready]
-        self.pieces += pieces
-        return pieces
+        self.tokens += tokens
+        return tokens
 
-    def _echo(self, tokens: Sequence[EngineToken]) -> list[AnswerToken]:
-        parts = [token.bytes for token in tokens]
+    def _echo(self, prompt: Sequence[EngineToken]) -> list[AnswerToken]:
+        parts = [token.bytes for token in prompt]
         if self.prompt_text is not None:
             parts = without_lead(parts, self.prompt_text.encode())
-        pieces = []
-        for place, (token, part) in enumerate(zip(tokens, parts, strict=True)):
+        tokens = []
+        for index, (token, part) in enumerate(zip(prompt, parts, strict=True)):
             text, name = self._decoder.decode(part), _name(part)
-            top = self._rows(name, token, token.logprob) if place else None
-            pieces.append(AnswerToken(text, token.logprob, top, name))
-        return pieces
+            top = self._rows(name, token, token.logprob) if index else None
+            tokens.append(AnswerToken(text, token.logprob, top, name))
+        return tokens
 
     def _hold(self, text: str, tokens: Sequence[EngineToken]) -> None:
         """Take a token, without what follows a stop text, and without the stop text if it is unwanted."""
@@ -124,24 +125,21 @@ class ChoiceBuilder:
             unwanted -= len(held.text)
 
     @property
-    def text(self) -> str:
-        """The choice's text so far."""
-        return "".join(piece.text for piece in self.pieces)
-
-    @property
     def mean_logprob(self) -> float:
-        """The mean logprob of the generated pieces, in nats; minus infinity where there are none."""
-        return mean_logprob(self.pieces[self._prompt_pieces :])
+        """The mean of the generated tokens' logprobs, in nats; minus infinity where none has one."""
+        generated = self.tokens[self._prompt_length :]
+        logprobs = [token.logprob for token in generated if token.logprob is not None]
+        return sum(logprobs) / len(logprobs) if logprobs else float("-inf")
 
-    def _piece(self, text: str, tokens: Sequence[EngineToken]) -> AnswerToken:
-        first = tokens[0]
-        logprobs = [token.logprob for token in tokens if token.logprob is not None]
-        logprob = sum(logprobs) if len(logprobs) == len(tokens) else None
+    def _token(self, text: str, group: Sequence[EngineToken]) -> AnswerToken:
+        first = group[0]
+        logprobs = [token.logprob for token in group if token.logprob is not None]
+        logprob = sum(logprobs) if len(logprobs) == len(group) else None
         if self.logprobs is None:
             return AnswerToken(text, logprob)
-        spelling = _escape(first.bytes) if self.echo and not _is_text(first.bytes) else None
-        name = text if spelling is None else spelling
-        return AnswerToken(text, logprob, self._rows(name, first, logprob, len(tokens) > 1), spelling)
+        encoding = _escape(first.bytes) if self.echo and not _is_text(first.bytes) else None
+        name = text if encoding is None else encoding
+        return AnswerToken(text, logprob, self._rows(name, first, logprob, len(group) > 1), encoding)
 
     def _rows(
         self, name: str, token: EngineToken, logprob: float | None, is_group: bool = False
@@ -173,24 +171,18 @@ def without_lead(parts: Sequence[bytes], text: bytes) -> list[bytes]:
     return shortened
 
 
-def logprobs_json(pieces: Sequence[AnswerToken], offset: int) -> dict[str, JsonValue]:
-    """The contract's `logprobs` object; `offset` is where the first piece begins, in characters."""
+def logprobs_json(tokens: Sequence[AnswerToken], offset: int) -> dict[str, JsonValue]:
+    """The contract's `logprobs` object; `offset` is where the first token begins, in characters."""
     offsets: list[int] = []
-    for piece in pieces:
+    for token in tokens:
         offsets.append(offset)
-        offset += len(piece.text)
+        offset += len(token.text)
     return {
-        "tokens": [piece.name for piece in pieces],
-        "token_logprobs": [piece.logprob for piece in pieces],
-        "top_logprobs": [None if piece.top is None else dict(piece.top) for piece in pieces],
+        "tokens": [token.name for token in tokens],
+        "token_logprobs": [token.logprob for token in tokens],
+        "top_logprobs": [None if token.top is None else dict(token.top) for token in tokens],
         "text_offset": offsets,
     }
-
-
-def mean_logprob(pieces: Iterable[AnswerToken]) -> float:
-    """The mean logprob of the pieces that have one; minus infinity where none has."""
-    values = [piece.logprob for piece in pieces if piece.logprob is not None]
-    return sum(values) / len(values) if values else float("-inf")
 
 
 def rank(builders: Sequence[ChoiceBuilder], keep: int) -> list[ChoiceBuilder]:

@@ -27,11 +27,11 @@ _MOST_BYTES_A_TOKEN = 256
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that happened to one choice: the engine took it up, pieces came, or it ended."""
+    """Something that happened to one choice: the engine took it up, tokens came, or it ended."""
 
     place: int
     """Prompt number × candidates + candidate number."""
-    pieces: Sequence[AnswerToken] = ()
+    tokens: Sequence[AnswerToken] = ()
     finish_reason: str | None = None
 
 
@@ -76,7 +76,7 @@ class Completion:
             if self.order.candidates > self.order.n:
                 group = rank(group, self.order.n)
             for builder in group:
-                choices.append(self._choice(len(choices), builder.pieces, builder.finish_reason, 0))
+                choices.append(self._choice(len(choices), builder.tokens, builder.finish_reason, 0))
         return {**self._head(), "choices": choices, "usage": self._usage()}
 
     async def streamed(self) -> AsyncGenerator[list[dict[str, JsonValue]], None]:
@@ -90,11 +90,11 @@ class Completion:
             async for steps in batches:
                 chunks: list[dict[str, JsonValue]] = []
                 for step in steps:
-                    if step.pieces or step.finish_reason is not None:
+                    if step.tokens or step.finish_reason is not None:
                         choice = self._choice(
-                            step.place, step.pieces, step.finish_reason, offsets[step.place]
+                            step.place, step.tokens, step.finish_reason, offsets[step.place]
                         )
-                        offsets[step.place] += sum(len(piece.text) for piece in step.pieces)
+                        offsets[step.place] += sum(len(token.text) for token in step.tokens)
                         chunks.append({**self._head(), "choices": [choice], **usage})
                 yield chunks
         if self.order.include_usage:
@@ -151,12 +151,12 @@ class Completion:
         return {"id": self.id, "object": "text_completion", "created": self.created, "model": self.model}
 
     def _choice(
-        self, index: int, pieces: Sequence[AnswerToken], finish_reason: str | None, offset: int
+        self, index: int, tokens: Sequence[AnswerToken], finish_reason: str | None, offset: int
     ) -> dict[str, JsonValue]:
         return {
-            "text": "".join(piece.text for piece in pieces),
+            "text": "".join(token.text for token in tokens),
             "index": index,
-            "logprobs": None if self.order.logprobs is None else logprobs_json(pieces, offset),
+            "logprobs": None if self.order.logprobs is None else logprobs_json(tokens, offset),
             "finish_reason": finish_reason,
         }
 
