@@ -5,12 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.request import Parameters
 from workbench.local.sampling import SamplerOptions, engine_seed, read_sampling
 
 
 def test_unset_is_neutral_and_never_the_engines_default() -> None:
-    sampling = read_sampling(Parameters())
+    sampling = read_sampling({})
     assert sampling == SamplerOptions()
     assert (sampling.temperature, sampling.top_k, sampling.top_p, sampling.min_p) == (1, 0, 1, 0)
     assert (sampling.repetition_penalty, sampling.frequency_penalty, sampling.presence_penalty) == (1, 0, 0)
@@ -18,14 +17,12 @@ def test_unset_is_neutral_and_never_the_engines_default() -> None:
 
 
 def test_set_fields_and_those_that_pass_through_are_taken_over() -> None:
-    given_fields = Parameters(
-        {"repetition_penalty": 1.2, "top_k": 40, "max_tokens": 3}, {"mirostat": 2, "cache_prompt": True}
-    )
-    assert read_sampling(given_fields) == SamplerOptions(repetition_penalty=1.2, top_k=40, mirostat=2)
+    values = {"repetition_penalty": 1.2, "top_k": 40, "max_tokens": 3, "mirostat": 2, "cache_prompt": True}
+    assert read_sampling(values) == SamplerOptions(repetition_penalty=1.2, top_k=40, mirostat=2)
 
 
 def test_the_greatest_biases_are_final_and_finite() -> None:
-    sampling = read_sampling(Parameters({"logit_bias": {"5": -100, "6": 100, "7": 3}}))
+    sampling = read_sampling({"logit_bias": {"5": -100, "6": 100, "7": 3}})
     assert sampling.logit_bias == ((5, -1e9), (6, 1e9), (7, 3))
 
 

@@ -7,11 +7,10 @@ import json
 import pytest
 
 from workbench.domain.json_values import JsonObject, JsonValue
-from workbench.domain.parameters import PARAMETERS
 from workbench.domain.prompt import TokenListsPrompt
-from workbench.domain.request import Parameters
 from workbench.local.refusal import Refusal
-from workbench.local.validate import PASSED_THROUGH, parse_json, parse_order
+from workbench.local.sampling import SamplerOptions
+from workbench.local.validate import BODY_FIELDS, parse_json, parse_order
 
 
 def refuse(**fields: JsonValue) -> Refusal:
@@ -106,12 +105,12 @@ def test_a_bad_field_is_refused_by_name(name: str, value: JsonValue) -> None:
 
 def test_null_is_unset_for_every_optional_field() -> None:
     fields = (
-        *(one.name for one in PARAMETERS if one.name != "include_usage"),
-        *PASSED_THROUGH,
+        *(field.name for field in BODY_FIELDS),
         *("stream_options", "suffix", "echo", "user", "include_stop_str_in_output"),
     )
     order = parse_order({"model": "m", "prompt": "x", **dict.fromkeys(fields)})
-    assert (order.parameters, order.stream, order.max_tokens, order.n) == (Parameters(), False, 16, 1)
+    assert (order.sampling, order.stream, order.max_tokens, order.n) == (SamplerOptions(), False, 16, 1)
+    assert (order.logprobs, order.seed, order.stops, order.candidates) == (None, None, (), 1)
     assert order.includes_stop
 
 
@@ -159,8 +158,7 @@ def test_a_number_too_small_for_the_engine_is_the_nearest_it_can_hold(
         with pytest.raises(Refusal):
             parse_order(body)
     else:
-        parameters = parse_order(body).parameters
-        assert {**parameters.values, **parameters.extra}[name] == taken
+        assert getattr(parse_order(body).sampling, name) == taken
 
 
 def test_a_stop_list_that_is_empty_is_unset() -> None:
@@ -201,7 +199,7 @@ def test_the_engines_own_fields_pass_through() -> None:
     order = parse_order(
         {"model": "m", "prompt": "x", "grammar": 'root ::= "a"', "mirostat": 2, "ignore_eos": True}
     )
-    assert order.parameters.extra == {"grammar": 'root ::= "a"', "mirostat": 2, "ignore_eos": True}
+    assert order.sampling == SamplerOptions(grammar='root ::= "a"', mirostat=2, ignore_eos=True)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, TokenListsP
 from workbench.local.answer import AnswerToken, ChoiceBuilder, logprobs_json, rank, usage_json
 from workbench.local.engine import Chunk, Engine, Generation
 from workbench.local.refusal import Refusal, bad_request
-from workbench.local.sampling import engine_seed, read_sampling
+from workbench.local.sampling import engine_seed
 from workbench.local.stops import StopMatcher
 from workbench.local.validate import Order, check_fits
 
@@ -141,7 +141,7 @@ class Completion:
             self.prompts,
             [engine_seed(order.seed, candidate) for candidate in range(order.candidates)],
             order.max_tokens,
-            read_sampling(order.parameters),
+            order.sampling,
             0 if order.logprobs is None and is_ranked else order.logprobs,
             order.echo,
             on_chunk,
@@ -178,11 +178,9 @@ async def prompt_tokens(order: Order, engine: Engine) -> list[list[int]]:
     Raises Refusal where an id is unknown or the context cannot hold prompt and answer.
     """
     facts = engine.facts
-    biases = order.parameters.get("logit_bias")
-    if isinstance(biases, Mapping):
-        for key in biases:
-            if len(key) > 10 or int(key) >= facts.vocabulary:
-                raise bad_request("logit_bias", f"logit_bias: the model has no token {key[:20]}")
+    for token, _ in order.sampling.logit_bias:
+        if token >= facts.vocabulary:
+            raise bad_request("logit_bias", f"logit_bias: the model has no token {token}")
     most_bytes = facts.context * _MOST_BYTES_A_TOKEN
     prompts: list[list[int]] = []
     for one in each_prompt(order.prompt):

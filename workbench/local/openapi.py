@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from workbench.domain.json_values import JsonObject, JsonValue
-from workbench.domain.parameters import PARAMETERS, Field, Kind
-from workbench.local.validate import MOST_IDS, PASSED_THROUGH, UNSUPPORTED, PassedField
+from workbench.domain.parameters import Field, Kind
+from workbench.local.validate import BODY_FIELDS, MOST_IDS, UNSUPPORTED
 
 _TEXT: JsonObject = {"type": "string"}
 _COUNT: JsonObject = {"type": "integer", "minimum": 0}
@@ -91,11 +91,9 @@ def _completion_request(model: str, context: int, ids: JsonObject) -> JsonObject
         "user": {"type": ["string", "null"], "description": "Ignored."},
         **{name: {"enum": [neutral, None]} for name, neutral in UNSUPPORTED.items()},
     }
-    for field in PARAMETERS:
-        if field.name != "include_usage":
-            fields[field.name] = {**_field(field), "description": f"{field.help} Default: {field.unset}."}
+    for field in BODY_FIELDS:
+        fields[field.name] = {**_field(field), "description": f"{field.help} Default: {field.unset}."}
     fields["max_tokens"] = {"type": ["integer", "null"], "minimum": 0, "maximum": min(context - 1, 2**31 - 1)}
-    fields |= {name: _passed(field) for name, field in PASSED_THROUGH.items()}
     plain: JsonObject = {"stream": {"enum": [False, None]}, "stream_options": {"type": "null"}}
     streamed: JsonObject = {"stream": {"const": True}, "best_of": {"enum": [1, None]}}
     echoed: JsonObject = {"properties": {"echo": {"const": True}}, "required": ["echo"]}
@@ -130,14 +128,7 @@ def _field(field: Field) -> JsonObject:
                 "additionalProperties": False,
             }
         case _:
-            return _TEXT
-
-
-def _passed(field: PassedField) -> JsonObject:
-    note: JsonObject = {"description": "Passed through to the engine."}
-    if field.kind in (Kind.INTEGER, Kind.NUMBER):
-        return {"type": [field.kind.value, "null"], "minimum": field.low, "maximum": field.high, **note}
-    return {"type": ["boolean" if field.kind is Kind.SWITCH else "string", "null"], **note}
+            return {"type": ["string", "null"]}
 
 
 def _completion_answer() -> JsonObject:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from workbench.domain.request import Parameters
+from workbench.domain.parameters import ParameterValue
 
 _CERTAINLY = 1e9
 """A bias that no logit outweighs, finite so that forbidding every token still leaves a distribution."""
@@ -56,15 +56,13 @@ class SamplerOptions:
 _NAMES = frozenset(field.name for field in fields(SamplerOptions))
 
 
-def read_sampling(parameters: Parameters) -> SamplerOptions:
+def read_sampling(values: Mapping[str, ParameterValue]) -> SamplerOptions:
     """Return what a request's parameters say about sampling; all other parameters are left aside."""
-    values = {name: value for name, value in parameters.values.items() if name in _NAMES}
-    biases = values.pop("logit_bias", None)
-    extra = {name: value for name, value in parameters.extra.items() if name in _NAMES}
-    given: dict[str, Any] = {**values, **extra}
-    if isinstance(biases, Mapping):
-        given["logit_bias"] = tuple((int(token), _engine_bias(bias)) for token, bias in biases.items())
-    return SamplerOptions(**given)
+    given: dict[str, Any] = {name: value for name, value in values.items() if name in _NAMES}
+    biases = given.pop("logit_bias", {})
+    return SamplerOptions(
+        **given, logit_bias=tuple((int(token), _engine_bias(bias)) for token, bias in biases.items())
+    )
 
 
 def engine_seed(seed: int | None, candidate: int) -> int:

@@ -6,19 +6,19 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonObject, JsonValue
-from workbench.domain.parameters import FIELDS, PARAMETERS, Kind, ParameterValue
+from workbench.domain.parameters import FIELDS, PARAMETERS, Field, Kind, ParameterValue, Range
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, count_prompts, prompt_from_json
-from workbench.domain.request import Parameters
 from workbench.domain.values import check_value, value_from_json
 from workbench.local.http_server import MOST_BODY
 from workbench.local.refusal import Refusal, bad_request
+from workbench.local.sampling import SamplerOptions, read_sampling
 
 MOST_CHOICES = 1024
 """How many choices one request may ask for: prompts × the greater of n and best_of."""
@@ -33,7 +33,47 @@ _LEAST_PENALTY = 1e-22
 _EXACT = 2**53
 """Up to here every integer is a float of its own."""
 _MOST_GRAMMAR = 65_536
-_BODY_FIELDS = frozenset({one.name for one in PARAMETERS} - {"include_usage"})
+_MOST_ID_DIGITS = 10
+
+
+def _engine_field(name: str, kind: Kind, unset: str, allowed: Range | None = None) -> Field:
+    return Field(name, kind, "Passed through to the engine.", unset, allowed)
+
+
+ENGINE_FIELDS = (
+    _engine_field("grammar", Kind.TEXT, "no grammar"),
+    _engine_field("dry_multiplier", Kind.NUMBER, "0 (off)", Range(0, 100)),
+    _engine_field("dry_base", Kind.NUMBER, "1.75", Range(1, 100)),
+    _engine_field("dry_allowed_length", Kind.INTEGER, "2", Range(0, 2**15)),
+    _engine_field("dry_penalty_last_n", Kind.INTEGER, "32768", Range(0, 2**15)),
+    _engine_field("xtc_probability", Kind.NUMBER, "0 (off)", Range(0, 1)),
+    _engine_field("xtc_threshold", Kind.NUMBER, "0.1", Range(0, 1)),
+    _engine_field("typical_p", Kind.NUMBER, "1 (off)", Range(0, 1)),
+    _engine_field("top_n_sigma", Kind.NUMBER, "-1 (off)", Range(-1, 100)),
+    _engine_field("dynatemp_range", Kind.NUMBER, "0 (off)", Range(0, 2)),
+    _engine_field("dynatemp_exponent", Kind.NUMBER, "1", Range(0, 10)),
+    _engine_field("mirostat", Kind.INTEGER, "0 (off)", Range(0, 2)),
+    _engine_field("mirostat_tau", Kind.NUMBER, "5", Range(0, 100)),
+    _engine_field("mirostat_eta", Kind.NUMBER, "0.1", Range(0, 1)),
+    _engine_field("repeat_last_n", Kind.INTEGER, "32768", Range(0, 2**15)),
+    _engine_field("ignore_eos", Kind.SWITCH, "false"),
+    _engine_field("cache_prompt", Kind.SWITCH, "false"),
+)
+"""The engine's own fields, which are passed through to it."""
+
+BODY_FIELDS = (*(field for field in PARAMETERS if field.name != "include_usage"), *ENGINE_FIELDS)
+"""The fields of a request's body that hold parameters."""
+
+UNSUPPORTED: Mapping[str, JsonValue] = MappingProxyType({"suffix": ""})
+"""Fields of OpenAI's that are not supported, with the values that leave them unused."""
+
+_FIELDS = {field.name: field for field in BODY_FIELDS}
+_FIELDS_WITH_ECHO = {**_FIELDS, "max_tokens": FIELDS["max_tokens"]._replace(range=Range(0, 2**31 - 1))}
+"""Nothing to generate makes sense only where there is a prompt to return."""
+_OTHER_FIELDS = frozenset(
+    {"model", "prompt", "echo", "stream_options", "include_stop_str_in_output", "user", *UNSUPPORTED}
+)
+_STREAM_OPTIONS = ("include_usage", "include_obfuscation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,47 +82,24 @@ class Order:
 
     model: str
     prompt: Prompt
-    parameters: Parameters
-    """The set fields; `extra` holds what passes through to the engine."""
+    n: int
+    """How many choices are returned for each prompt."""
+    candidates: int
+    """How many choices are generated for each prompt."""
+    max_tokens: int
+    """The most tokens of each choice; 0 with echo only."""
+    logprobs: int | None
+    """How many alternatives each token shall have."""
+    seed: int | None
+    stops: Sequence[str]
+    """The texts that end a choice."""
+    sampling: SamplerOptions
     stream: bool
     include_usage: bool
     includes_stop: bool
     """Whether a text ends with the stop text that ended it."""
     echo: bool
     """Whether a text begins with its prompt."""
-
-    @property
-    def n(self) -> int:
-        """How many choices are returned for each prompt."""
-        return int(self.parameters.number("n", 1))
-
-    @property
-    def candidates(self) -> int:
-        """How many choices are generated for each prompt."""
-        return max(self.n, int(self.parameters.number("best_of", 1)))
-
-    @property
-    def max_tokens(self) -> int:
-        """The most tokens of each choice; 0 with echo only."""
-        return int(self.parameters.number("max_tokens", 16))
-
-    @property
-    def logprobs(self) -> int | None:
-        """How many alternatives each token shall have."""
-        value = self.parameters.get("logprobs")
-        return value if isinstance(value, int) else None
-
-    @property
-    def seed(self) -> int | None:
-        """The seed, where one is set."""
-        value = self.parameters.get("seed")
-        return value if isinstance(value, int) else None
-
-    @property
-    def stops(self) -> tuple[str, ...]:
-        """The texts that end a choice."""
-        value = self.parameters.get("stop")
-        return value if isinstance(value, tuple) else ()
 
 
 def parse_json(content: bytes) -> JsonObject:
@@ -130,7 +147,7 @@ def parse_order(body: JsonObject) -> Order:
     """
     given = {name: value for name, value in body.items() if value is not None}
     for name in body:
-        if name not in _BODY_FIELDS and name not in PASSED_THROUGH and name not in _OTHER_FIELDS:
+        if name not in _FIELDS and name not in _OTHER_FIELDS:
             raise bad_request(name, f"{name}: unknown field")
     model = given.get("model", "")
     if not isinstance(model, str) or not model:
@@ -144,41 +161,48 @@ def parse_order(body: JsonObject) -> Order:
     if not isinstance(given.get("user", ""), str):
         raise bad_request("user", "user must be a string")
     echo = read_switch(given, "echo", default=False)
-    # Nothing to generate makes sense only where there is a prompt to return.
-    only_echo = echo and type(given.get("max_tokens")) is int and given["max_tokens"] == 0
-    values: dict[str, ParameterValue] = {
-        name: 0 if name == "max_tokens" and only_echo else _value(name, given[name])
-        for name in given
-        if name in _BODY_FIELDS
-    }
-    stream = values.pop("stream", False) is True
-    extra = {name: _passed(name, given[name]) for name in given if name in PASSED_THROUGH}
-    order = Order(
+    fields = _FIELDS_WITH_ECHO if echo else _FIELDS
+    values = {name: _value(fields[name], given[name]) for name in given if name in fields}
+    stream = values.get("stream") is True
+    include_usage = _include_usage(given.get("stream_options"), stream)
+    prompt = _prompt(given["prompt"])
+    n = _integer(values, "n", 1)
+    candidates = _integer(values, "best_of", n)
+    if candidates < n:
+        raise bad_request("best_of", f"best_of must be at least n, {n} (got {candidates})")
+    if count_prompts(prompt) * candidates > MOST_CHOICES:
+        name = "n" if n == candidates else "best_of"
+        raise bad_request(name, f"prompt and {name} ask for more than {MOST_CHOICES} choices")
+    if stream and "best_of" in values and candidates > 1:
+        raise bad_request("best_of", "best_of above 1 cannot be streamed; leave stream out")
+    stops = values.get("stop")
+    return Order(
         model,
-        _prompt(given["prompt"]),
-        Parameters({name: value for name, value in values.items() if value not in ((), {})}, extra),
+        prompt,
+        n,
+        candidates,
+        _integer(values, "max_tokens", 16),
+        _integer(values, "logprobs", None),
+        _integer(values, "seed", None),
+        stops if isinstance(stops, tuple) else (),
+        read_sampling(values),
         stream,
-        _include_usage(given.get("stream_options"), stream),
+        include_usage,
         read_switch(given, "include_stop_str_in_output", default=True),
         echo,
     )
-    _check_together(order)
-    return order
 
 
-def _check_together(order: Order) -> None:
-    if count_prompts(order.prompt) * order.candidates > MOST_CHOICES:
-        name = "n" if order.n == order.candidates else "best_of"
-        raise bad_request(name, f"prompt and {name} ask for more than {MOST_CHOICES} choices")
-    best_of = int(order.parameters.number("best_of", order.n))
-    if best_of < order.n:
-        raise bad_request("best_of", f"best_of must be at least n, {order.n} (got {best_of})")
-    if order.stream and best_of > 1 and order.parameters.get("best_of") is not None:
-        raise bad_request("best_of", "best_of above 1 cannot be streamed; leave stream out")
+_Unset = TypeVar("_Unset", int, None)
 
 
-def _value(name: str, value: JsonValue) -> ParameterValue:
-    field = FIELDS[name]
+def _integer(values: Mapping[str, ParameterValue], name: str, unset: _Unset) -> int | _Unset:
+    value = values.get(name)
+    return value if isinstance(value, int) else unset
+
+
+def _value(field: Field, value: JsonValue) -> ParameterValue:
+    name = field.name
     try:
         taken = value_from_json(field, value)
         wrong = check_value(field, taken)
@@ -188,12 +212,23 @@ def _value(name: str, value: JsonValue) -> ParameterValue:
         raise bad_request(name, f"{name}: a number is out of range") from None
     if wrong is not None:
         raise bad_request(name, wrong)
-    if isinstance(taken, tuple):
-        for text in taken:
-            check_text(name, text)
-    elif isinstance(taken, Mapping) and any(isinstance(bias, float) for bias in taken.values()):
-        raise bad_request(name, f"{name}: each bias must be a whole number")
-    return _nearest(name, taken) if isinstance(taken, float) else taken
+    match taken:
+        case float():
+            return _nearest(name, taken)
+        case str():
+            check_text(name, taken)
+            if len(taken) > _MOST_GRAMMAR:
+                raise bad_request(name, f"{name} must have at most {_MOST_GRAMMAR} characters")
+        case tuple():
+            for text in taken:
+                check_text(name, text)
+        case Mapping():
+            for key, bias in taken.items():
+                if len(key) > _MOST_ID_DIGITS:
+                    raise bad_request(name, f"{name}: {key[:20]} is not a token id")
+                if isinstance(bias, float):
+                    raise bad_request(name, f"{name}: each bias must be a whole number")
+    return taken
 
 
 def _nearest(name: str, number: float) -> float:
@@ -269,72 +304,6 @@ def _read_float(text: str) -> int | float:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
-
-
-@dataclass(frozen=True, slots=True)
-class PassedField:
-    """One of the engine's own fields: what its value may be."""
-
-    kind: Kind
-    low: float = 0
-    high: float = 0
-
-
-PASSED_THROUGH: Mapping[str, PassedField] = MappingProxyType(
-    {
-        "grammar": PassedField(Kind.TEXT),
-        "dry_multiplier": PassedField(Kind.NUMBER, 0, 100),
-        "dry_base": PassedField(Kind.NUMBER, 1, 100),
-        "dry_allowed_length": PassedField(Kind.INTEGER, 0, 2**15),
-        "dry_penalty_last_n": PassedField(Kind.INTEGER, 0, 2**15),
-        "xtc_probability": PassedField(Kind.NUMBER, 0, 1),
-        "xtc_threshold": PassedField(Kind.NUMBER, 0, 1),
-        "typical_p": PassedField(Kind.NUMBER, 0, 1),
-        "top_n_sigma": PassedField(Kind.NUMBER, -1, 100),
-        "dynatemp_range": PassedField(Kind.NUMBER, 0, 2),
-        "dynatemp_exponent": PassedField(Kind.NUMBER, 0, 10),
-        "mirostat": PassedField(Kind.INTEGER, 0, 2),
-        "mirostat_tau": PassedField(Kind.NUMBER, 0, 100),
-        "mirostat_eta": PassedField(Kind.NUMBER, 0, 1),
-        "repeat_last_n": PassedField(Kind.INTEGER, 0, 2**15),
-        "ignore_eos": PassedField(Kind.SWITCH),
-        "cache_prompt": PassedField(Kind.SWITCH),
-    }
-)
-"""The engine's own fields that are passed through to it."""
-
-UNSUPPORTED: Mapping[str, JsonValue] = MappingProxyType({"suffix": ""})
-"""Fields of OpenAI's that are not supported, with the values that leave them unused."""
-
-_OTHER_FIELDS = frozenset(
-    {"model", "prompt", "echo", "stream_options", "include_stop_str_in_output", "user", *UNSUPPORTED}
-)
-_TYPE_NAMES = {
-    Kind.SWITCH: "true or false",
-    Kind.TEXT: "a string",
-    Kind.INTEGER: "an integer",
-    Kind.NUMBER: "a number",
-}
-_STREAM_OPTIONS = ("include_usage", "include_obfuscation")
-
-
-def _passed(name: str, value: JsonValue) -> JsonValue:
-    field = PASSED_THROUGH[name]
-    match field.kind, value:
-        case Kind.SWITCH, bool():
-            return value
-        case Kind.TEXT, str():
-            check_text(name, value)
-            if len(value) > _MOST_GRAMMAR:
-                raise bad_request(name, f"{name} must have at most {_MOST_GRAMMAR} characters")
-            return value
-        case (Kind.INTEGER, int(number)) | (Kind.NUMBER, (int() | float()) as number) if not isinstance(
-            number, bool
-        ):
-            if field.low <= number <= field.high:
-                return _nearest(name, value) if isinstance(value, float) else value
-            raise bad_request(name, f"{name} must be from {field.low:g} to {field.high:g}")
-    raise bad_request(name, f"{name} must be {_TYPE_NAMES[field.kind]}")
 
 
 def check_fits(prompt_tokens: int, max_tokens: int, context: int) -> None:
