@@ -128,17 +128,16 @@ class Likeliest:
 class HeldGrammar:
     """A grammar that allows token 5 alone, and answers only when it is let to."""
 
-    on_verdict: Callable[[Any, GrammarVerdict], None]
-    asked: list[tuple[Any, int]] = field(default_factory=list)
+    asked: list[tuple[int, Callable[[GrammarVerdict], None]]] = field(default_factory=list)
     is_closed: bool = False
 
-    def ask(self, asker: Any, index: int, token: int) -> None:
-        self.asked.append((asker, token))
+    def ask(self, index: int, token: int, on_verdict: Callable[[GrammarVerdict], None]) -> None:
+        self.asked.append((token, on_verdict))
 
     def answer(self, error: str = "") -> None:
-        asker, token = self.asked.pop(0)
+        token, on_verdict = self.asked.pop(0)
         allowed = np.arange(FACTS.vocabulary) == 5
-        self.on_verdict(asker, GrammarVerdict(token == 5, allowed, error))
+        on_verdict(GrammarVerdict(token == 5, allowed, error))
 
     def close(self) -> None:
         self.is_closed = True
@@ -187,14 +186,15 @@ def running(
     grammars: list[HeldGrammar] | None = None,
     deliver: Callable[[Callable[[], None]], None] = lambda call: call(),
 ) -> Iterator[Scheduler]:
-    def grammar(text: str, on_verdict: Callable[[Any, GrammarVerdict], None]) -> Any:
-        made = HeldGrammar(on_verdict)
+    def grammar(text: str) -> Any:
+        made = HeldGrammar()
         assert grammars is not None
         grammars.append(made)
         return made
 
+    fake_model: Any = model
     sampler: Any = Likeliest
-    scheduler = Scheduler(model, sampler, grammar, slots, deliver)
+    scheduler = Scheduler(fake_model, sampler, grammar, slots, deliver)
     try:
         yield scheduler
     finally:

@@ -24,23 +24,19 @@ def parse_options(argv: list[str]) -> ServeOptions:
     parser.add_argument("--port", type=int, default=default.port, help="the port to bind; 0 takes a free one")
     parser.add_argument("--model", metavar="FILE", help="a GGUF file in place of the embedded model")
     parser.add_argument("--api-key-env", metavar="NAME", help="the variable that holds the key to ask for")
-    parser.add_argument("--watch-parent", action="store_true", help="end with the process that started this")
+    parser.add_argument(
+        "--watch-parent",
+        dest="parent_watch",
+        action="store_true",
+        help="end with the process that started this",
+    )
     parser.add_argument("--slots", type=_positive, default=default.slots, help="choices generated at once")
     parser.add_argument("--context", type=_positive, default=default.context, help="tokens for each choice")
     parser.add_argument(
         "--cors", metavar="ORIGIN", action="append", default=[], help="a page's origin to let in"
     )
-    given = parser.parse_args(argv)
-    return ServeOptions(
-        given.host,
-        given.port,
-        given.model,
-        given.api_key_env,
-        given.watch_parent,
-        given.slots,
-        given.context,
-        tuple(given.cors),
-    )
+    given = vars(parser.parse_args(argv))
+    return ServeOptions(**{**given, "cors": tuple(given["cors"])})
 
 
 def _positive(text: str) -> int:

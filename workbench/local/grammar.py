@@ -20,7 +20,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +34,6 @@ _MEMORY = 2**30
 """Bytes that a grammar may take, beside the model."""
 _ALLOWED, _NOT_ALLOWED, _BROKEN = b"y", b"n", b"b"
 
-_Asker = TypeVar("_Asker")
-
 
 @dataclass(frozen=True, slots=True)
 class GrammarVerdict:
@@ -49,25 +46,27 @@ class GrammarVerdict:
     """Why there is no verdict, and will be none for any token; empty where there is one."""
 
 
-class Grammar(Generic[_Asker]):
+OnVerdict = Callable[[GrammarVerdict], None]
+
+
+class Grammar:
     """The grammar of one request, and how far each of its choices has come in it."""
 
-    def __init__(
-        self, model: Path, vocabulary: int, text: str, on_verdict: Callable[[_Asker, GrammarVerdict], None]
-    ) -> None:
-        """`on_verdict` is called in a thread of the grammar's own, with who asked."""
+    def __init__(self, model: Path, vocabulary: int, text: str) -> None:
         self._model = model
         self._vocabulary = vocabulary
         self._text = text.encode()
-        self._on_verdict = on_verdict
-        self._questions: queue.SimpleQueue[tuple[_Asker, int, int] | None] = queue.SimpleQueue()
+        self._questions: queue.SimpleQueue[tuple[int, int, OnVerdict] | None] = queue.SimpleQueue()
         self._process: subprocess.Popen[bytes] | None = None
         self._is_closed = False
         threading.Thread(target=self._run, name="grammar", daemon=True).start()
 
-    def ask(self, asker: _Asker, index: int, token: int) -> None:
-        """Ask whether a choice may go on with a token; if so, it does."""
-        self._questions.put((asker, index, token))
+    def ask(self, index: int, token: int, on_verdict: OnVerdict) -> None:
+        """Ask whether a choice may go on with a token; if so, it does.
+
+        `on_verdict` is called in a thread of the grammar's own.
+        """
+        self._questions.put((index, token, on_verdict))
 
     def close(self) -> None:
         """End the child process."""
@@ -86,10 +85,10 @@ class Grammar(Generic[_Asker]):
             self._process = process
             error = ""
             while not self._is_closed and (question := self._questions.get()) is not None:
-                asker, index, token = question
+                index, token, on_verdict = question
                 verdict = GrammarVerdict(error=error) if error else self._ask(process, index, token)
                 error = verdict.error
-                self._on_verdict(asker, verdict)
+                on_verdict(verdict)
             process.kill()
 
     def _ask(self, process: subprocess.Popen[bytes], index: int, token: int) -> GrammarVerdict:

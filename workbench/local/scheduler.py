@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from workbench.domain.errors import EngineError
 from workbench.local.engine import Candidate, Chunk, EngineToken, Facts, Generation
 from workbench.local.grammar import Grammar, GrammarVerdict
-from workbench.local.llama_model import BATCH, LlamaModel, Logits
+from workbench.local.llama_model import BATCH, LlamaModel
 from workbench.local.logprobs import ModelDistribution
 from workbench.local.sampler import Sampler, UnsupportedFieldError
 from workbench.local.sampling import SamplerOptions
@@ -43,27 +42,8 @@ grow in batches of four, and a token takes a quarter less time than in smaller o
 
 SamplerFactory = Callable[[SamplerOptions, Sequence[int], int], Sampler]
 """Makes the sampler of one choice from its sampling, prompt and seed; raises UnsupportedFieldError."""
-GrammarFactory = Callable[[str, Callable[["_Choice", GrammarVerdict], None]], "Grammar[_Choice]"]
-"""Makes a request's grammar from its text and what to call with each verdict."""
-
-
-class Model(Protocol):
-    """What the scheduler needs of a model; see `LlamaModel`."""
-
-    @property
-    def facts(self) -> Facts: ...
-    @property
-    def can_evaluate_together(self) -> bool: ...
-    @property
-    def end_tokens(self) -> frozenset[int]: ...
-    def tokenize(self, text: str, add_special: bool = True, parse_special: bool = True) -> list[int]: ...
-    def token_bytes(self, token: int, special: bool) -> bytes: ...
-    def evaluate_prompt(self, sequence: int, start: int, tokens: Sequence[int], every: bool) -> Logits: ...
-    def evaluate_tokens(self, tokens: Sequence[tuple[int, int, int]]) -> Logits: ...
-    def forget(self, sequence: int) -> None: ...
-    def save(self, sequence: int) -> NDArray[np.uint8]: ...
-    def restore(self, sequence: int, state: NDArray[np.uint8]) -> None: ...
-    def close(self) -> None: ...
+GrammarFactory = Callable[[str], Grammar]
+"""Makes a request's grammar from its text."""
 
 
 @dataclass(eq=False, slots=True)
@@ -74,7 +54,7 @@ class _Request:
     waiting: deque[_Choice] = field(default_factory=deque)
     """Choices that can start. Only the first choice of a prompt can before the prompt is evaluated."""
     running: list[_Choice] = field(default_factory=list)
-    grammar: Grammar[_Choice] | None = None
+    grammar: Grammar | None = None
     last_turn: int = 0
 
     @property
@@ -120,7 +100,7 @@ class Scheduler:
 
     def __init__(
         self,
-        model: Model,
+        model: LlamaModel,
         sampler: SamplerFactory,
         grammar: GrammarFactory,
         slots: int,
@@ -418,9 +398,14 @@ class Scheduler:
             self._take(choice, token, logits)
             return
         if request.grammar is None:
-            request.grammar = self._grammar(generation.sampling.grammar, self._on_verdict)
-        choice.last, choice.logits_to_choose = token, logits.copy()
-        request.grammar.ask(choice, choice.index, token)
+            request.grammar = self._grammar(generation.sampling.grammar)
+        choice.logits_to_choose = logits.copy()
+        self._ask_grammar(choice, token)
+
+    def _ask_grammar(self, choice: _Choice, token: int) -> None:
+        assert choice.request.grammar is not None
+        choice.last = token
+        choice.request.grammar.ask(choice.index, token, partial(self._on_verdict, choice))
 
     def _on_verdict(self, choice: _Choice, verdict: GrammarVerdict) -> None:
         with self._changed:
@@ -444,9 +429,8 @@ class Scheduler:
                 self._end(choice, Chunk(error="allows no token of the model here", param="grammar"))
             else:
                 # The whole distribution where the grammar cuts it: as if the token had never been chosen.
-                choice.last = choice.sampler.choose(np.where(verdict.allowed, logits, np.float32(-np.inf)))
-                assert choice.request.grammar is not None
-                choice.request.grammar.ask(choice, choice.index, choice.last)
+                allowed = np.where(verdict.allowed, logits, np.float32(-np.inf))
+                self._ask_grammar(choice, choice.sampler.choose(allowed))
 
     def _take(self, choice: _Choice, token: int, logits: NDArray[np.float32]) -> None:
         """Make a token part of the answer and report it."""
@@ -502,5 +486,5 @@ def load_engine(
     # more than cores: libgomp then spins 100 times at most, whatever GOMP_SPINCOUNT is, before it sleeps.
     with ThreadPoolExecutor(1) as loader:
         model = loader.submit(LlamaModel, path, slots, context).result()
-    grammar = partial(Grammar[_Choice], path, model.facts.vocabulary)
+    grammar = partial(Grammar, path, model.facts.vocabulary)
     return Scheduler(model, partial(Sampler, model), grammar, slots, deliver)
