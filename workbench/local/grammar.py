@@ -127,7 +127,7 @@ class _Checker:
         size = self._library.llama_vocab_n_tokens(self._vocab)
         self._text = text
         self._samplers: dict[int, int | None] = {}
-        self._data = np.zeros(size, np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)]))
+        self._data = np.zeros(size, np.dtype(TokenData))
 
     def check(self, index: int, token: int) -> bytes:
         """The answer for one token, which is accepted if it is allowed."""

@@ -17,7 +17,6 @@ _DRY_BREAKERS = (b"\n", b":", b'"', b"*")
 """Texts across which DRY sees no repetition: llama.cpp's own defaults."""
 _MIROSTAT_TOKENS = 100
 """How many tokens Mirostat estimates from: llama.cpp's own default."""
-_TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
 
 class UnsupportedFieldError(Exception):
@@ -37,7 +36,7 @@ class Sampler:
         self._biased_tokens = np.array(list(biases), np.intp)
         self._biases = np.array(list(biases.values()), np.float32)
         self._ids = np.arange(model.facts.vocabulary, dtype=np.int32)
-        self._data = np.zeros(model.facts.vocabulary, _TOKEN_DATA)
+        self._data = np.zeros(model.facts.vocabulary, np.dtype(TokenData))
         self._sees_past_tokens = sampling.sees_past_tokens
         steps = _chain(model, sampling, seed)
         self._is_greedy = [name for _, name, _ in steps] == ["greedy"]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.domain.errors import EngineError
-from workbench.local.engine import Candidate, Chunk, EngineToken, Facts, Generation
+from workbench.local.engine import Candidate, Chunk, EngineToken, Generation
 from workbench.local.grammar import Grammar, GrammarVerdict
 from workbench.local.llama_model import BATCH, LlamaModel
 from workbench.local.logprobs import ModelDistribution
@@ -113,6 +113,7 @@ class Scheduler:
         it does not hold up the engine.
         """
         self._model = model
+        self.facts, self.tokenize, self.token_bytes = model.facts, model.tokenize, model.token_bytes
         self._sampler = sampler
         self._grammar = grammar
         self._deliver = deliver
@@ -128,19 +129,6 @@ class Scheduler:
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._thread.start()
-
-    @property
-    def facts(self) -> Facts:
-        """The loaded model's facts."""
-        return self._model.facts
-
-    def tokenize(self, text: str, add_special: bool = True, parse_special: bool = True) -> list[int]:
-        """Return a text's token ids."""
-        return self._model.tokenize(text, add_special, parse_special)
-
-    def token_bytes(self, token: int, special: bool) -> bytes:
-        """Return a token's exact bytes; a control token has some only if `special`."""
-        return self._model.token_bytes(token, special)
 
     def submit(self, generation: Generation) -> None:
         """Generate as soon as it is this request's turn; returns at once."""
