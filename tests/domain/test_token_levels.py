@@ -1,14 +1,17 @@
 """Levels of surprise in each mode, and the way to the next notable token."""
 
-from math import exp, inf, log, nan
+from math import exp, inf, isnan, log, nan
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.domain.choice import Alternative, Choice, ReceivedToken
+from workbench.domain.figures import logprob_ceilings
 from workbench.domain.parameters import ParameterValue
-from workbench.domain.request import Parameters
+from workbench.domain.prompt import TextPrompt
+from workbench.domain.request import Parameters, Request
+from workbench.domain.run import Run
 from workbench.domain.scoring import Passage, SecondScoring
 from workbench.domain.token_levels import (
     FIXED,
@@ -197,3 +200,10 @@ def test_under_a_temperature_out_of_all_ranges_nothing_is_surprising(temperature
     assert scale.edges[0] == inf
     assert level(choice_of(with_probability(0.01)), 0, Mode.FITTED, scale) == 0
     assert legend(Mode.FITTED, scale)
+
+
+def test_a_run_that_requested_fewer_than_no_alternatives_has_entropies_all_the_same() -> None:
+    choice = Run(Request(TextPrompt("Hi"), parameters=Parameters({"logprobs": -3}))).choice(0)
+    choice.append(ReceivedToken("a", None, [Alternative("a", -0.1), Alternative("b", -3.0)]), 0.0)
+    assert level(choice, 0, Mode.ENTROPY) is not None
+    assert isnan(logprob_ceilings(choice, range(1))[0])

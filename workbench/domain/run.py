@@ -136,7 +136,7 @@ class Run:
         found = self.choices.get(index)
         if found is None:
             top = self.request.parameters.get("logprobs")
-            found = self.choices[index] = Choice(index, top if isinstance(top, int) else None)
+            found = self.choices[index] = Choice(index, max(top, 0) if isinstance(top, int) else None)
         return found
 
     def prompt_of(self, choice: Choice) -> TextPrompt | TokensPrompt:
