@@ -61,7 +61,7 @@ class Requests:
         async with self.limiter.turn(self.endpoint, batch, on_wait=waits.append, again=again) as turn:
             self.sent.append((name, asyncio.get_running_loop().time()))
             await self._over[name].wait()
-            turn.answered()
+            self.limiter.answered(turn)
 
     async def end(self, *names: str) -> None:
         for name in names:

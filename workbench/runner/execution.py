@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from datetime import UTC, datetime
 from functools import partial
 from math import isnan
@@ -142,7 +142,7 @@ class Sender:
             # An exchange that came to its end has named the outcome already.
             recorder.stop()
 
-    def _turn(self, *, again: bool) -> RequestSlot:
+    def _turn(self, *, again: bool) -> AbstractAsyncContextManager[RequestSlot]:
         if again:
             # It was said already how long this one waits.
             return self._limiter.turn(self._endpoint, self._batch, again=True)
@@ -161,24 +161,24 @@ class Sender:
             async with aclosing(self._client.stream(self._endpoint, run.request, wire=wire)) as events:
                 async for event in events:
                     if type(event) is not Delta:
-                        if isinstance(event, Error) and (refused := self._refused(event, turn, refusals)):
+                        if isinstance(event, Error) and (refused := self._refused(event, refusals)):
                             return refused
                         if isinstance(event, ResponseStarted):
-                            turn.answered()
+                            self._limiter.answered(turn)
                         self._tell(event)
                     recorder.take(event, perf_counter() - began)
         finally:
             run.total = perf_counter() - began
         return None
 
-    def _refused(self, failed: Error, turn: RequestSlot, refusals: _Refusals) -> _Refused | None:
+    def _refused(self, failed: Error, refusals: _Refusals) -> _Refused | None:
         """What follows from a refusal; None where the request is not sent again."""
         error = failed.error
         is_sent_again = refusals.may_repeat(failed)
         seconds = refusals.pause(error)
         is_held = error.retry_after is not None or (is_sent_again and error.status == _TOO_MANY)
         if is_held:
-            turn.hold(seconds)
+            self._limiter.hold(seconds)
         if not is_sent_again:
             return None
         words = _words(error)

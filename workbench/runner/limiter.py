@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from itertools import chain
 
 from workbench.domain.endpoint import Endpoint
@@ -13,40 +15,18 @@ _MINUTE = 60.0
 _MANY = 1 << 30
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class RequestSlot:
-    """One attempt to send a request: `async with` waits until it may go out, and ends when it is over."""
+    """One attempt to send a request: it waits until it is admitted, and then it is under way."""
 
-    def __init__(
-        self, limiter: Limiter, limits: Endpoint, batch: str, on_wait: Callable[[float], None], *, again: bool
-    ) -> None:
-        self._limiter = limiter
-        self.limits = limits
-        self.batch = batch
-        self.on_wait = on_wait
-        """Receives the seconds that the endpoint asks to wait, 0 where only other requests come first."""
-        self.again = again
-        self.admitted = asyncio.get_running_loop().create_future()
-
-    async def __aenter__(self) -> RequestSlot:
-        self._limiter.queue(self)
-        try:
-            await self.admitted
-        except asyncio.CancelledError:
-            if not self.admitted.cancelled():
-                self._limiter.release(self)
-            raise
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._limiter.release(self)
-
-    def answered(self) -> None:
-        """The endpoint accepted the request; its answer is still to come."""
-        self._limiter.note_answer(self)
-
-    def hold(self, seconds: float) -> None:
-        """Hold every request to the endpoint back; those under way go on."""
-        self._limiter.hold(seconds)
+    limits: Endpoint
+    batch: str
+    """What takes turns with other batches; empty is interactive."""
+    again: bool
+    """Whether it goes before all others of its batch."""
+    on_wait: Callable[[float], None]
+    """Receives the seconds that the endpoint asks to wait, 0 where only other requests come first."""
+    admitted: asyncio.Future[None]
 
 
 class Limiter:
@@ -71,56 +51,59 @@ class Limiter:
         """By batch; the first one's turn comes next."""
         self._timer: asyncio.TimerHandle | None = None
 
-    def turn(
+    @asynccontextmanager
+    async def turn(
         self,
         limits: Endpoint,
         batch: str = "",
         *,
         on_wait: Callable[[float], None] = lambda seconds: None,
         again: bool = False,
-    ) -> RequestSlot:
-        """A turn for one request, within the concurrency and requests per minute of `limits`.
+    ) -> AsyncGenerator[RequestSlot]:
+        """Wait until one request may go out, within the concurrency and requests per minute of `limits`.
 
         `batch` names what takes turns with other batches; empty is interactive. `again` goes before all
         others of its batch.
         """
-        return RequestSlot(self, limits, batch, on_wait, again=again)
+        slot = RequestSlot(limits, batch, again, on_wait, asyncio.get_running_loop().create_future())
+        self._queue(slot)
+        try:
+            await slot.admitted
+            yield slot
+        finally:
+            # One that was cancelled while it waited never was under way.
+            if not slot.admitted.cancelled():
+                self._release(slot)
 
-    # --- for turns ---------------------------------------------------------------------------------------
-
-    def queue(self, turn: RequestSlot) -> None:
-        """Let a turn come once it may."""
-        waiting = self._batches.setdefault(turn.batch, deque()) if turn.batch else self._interactive
+    def _queue(self, slot: RequestSlot) -> None:
+        waiting = self._batches.setdefault(slot.batch, deque()) if slot.batch else self._interactive
         new = next((place for place, other in enumerate(waiting) if not other.again), len(waiting))
-        waiting.insert(new if turn.again else len(waiting), turn)
+        waiting.insert(new if slot.again else len(waiting), slot)
         self._let_out()
-        if not turn.admitted.done():
-            turn.on_wait(self._held)
+        if not slot.admitted.done():
+            slot.on_wait(self._held)
 
-    def release(self, turn: RequestSlot) -> None:
-        """The turn's request is over."""
+    def _release(self, slot: RequestSlot) -> None:
         self._under_way -= 1
-        self._unanswered.discard(turn)
+        self._unanswered.discard(slot)
         self._let_out()
 
-    def note_answer(self, turn: RequestSlot) -> None:
-        """The endpoint accepted the turn's request."""
+    def answered(self, slot: RequestSlot) -> None:
+        """The endpoint accepted the slot's request; its answer is still to come."""
         self.answers += 1
-        if turn in self._unanswered:
-            self._unanswered.discard(turn)
+        if slot in self._unanswered:
+            self._unanswered.discard(slot)
             self._answers_since_hold += 1
         self._let_out()
 
     def hold(self, seconds: float) -> None:
-        """Let nothing out for some seconds."""
+        """Let nothing out for some seconds; what is under way goes on."""
         self._held_until = max(self._held_until, asyncio.get_running_loop().time() + seconds)
         self._answers_since_hold = 0
         self._unanswered.clear()
         for turn in chain(self._interactive, *self._batches.values()):
             if not turn.admitted.done():
                 turn.on_wait(self._held)
-
-    # --- letting out -------------------------------------------------------------------------------------
 
     @property
     def _held(self) -> float:
