@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 _MOST_BYTES = 2_000_000
 _PATH = re.compile(r" - at `\$([^`]*)`$")
 _UNKNOWN = "Object contains unknown field"
-_STEP = re.compile(r"\.([^.\[]+)|(\[\.\.\.\])|\[\d+\]")
+_STEP = re.compile(r"\.([^.\[]+)|(\[\.\.\.\])|\[(\d+)\]")
 
 
 class Fault(Struct, frozen=True):
@@ -151,13 +151,15 @@ def _fault(message: str, table: Mapping[str, Any], kind: Any) -> Fault:
     found = None if any(message == f"{_UNKNOWN} `{name}`" for name in table) else _PATH.search(message)
     schema = schema_of(kind)
     key: tuple[str, ...] = ()
-    for step, is_any in _STEP.findall(found[1] if found else ""):
+    for step, is_any, entry in _STEP.findall(found[1] if found else ""):
+        if entry:
+            if schema.get("items", {}).get("type") == "object":
+                return Fault(key, f"has a mistake in entry {int(entry) + 1}")
+            break
         inner = _at(table, key)
         # msgspec does not say which key of a mapping.
         alone = (one for one in inner if _message(changed(table, key, {one: inner[one]}), kind) == message)
         name = next(alone) if is_any else step
-        if not name:
-            break
         key = (*key, name)
         schema = schema.get("anyOf", [schema])[0]
         schema = schema.get("properties", {}).get(name) or schema["additionalProperties"]
