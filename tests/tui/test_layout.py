@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
+from typing import Any
 
 import pytest
 from textual import events
+from textual._compositor import Compositor
+from textual._context import active_app
+from textual.css.styles import RulesMap
+from textual.dom import DOMNode
+from textual.geometry import Region
+from textual.screen import Screen
 from textual.widgets._toast import Toast
 
 from tests.client.loopback import DONE, Received, answering, head
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
+from workbench.tui import painting
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.editor.field_editor import FieldEditor
+from workbench.tui.painting import PaintUpdate
 from workbench.workspace.services import Services
 
 ANSWER = b"".join(
@@ -38,6 +47,36 @@ async def test_the_prompt_is_as_tall_as_its_text_up_to_half_the_work_area(size: 
         assert app.main.output.outer_size.height >= work.size.height // 2
         prompt.clear()
         await until(pilot, lambda: prompt.outer_size.height == 3 + frame)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("no_colour", [False, True])
+async def test_what_is_painted_first_has_the_styles_that_it_has_when_it_is_styled_again(
+    size: tuple[int, int], no_colour: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounted: list[dict[DOMNode, RulesMap]] = []
+    styled_again: list[dict[DOMNode, RulesMap]] = []
+    paint = painting._paint
+
+    def checked(compositor: Compositor, regions: list[Region]) -> PaintUpdate:
+        if not mounted:
+            screen = active_app.get().screen
+            mounted.append(rules(screen))
+            screen.update_node_styles(animate=False)
+            styled_again.append(rules(screen))
+        return paint(compositor, regions)
+
+    monkeypatch.setattr(painting, "_paint", checked)
+    if no_colour:
+        monkeypatch.setenv("NO_COLOR", "1")
+    async with workbench(answering(answer(" in")), size) as (app, _, _):
+        assert app.main.prompt in mounted[0]
+        assert mounted == styled_again
+
+
+def rules(screen: Screen[Any]) -> dict[DOMNode, RulesMap]:
+    """The rules that each part of a screen was styled by."""
+    return {one: one.styles.base.get_rules() for one in screen.walk_children(with_self=True)}
 
 
 @pytest.mark.parametrize("size", SIZES)

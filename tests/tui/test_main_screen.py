@@ -33,7 +33,7 @@ def has_ended(app: WorkbenchApp, number: int) -> bool:
 
 def shows_notice(app: WorkbenchApp, width: int, shown: bool) -> bool:
     """Whether the screen has that width, and says that it is too small, or does not."""
-    return app.main.size.width == width and app.main.query_one("#notice").display is shown
+    return app.main.size.width == width and any(one.display for one in app.main.query("#notice")) is shown
 
 
 def outcome(app: WorkbenchApp) -> Outcome | None:

@@ -54,7 +54,6 @@ class OutputPane(Vertical):
 
     view = getters.query_one(TokenView)
     bars = getters.query_one(Sparkline)
-    error = getters.query_one(ErrorBlock)
 
     @dataclass
     class AlternativeTaken(Message):
@@ -82,6 +81,8 @@ class OutputPane(Vertical):
     def __init__(self, styles: TokenStyles, *, id: str | None = None, classes: str = "") -> None:
         super().__init__(id=id, classes=f"{classes} -empty")
         self._styles = styles
+        self.error = ErrorBlock()
+        """What went wrong; on the screen from the first failure on."""
         self.blocks = RunBlocks()
         """The runs shown, and the block that the keys are on."""
         self._shown = 0
@@ -95,7 +96,6 @@ class OutputPane(Vertical):
         yield Static(_first_steps(commands_of(self.app)), id="hint", markup=False)
         yield TokenView(token_styles=self._styles)
         yield Sparkline(self._styles)
-        yield ErrorBlock()
 
     # --- runs --------------------------------------------------------------------------------------------
 
@@ -196,6 +196,8 @@ class OutputPane(Vertical):
 
     def fail(self, failure: Failure, where: str, field: str = "", *, was_sent: bool = True) -> None:
         """Show what went wrong; an answer before it stays, dimmed."""
+        if not self.error.is_attached:
+            self.mount(self.error)
         self.error.show(failure, where, field, was_sent=was_sent)
         for section in self.blocks.newest_answer(dimmed=True):
             self.view.update_section(section)

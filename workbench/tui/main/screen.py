@@ -141,8 +141,6 @@ class MainScreen(Screen[None]):
                 yield Inspector(id="inspector", classes="pane")
         yield TokenStrip(id="strip")
         yield Legend(self._token_styles, id="legend")
-        notice = f"Window too small ({LEAST_WIDTH}x{LEAST_HEIGHT} minimum). Runs continue."
-        yield Static(Content(notice), id="notice")
         yield Footer()
 
     def on_mount(self) -> None:
@@ -178,6 +176,11 @@ class MainScreen(Screen[None]):
             # Who comes back to a session has chosen already.
             self.notify(words, timeout=10)
         self.post_message(self.DraftShown())
+
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
+        """Keep the styles that every part was mounted with where the screen is shown for the first time."""
+        if not self.stack_updates:
+            event.refresh_styles = False
 
     def on_unmount(self) -> None:
         """Subscribe to the workspace no more."""
@@ -404,13 +407,14 @@ class MainScreen(Screen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Show a notice where there is too little room; runs continue."""
-        self.set_class(event.size.width < LEAST_WIDTH or event.size.height < LEAST_HEIGHT, "-tiny")
-        self.call_after_refresh(self._refocus)
-
-    def _refocus(self) -> None:
-        """Bring the focus back to a pane that had no room for a while."""
-        if self.focused is None and not self.has_class("-tiny"):
-            self.go_to(self._pane)
+        is_tiny = event.size.width < LEAST_WIDTH or event.size.height < LEAST_HEIGHT
+        self.set_class(is_tiny, "-tiny")
+        if is_tiny and not self.query("#notice"):
+            words = f"Window too small ({LEAST_WIDTH}x{LEAST_HEIGHT} minimum). Runs continue."
+            self.mount(Static(Content(words), id="notice"), before=self.footer)
+        if self.focused is None and not is_tiny:
+            # The pane that had the focus had no room for a while.
+            self.call_after_refresh(self.go_to, self._pane)
 
     def open_drawer(self, pane: str) -> None:
         """Show a side pane, which is a drawer where it is narrow."""
