@@ -69,7 +69,7 @@ def _load_folder(folder: Path) -> Mapping[str, JinjaTemplate]:
     """The templates of a model's folder: files of their own, else those in one of its configurations."""
     tokens = _load_object(folder / _TOKENIZER) if (folder / _TOKENIZER).exists() else {}
     files = {DEFAULT: folder / _TEMPLATE} if (folder / _TEMPLATE).exists() else {}
-    files |= {one.stem: one for one in sorted((folder / _ADDITIONAL).glob("*.jinja"))}
+    files |= {path.stem: path for path in sorted((folder / _ADDITIONAL).glob("*.jinja"))}
     if files:
         return {name: _template(file.name, _read(file), tokens) for name, file in files.items()}
     for file in (folder / _TOKENIZER, folder / _PROCESSOR):

@@ -87,7 +87,7 @@ def possible_cuts(conversation: Conversation, when: WhenFull) -> Sequence[tuple[
 def without(conversation: Conversation, dropped: Sequence[int]) -> Conversation:
     """The conversation without some of its turns."""
     gone = set(dropped)
-    kept = tuple(one for index, one in enumerate(conversation.messages) if index not in gone)
+    kept = tuple(message for index, message in enumerate(conversation.messages) if index not in gone)
     return conversation._replace(messages=kept)
 
 

@@ -20,7 +20,7 @@ def listed(token: ReceivedToken) -> dict[bytes, float]:
     """The finite logprobs known at a token's position, its own included, by the tokens' bytes."""
     found: dict[bytes, float] = {}
     for text, logprob, raw in (
-        *((one.text, one.logprob, one.raw) for one in token.alternatives),
+        *((alternative.text, alternative.logprob, alternative.raw) for alternative in token.alternatives),
         (token.text, token.logprob, token.raw),
     ):
         if logprob is not None and isfinite(logprob):
@@ -46,10 +46,10 @@ def divergence(recorded: Mapping[bytes, float], now: Mapping[bytes, float]) -> f
 
 def _with_remaining(logprobs: list[float]) -> list[float]:
     """Logprobs of a whole distribution: the listed tokens, and last all others together."""
-    masses = [exp(min(one, 0.0)) for one in logprobs]
+    masses = [exp(min(logprob, 0.0)) for logprob in logprobs]
     remaining = max(1 - fsum(masses), _LEAST)
     whole = log(fsum([*masses, remaining]))
-    return [min(one, 0.0) - whole for one in logprobs] + [log(remaining) - whole]
+    return [min(logprob, 0.0) - whole for logprob in logprobs] + [log(remaining) - whole]
 
 
 class Position(NamedTuple):
@@ -100,7 +100,7 @@ class Sum:
     @staticmethod
     def of(values: Iterable[float | None]) -> Sum:
         """The numbers among some values."""
-        known = [float(one) for one in values if one is not None]
+        known = [float(value) for value in values if value is not None]
         return Sum(len(known), sum(known), max(known, default=0.0))
 
     def __add__(self, other: Sum) -> Sum:

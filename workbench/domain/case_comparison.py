@@ -156,9 +156,9 @@ def compare_passages(pairs: Sequence[tuple[Passage, Passage]], tolerances: Toler
 
 def judge(comparisons: Sequence[AnswerComparison]) -> tuple[CaseVerdict, int]:
     """The verdict on a case by its repeats, and how many of them differ."""
-    if any(one.error for one in comparisons):
+    if any(comparison.error for comparison in comparisons):
         return CaseVerdict.FAILED, 0
-    differing = sum(bool(one.why) for one in comparisons)
+    differing = sum(bool(comparison.why) for comparison in comparisons)
     if not differing:
         return CaseVerdict.SAME, 0
     return CaseVerdict.DIFFERS if differing == len(comparisons) else CaseVerdict.NOISY, differing

@@ -86,7 +86,7 @@ def conversation_from_json(value: JsonValue) -> Conversation:
         raise _bad("must be a list of turns")
     if not (system is None or isinstance(system, str)) or not isinstance(prefill, str):
         raise _bad("system and prefill must be strings")
-    messages = tuple(_message(number, one) for number, one in enumerate(value, 1))
+    messages = tuple(_message(number, turn) for number, turn in enumerate(value, 1))
     if system is None and messages and messages[0].role is Role.SYSTEM:
         return Conversation(messages[1:], messages[0].text, prefill)
     return Conversation(messages, system, prefill)

@@ -46,8 +46,8 @@ class Answer:
 
 def best_choice(choices: Sequence[Choice]) -> Choice | None:
     """The choice with the highest mean logprob, the first of equals; None where none has logprobs."""
-    means = [(mean_logprob(completion_logprobs(one)), one) for one in choices]
-    known = [(mean, one) for mean, one in means if mean is not None]
+    means = [(mean_logprob(completion_logprobs(choice)), choice) for choice in choices]
+    known = [(mean, choice) for mean, choice in means if mean is not None]
     return max(known, key=lambda ranked: ranked[0])[1] if known else None
 
 

@@ -35,7 +35,7 @@ def total(logprobs: Iterable[float]) -> float:
 
 def mean_logprob(logprobs: Iterable[float]) -> float | None:
     """The mean of the logprobs there are (NaN is none)."""
-    known = [one for one in logprobs if not isnan(one)]
+    known = [logprob for logprob in logprobs if not isnan(logprob)]
     return total(known) / len(known) if known else None
 
 
@@ -96,7 +96,7 @@ def _ceiling(choice: Choice, index: int) -> float:
 
 def coverage(alternatives: Iterable[float]) -> float | None:
     """The probability that the listed alternatives' logprobs sum to, at most 1; None where none is listed."""
-    known = [exp(min(one, 0.0)) for one in alternatives if not isnan(one)]
+    known = [exp(min(logprob, 0.0)) for logprob in alternatives if not isnan(logprob)]
     return min(fsum(known), 1.0) if known else None
 
 
@@ -109,7 +109,7 @@ def entropy(alternatives: Iterable[float], top: int) -> float | None:
 
     Shannon (1948), "A mathematical theory of communication", section 6.
     """
-    listed = sorted((exp(min(one, 0.0)) for one in alternatives if not isnan(one)), reverse=True)
+    listed = sorted((exp(min(logprob, 0.0)) for logprob in alternatives if not isnan(logprob)), reverse=True)
     if not listed:
         return None
     total = fsum(listed)

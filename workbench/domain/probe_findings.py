@@ -55,8 +55,8 @@ class Probe:
         """A probe that was stopped, with what an older one of the same model found besides."""
         if not self.is_partial or older is None or older.model != self.model:
             return self
-        known = {one.name for one in self.findings}
-        kept = tuple(one for one in older.findings if one.name not in known)
+        known = {finding.name for finding in self.findings}
+        kept = tuple(finding for finding in older.findings if finding.name not in known)
         return replace(self, findings=(*self.findings, *kept), is_partial=older.is_partial)
 
     def verdict(self, name: str) -> ProbeVerdict:

@@ -82,8 +82,8 @@ def join_prompts(prompts: tuple[TextPrompt | TokensPrompt, ...]) -> Prompt:
     """
     if len(prompts) == 1:
         return prompts[0]
-    texts = tuple(one.text for one in prompts if isinstance(one, TextPrompt))
-    lists = tuple(one.ids for one in prompts if isinstance(one, TokensPrompt))
+    texts = tuple(prompt.text for prompt in prompts if isinstance(prompt, TextPrompt))
+    lists = tuple(prompt.ids for prompt in prompts if isinstance(prompt, TokensPrompt))
     if prompts and len(texts) == len(prompts):
         return TextsPrompt(texts)
     if prompts and len(lists) == len(prompts):
@@ -189,9 +189,7 @@ def parse_ids(text: str, line: int | None = None) -> tuple[int, ...]:
 def _ids(value: JsonValue) -> tuple[int, ...] | None:
     if not isinstance(value, (list, tuple)):
         return None
-    ids = tuple(
-        one for one in value if isinstance(one, int) and not isinstance(one, bool) and 0 <= one < 2**63
-    )
+    ids = tuple(id for id in value if isinstance(id, int) and not isinstance(id, bool) and 0 <= id < 2**63)
     return ids if len(ids) == len(value) else None
 
 

@@ -83,9 +83,9 @@ class Parameters:
     def changes_to(self, other: Parameters) -> tuple[Change, ...]:
         """What differs in the other set, in the table's order."""
         return tuple(
-            Change(one.name, self.get(one.name), other.get(one.name))
-            for one in PARAMETERS
-            if self.get(one.name) != other.get(one.name)
+            Change(parameter.name, self.get(parameter.name), other.get(parameter.name))
+            for parameter in PARAMETERS
+            if self.get(parameter.name) != other.get(parameter.name)
         )
 
     def problems(self, limits: Mapping[str, Range] | None = None) -> Iterator[BadValueError]:
@@ -151,11 +151,11 @@ class Request:
         streams = held.streams
         body: dict[str, JsonValue] = {"model": self.model} if self.model else {}
         body["prompt"] = prompt_to_json(self.prompt)
-        for one in PARAMETERS:
-            value = self.parameters.sent(one.name)
-            if value is None or one.name in drop or one.name in ("stream", "include_usage"):
+        for parameter in PARAMETERS:
+            value = self.parameters.sent(parameter.name)
+            if value is None or parameter.name in drop or parameter.name in ("stream", "include_usage"):
                 continue
-            body[(aliases or {}).get(one.name, one.name)] = _plain(value)
+            body[(aliases or {}).get(parameter.name, parameter.name)] = _plain(value)
         if "stream" not in drop:
             body["stream"] = streams
         if streams and "include_usage" not in drop:
@@ -168,7 +168,7 @@ class Request:
 
         The inverse of `body()` without aliases. Raises BadValueError for a value of another type.
         """
-        known = {one.name for one in PARAMETERS}
+        known = {parameter.name for parameter in PARAMETERS}
         table: dict[str, JsonValue] = {
             name: value for name, value in body.items() if name in known and value is not None
         }

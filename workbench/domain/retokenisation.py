@@ -52,13 +52,13 @@ def find_retokenisation(
     `prompt` is the text before, `tokens` are those of the whole text. None where all stay, and where the
     tokens do not join to the text, as those of some tokenizers do not.
     """
-    text = prompt + b"".join(one.raw for one in generated)
+    text = prompt + b"".join(token.raw for token in generated)
     joined = b"".join(tokens)
     if not joined.endswith(text):
         return None
     # Some tokenizers put a blank or a token of their own before everything.
     ends = [end - (len(joined) - len(text)) for end in accumulate(map(len, tokens))]
-    own = list(accumulate((len(one.raw) for one in generated), initial=len(prompt)))
+    own = list(accumulate((len(token.raw) for token in generated), initial=len(prompt)))
     if (first := _first_change(own, generated, ends)) is None:
         return None
     last = min((end for end in set(own) & set(ends) if end > first), default=len(text))
@@ -70,8 +70,8 @@ def _first_change(own: Sequence[int], generated: Sequence[GeneratedToken], ends:
     places = set(ends)
     if own[0] and own[0] not in places:
         return max((end for end in ends if 0 < end < own[0]), default=0)
-    for (start, end), one in zip(pairwise(own), generated, strict=True):
-        if end not in places or (one.is_single and any(at in places for at in range(start + 1, end))):
+    for (start, end), token in zip(pairwise(own), generated, strict=True):
+        if end not in places or (token.is_single and any(at in places for at in range(start + 1, end))):
             return start
     return None
 
@@ -83,7 +83,7 @@ def _cut(text: bytes, ends: Sequence[int], first: int, last: int) -> tuple[bytes
 
 
 def _listed(tokens: Sequence[bytes]) -> str:
-    shown = [_shown(one) for one in tokens[:_MOST_TOKENS]]
+    shown = [_shown(token) for token in tokens[:_MOST_TOKENS]]
     return " + ".join(shown) + " + …" * (len(tokens) > _MOST_TOKENS)
 
 

@@ -38,7 +38,7 @@ class RunGroup:
         self.runs: list[Run] = []
         self._prompts: dict[Prompt, None] = {}
         self._names: dict[tuple[str, str, str], None] = {}
-        self._values: dict[str, list[ParameterValue | None]] = {one.name: [] for one in PARAMETERS}
+        self._values: dict[str, list[ParameterValue | None]] = {field.name: [] for field in PARAMETERS}
         """The different values of each parameter, in order."""
         self._seen: set[tuple[str, str]] = set()
         self._failed = 0

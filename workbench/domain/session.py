@@ -112,7 +112,7 @@ def subtree(runs: Sequence[Run], root: Run) -> list[Run]:
 def lineage(runs: Sequence[Run], run: Run) -> list[Run]:
     """The runs that a branch goes back to, the oldest first, and the branch itself last."""
     # A damaged file may hold a circle: no run is taken twice.
-    by_id = {one.id: one for one in runs if one is not run}
+    by_id = {other.id: other for other in runs if other is not run}
     line = [run]
     while (parent := line[-1].parent) is not None and (before := by_id.pop(parent.run, None)) is not None:
         line.append(before)

@@ -71,7 +71,7 @@ def parse_axis(text: str) -> Axis:
     name = name.strip().replace("-", "_")
     field = FIELDS.get(name)
     if field is None or field not in PARAMETERS or not equals:
-        known = ", ".join(one.name for one in PARAMETERS if one.is_number)
+        known = ", ".join(parameter.name for parameter in PARAMETERS if parameter.is_number)
         raise BadValueError(f"{text!r} is not FIELD=VALUES", hint=f"Fields: {known}.", field=name)
     if field.kind not in (Kind.INTEGER, Kind.NUMBER, Kind.SWITCH):
         raise BadValueError(f"{name} cannot be varied", hint="Vary a number.", field=name)

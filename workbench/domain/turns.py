@@ -51,7 +51,7 @@ class Turns:
 
     def branches(self, turn: Turn) -> tuple[Turn, ...]:
         """The turns that stand at the same place, the turn itself among them, in order of making."""
-        return tuple(one for one in self.all if one.parent == turn.parent)
+        return tuple(other for other in self.all if other.parent == turn.parent)
 
     def branch_counts(self) -> Mapping[str, tuple[int, int]]:
         """For every turn that has others at its place: its number among them, from 1, and how many."""
@@ -68,11 +68,11 @@ class Turns:
 
     def changed(self, turn: Turn) -> Turns:
         """The same with a turn in another state, found by its id."""
-        return replace(self, all=tuple(turn if one.id == turn.id else one for one in self.all))
+        return replace(self, all=tuple(turn if other.id == turn.id else other for other in self.all))
 
     def beside(self, turn: Turn, step: int) -> Turns:
         """The path through another branch at a turn, `step` further on, to the newest end of it."""
-        ids = [one.id for one in self.branches(turn)]
+        ids = [branch.id for branch in self.branches(turn)]
         place = ids.index(turn.id) + step
         return replace(self, last=self._end_of(ids[place])) if 0 <= place < len(ids) else self
 

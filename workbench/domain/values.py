@@ -95,7 +95,7 @@ def check_value(field: Field, value: ParameterValue, limits: Mapping[str, Range]
         case tuple():
             if field.most is not None and len(value) > field.most:
                 return f"{field.name} takes at most {field.most} strings (got {len(value)})"
-            if any(not one for one in value):
+            if any(not entry for entry in value):
                 return f"{field.name} must not hold an empty text"
         case _:
             for key, bias in value.items():
@@ -157,7 +157,7 @@ def _parse_texts(field: Field, text: str) -> tuple[str, ...]:
             value = parse_json(text)
         except ValueError:
             value = text
-        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
             return tuple(value)
     if not text:
         return ()

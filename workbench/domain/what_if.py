@@ -67,7 +67,7 @@ def reshape(
     """
     state = _State.of(logprobs, len(logprobs) if top is None else top)
     known = [name for name in order if name in LLAMA_ORDER]
-    for name in [*(one for one in LLAMA_ORDER if one not in known), *known]:
+    for name in [*(sampler for sampler in LLAMA_ORDER if sampler not in known), *known]:
         match name:
             case "temperature" if sampling.temperature is not None:
                 state.heat(sampling.temperature)
@@ -105,7 +105,7 @@ class _State:
         return (self.weights[ranked[-1]] or 0.0) if ranked else 1.0
 
     def total(self) -> float:
-        return fsum(one for one in self.weights if one) + self.remaining
+        return fsum(weight for weight in self.weights if weight) + self.remaining
 
     def cut(self, keep: set[int]) -> None:
         self.weights = [
@@ -170,5 +170,5 @@ class _State:
         total = self.total()
         if not total:
             return Reshaped(tuple(self.weights), 0.0, self.exact)
-        probabilities = tuple(None if one is None else one / total for one in self.weights)
+        probabilities = tuple(None if weight is None else weight / total for weight in self.weights)
         return Reshaped(probabilities, self.remaining / total, self.exact)

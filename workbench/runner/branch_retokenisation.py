@@ -71,35 +71,35 @@ async def with_token_ids(origin: Origin, tokenize: Tokenize) -> Branch:
 
 
 async def _ids_of(generated: Sequence[GeneratedToken], tokenize: Tokenize) -> list[int]:
-    if all(one.id is not None for one in generated):
-        return [one.id for one in generated if one.id is not None]
-    if unknown := next((one for one in generated if one.id is None and REPLACED in one.raw), None):
+    if all(token.id is not None for token in generated):
+        return [token.id for token in generated if token.id is not None]
+    if unknown := next((token for token in generated if token.id is None and REPLACED in token.raw), None):
         raise _unknown_id(unknown, "The endpoint reported neither its id nor its bytes.")
-    tokens = await _tokens(b"".join(one.raw for one in generated), tokenize)
+    tokens = await _tokens(b"".join(token.raw for token in generated), tokenize)
     ends = list(accumulate((len(data) for _, data in tokens), initial=0))
     # By where they begin: the token's number.
     begins = {end: place for place, end in enumerate(ends)}
     ids: list[int] = []
     start = 0
-    for one in generated:
-        end = start + len(one.raw)
-        if one.id is not None:
-            ids.append(one.id)
-        elif start in begins and end in begins and (begins[end] - begins[start] == 1 or not one.is_single):
+    for token in generated:
+        end = start + len(token.raw)
+        if token.id is not None:
+            ids.append(token.id)
+        elif start in begins and end in begins and (begins[end] - begins[start] == 1 or not token.is_single):
             ids += [id for id, _ in tokens[begins[start] : begins[end]]]
         else:
-            ids.append(await _id_alone(one, tokenize))
+            ids.append(await _id_alone(token, tokenize))
         start = end
     return ids
 
 
-async def _id_alone(one: GeneratedToken, tokenize: Tokenize) -> int:
+async def _id_alone(token: GeneratedToken, tokenize: Tokenize) -> int:
     """The id of a token that is one by itself too. Raises BadValueError for any other."""
-    match await _tokens(one.raw, tokenize):
-        case [(id, data)] if data == one.raw:
+    match await _tokens(token.raw, tokenize):
+        case [(id, data)] if data == token.raw:
             return id
     raise _unknown_id(
-        one, "The endpoint did not report it, and its tokenizer splits the text into other tokens."
+        token, "The endpoint did not report it, and its tokenizer splits the text into other tokens."
     )
 
 

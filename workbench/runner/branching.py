@@ -121,7 +121,7 @@ def branch_from(origin: Origin) -> Branch:
             note = f"{show_bytes(left)} began a character and was not sent" if left else ""
             return Branch(TextPrompt(before + text), origin, note)
         case TokensPrompt(ids):
-            more = [one.id for one in origin.generated if one.id is not None]
+            more = [token.id for token in origin.generated if token.id is not None]
             if len(more) < len(origin.generated):
                 raise BadValueError(
                     "The endpoint returned no token ids, so this run cannot be continued as token ids",

@@ -56,7 +56,7 @@ class ChatRequest:
         bos = self.bos_left_out
         left_out = self.left_out.describe() if self.left_out is not None else ""
         words = f"{bos} is not sent: the endpoint puts it there itself" if bos else ""
-        return tuple(one for one in (left_out, words) if one)
+        return tuple(line for line in (left_out, words) if line)
 
 
 def named_template(source: str) -> BuiltinTemplate | JinjaTemplate:
@@ -139,7 +139,7 @@ def answer_text(run: Run, choice: int = 0) -> str:
     """What a run answered, without the stop sequence that some endpoints leave at its end."""
     stop = run.request.parameters.get("stop")
     text = run.choices[choice].text if choice in run.choices else ""
-    for one in (stop,) if isinstance(stop, str) else stop if isinstance(stop, tuple) else ():
-        if one and text.endswith(one):
-            return text[: -len(one)]
+    for sequence in (stop,) if isinstance(stop, str) else stop if isinstance(stop, tuple) else ():
+        if sequence and text.endswith(sequence):
+            return text[: -len(sequence)]
     return text

@@ -85,7 +85,7 @@ def _put_before(choice: Choice, prompt: TextPrompt | TokensPrompt, pieces: Seque
         case TokensPrompt(ids):
             before = list(pieces)
             if len(ids) == len(pieces):
-                before = [one._replace(id=id) for one, id in zip(pieces, ids, strict=True)]
+                before = [piece._replace(id=id) for piece, id in zip(pieces, ids, strict=True)]
     first = choice.at[0] if len(choice) else 0.0
     choice.replace([*before, *_pieces(choice)], [*([first] * len(before)), *choice.at])
     choice.echoed = len(before)

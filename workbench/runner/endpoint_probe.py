@@ -239,7 +239,7 @@ async def _ask_about_choices(answers: ProbeRequests) -> None:
     two = await answers.ask("two choices", {"n": 2, "temperature": 1})
     answers.judge("n", two, len(two.choices) == 2, "2 choices returned", f"{len(two.choices)} of 2 returned")
     best = await answers.ask("the best of two", {"best_of": 2, "temperature": 1})
-    counted, of_two = (one.usage.completion_tokens if one.usage else 0 for one in (best, two))
+    counted, of_two = (run.usage.completion_tokens if run.usage else 0 for run in (best, two))
     words = "accepted, but the usage counts one candidate"
     if failure_of(best) is None and max(counted, of_two) <= MOST_TOKENS:
         # A usage that counts both choices of n = 2 would count both candidates.

@@ -340,4 +340,4 @@ def _remarks(run: Run, endpoint: Endpoint) -> Iterator[str]:
 
 
 def _has_logprobs(run: Run) -> bool:
-    return any(not isnan(one) for choice in run.choices.values() for one in choice.logprobs)
+    return any(not isnan(logprob) for choice in run.choices.values() for logprob in choice.logprobs)

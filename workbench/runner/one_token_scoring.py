@@ -142,7 +142,7 @@ def _logprob(raw: bytes, id: int, listed: tuple[Alternative, ...]) -> float | No
     return found[0].logprob if len(found) == 1 else None
 
 
-def _is_named(one: Alternative, raw: bytes) -> bool:
+def _is_named(alternative: Alternative, raw: bytes) -> bool:
     """Whether an alternative is named by these bytes; U+FFFD may stand for any that are not text."""
-    named = token_bytes(one.text, one.raw)
-    return named == raw and (one.raw is not None or REPLACED not in named)
+    named = token_bytes(alternative.text, alternative.raw)
+    return named == raw and (alternative.raw is not None or REPLACED not in named)

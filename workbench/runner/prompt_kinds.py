@@ -34,9 +34,9 @@ async def converted(connections: Connections, endpoint: Endpoint, prompt: Prompt
             f"There are {len(prompts)} prompts", hint=f"Choose {several}, or delete all but one."
         )
     if holds_ids(kind):
-        lists = [await _ids(connections, endpoint, one) for one in prompts]
+        lists = [await _ids(connections, endpoint, single) for single in prompts]
         return TokensPrompt(lists[0]) if kind is PromptKind.TOKENS else TokenListsPrompt(tuple(lists))
-    texts = [await _text(connections, endpoint, one) for one in prompts]
+    texts = [await _text(connections, endpoint, single) for single in prompts]
     return TextPrompt(texts[0]) if kind is PromptKind.TEXT else TextsPrompt(tuple(texts))
 
 

@@ -97,7 +97,7 @@ def _root(run: Run) -> str:
 def _session_files(name: Path) -> list[Path]:
     if not name.is_dir():
         return [name]
-    found = sorted(one for one in name.rglob("*.toml") if not one.name.startswith("."))
+    found = sorted(path for path in name.rglob("*.toml") if not path.name.startswith("."))
     if not found:
         raise StorageError(f"{name} has no session files", hint="Name a session file or a folder of them.")
     return found
@@ -166,12 +166,12 @@ class RegressionCheck:
             if compared.error:
                 return replace(result, verdict=CaseVerdict.FAILED, why=(compared.error,)), None
         verdict, differing = judge(comparisons)
-        agreement = sum((one.agreement for one in comparisons), Agreement())
+        agreement = sum((comparison.agreement for comparison in comparisons), Agreement())
         is_compared = bool(agreement.positions) or self._compares_texts(case.recorded)
         if verdict is CaseVerdict.SAME and not is_compared:
             why = "no position could be compared: the endpoint sent no logprobs"
             return replace(result, why=(why,)), None
-        first = next((one for one in comparisons if one.why), AnswerComparison())
+        first = next((comparison for comparison in comparisons if comparison.why), AnswerComparison())
         result = replace(result, verdict=verdict, repeats=len(comparisons), differing=differing)
         return replace(result, agreement=agreement, why=first.why, difference=first.difference), answer
 

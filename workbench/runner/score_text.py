@@ -33,7 +33,7 @@ def scored(run: Run, origin: int = 0) -> Passage:
     if run.error is not None:
         raise run.error.as_error()
     for choice in run.ordered:
-        if choice.echoed and not all(isnan(one) for one in choice.logprobs[1 : choice.echoed]):
+        if choice.echoed and not all(isnan(logprob) for logprob in choice.logprobs[1 : choice.echoed]):
             return Passage.prompt_of(choice, origin)
         if choice.echoed == 1:
             raise EndpointError("A text of one token has no logprob", "No token precedes it.")

@@ -178,9 +178,9 @@ def _added(usages: Sequence[Usage]) -> Usage | None:
     if not usages:
         return None
     return Usage(
-        sum(one.prompt_tokens for one in usages),
-        sum(one.completion_tokens for one in usages),
-        sum(one.total_tokens for one in usages),
+        sum(usage.prompt_tokens for usage in usages),
+        sum(usage.completion_tokens for usage in usages),
+        sum(usage.total_tokens for usage in usages),
     )
 
 

@@ -110,6 +110,6 @@ def _values(endpoint: Endpoint | None) -> dict[tuple[str, ...], object]:
 def _flat(table: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], object]]:
     for name, value in table.items():
         if isinstance(value, Mapping):
-            yield from (((name, inner), one) for inner, one in value.items())
+            yield from (((name, inner), inner_value) for inner, inner_value in value.items())
         else:
             yield (name,), value

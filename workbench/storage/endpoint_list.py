@@ -54,12 +54,12 @@ def load_endpoints(folders: Folders) -> EndpointList:
     """Every profile there is; a person's profile replaces the built-in one of that name."""
     shipped, _ = _read_folder(_SHIPPED, {})
     own, problems = _read_folder(endpoints_folder(folders), shipped)
-    found = {name: one for name, one in shipped.items() if name == LOCAL or name not in problems}
+    found = {name: endpoint for name, endpoint in shipped.items() if name == LOCAL or name not in problems}
     return EndpointList(
         MappingProxyType(_ordered({**found, **own})),
-        [one for all_of_one in problems.values() for one in all_of_one],
+        [problem for of_profile in problems.values() for problem in of_profile],
         frozenset(own),
-        {name: all_of_one[0] for name, all_of_one in problems.items()},
+        {name: of_profile[0] for name, of_profile in problems.items()},
         MappingProxyType(_ordered(shipped)),
     )
 
@@ -157,9 +157,9 @@ def _named_key(variable: str | None) -> EnvironmentKey | None:
 def offered(loaded: EndpointList, environment: Mapping[str, str]) -> tuple[Endpoint, ...]:
     """The endpoints whose key is in the environment: to be offered, never used by default."""
     return tuple(
-        one
-        for one in loaded.endpoints.values()
-        if isinstance(one.key, EnvironmentKey) and environment.get(one.key.variable, "").strip()
+        endpoint
+        for endpoint in loaded.endpoints.values()
+        if isinstance(endpoint.key, EnvironmentKey) and environment.get(endpoint.key.variable, "").strip()
     )
 
 

@@ -52,7 +52,7 @@ def run_facts(session: Session, run: Run) -> list[str]:
     facts = [f"{run.started:%Y-%m-%d %H:%M:%S} UTC", run.endpoint, run.model or run.request.model]
     if run.preset:
         facts.append(f"preset {run.preset}")
-    numbers = {one.id: number for number, one in enumerate(session.runs, 1)}
+    numbers = {other.id: number for number, other in enumerate(session.runs, 1)}
     if run.parent is not None and (number := numbers.get(run.parent.run)) is not None:
         where = "" if run.parent.is_rerun else f" at token {run.parent.token + 1}"
         facts.append(f"{_ORIGINS.get(run.parent.kind, 'branched from')} run {number}{where}")

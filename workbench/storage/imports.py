@@ -60,10 +60,10 @@ def _run_from_json(record: JsonValue) -> Run:
     if isinstance(usage, Mapping):
         names = ("prompt_tokens", "completion_tokens", "total_tokens")
         run.usage = Usage(*(_integer(usage.get(name)) for name in names))
-    for place, one in enumerate(_list(record.get("choices"))):
-        if not isinstance(one, Mapping):
+    for place, choice in enumerate(_list(record.get("choices"))):
+        if not isinstance(choice, Mapping):
             raise TypeError("a choice is not an object")
-        _add_choice(run.choice(max(_integer(one.get("index", place)), 0)), one)
+        _add_choice(run.choice(max(_integer(choice.get("index", place)), 0)), choice)
     return run
 
 

@@ -90,16 +90,16 @@ class Journal:
         if not self._began:
             self._lines.append({"run": _header(run)})
             self._began = True
-        for one in grown:
-            columns = columns_to_table(one.columns)
-            self._lines.append({"choice": one.choice, "start": one.start, **columns})
-            self._have[one.choice] = one.revision, one.start + len(one.columns.texts)
+        for tokens in grown:
+            columns = columns_to_table(tokens.columns)
+            self._lines.append({"choice": tokens.choice, "start": tokens.start, **columns})
+            self._have[tokens.choice] = tokens.revision, tokens.start + len(tokens.columns.texts)
 
     def end(self, run: Run) -> None:
         """Write what the increments lack of a run that is over, and how it ended. Raises OSError."""
         if not self._ended:
             self._take(run, _take_grown(run, self._have))
-            ends = [[one.index, one.finish_reason, one.echoed] for one in run.ordered]
+            ends = [[choice.index, choice.finish_reason, choice.echoed] for choice in run.ordered]
             self._lines.append({"end": _header(run), "choices": ends})
             self._ended = True
         self._write()

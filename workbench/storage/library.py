@@ -119,7 +119,7 @@ class Library:
 
     def search(self, words: str) -> list[Listed]:
         """The sessions in which every word appears. Raises StorageError."""
-        return [one for one in self.sessions() if one.matches(words)]
+        return [session for session in self.sessions() if session.matches(words)]
 
     def _read_index(self) -> dict[str, Listed]:
         # The index only saves time: whatever is wrong with it, it is built again.
@@ -127,7 +127,7 @@ class Library:
             index = msgspec.convert(parse_json(self._index.read_bytes()), _Index)
         except (OSError, ValueError, msgspec.ValidationError):
             return {}
-        return {one.path: one for one in index.sessions} if index.format == _INDEX_FORMAT else {}
+        return {listed.path: listed for listed in index.sessions} if index.format == _INDEX_FORMAT else {}
 
     def rename(self, path: Path, title: str) -> None:
         """Give a session another title. Raises StorageError."""

@@ -111,7 +111,7 @@ def _separators(text: str, usual: str) -> tuple[str, str]:
     declared = first.rstrip("\r")
     if len(declared) == 5 and declared.startswith("sep="):
         return f"\n{others}", declared[4]
-    return text, usual + "".join(one for one in ",;\t|" if one != usual)
+    return text, usual + "".join(separator for separator in ",;\t|" if separator != usual)
 
 
 def _header(text: str, separator: str) -> list[str]:

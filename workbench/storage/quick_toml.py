@@ -133,4 +133,4 @@ def _put_back(short: str, columns: Mapping[str, str]) -> dict[str, object] | Non
 
 def tables_in(value: object) -> list[dict[str, object]]:
     """The tables in a value that should be an array of them."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [table for table in value if isinstance(table, dict)] if isinstance(value, list) else []

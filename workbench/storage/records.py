@@ -42,7 +42,7 @@ def unknown(table: Mapping[str, Any], kind: type[Struct]) -> dict[str, Any]:
 def table_of(value: Any, *always: str) -> dict[str, Any]:
     """The table of a structure or dataclass: all that differs from the defaults, and the keys `always`."""
     found = ((name, default, getattr(value, name)) for name, default in _defaults(value.__class__).items())
-    return {name: _plain(one) for name, default, one in found if name in always or one != default}
+    return {name: _plain(current) for name, default, current in found if name in always or current != default}
 
 
 @cache
@@ -57,7 +57,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Struct) or dataclasses.is_dataclass(value):
         return table_of(value)
     if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value.value if isinstance(value, Enum) else value
 
 

@@ -76,11 +76,11 @@ def _note(one: Recovered) -> str:
 
 
 def _repair(path: Path, raw: bytes, recovered: list[Recovered], error: StorageError | None) -> list[str]:
-    for one in recovered:
-        if one.offset is not None and one.offset < len(raw):
-            tail, whole = raw[one.offset :].replace(b"\r", b""), run_to_toml(one.run).encode()
+    for journal in recovered:
+        if journal.offset is not None and journal.offset < len(raw):
+            tail, whole = raw[journal.offset :].replace(b"\r", b""), run_to_toml(journal.run).encode()
             if len(tail) < len(whole) and whole.startswith(tail):
-                os.truncate(path, one.offset)
+                os.truncate(path, journal.offset)
                 return ["repaired the end of the file, where a run was written in part"]
     end = raw.count(b"\n") + 1
     mark = torn_at(raw) if error is not None and error.line is not None and error.line >= end - 1 else None

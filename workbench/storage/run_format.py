@@ -259,13 +259,13 @@ def json_table(table: Mapping[str, object], as_json: Mapping[str, object] | None
 
 def _plain(value: JsonValue) -> JsonValue:
     if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {key: _plain(inner) for key, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def _json(value: object) -> JsonValue:
     if isinstance(value, Mapping):
-        return {str(key): _json(one) for key, one in value.items()}
+        return {str(key): _json(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_json(one) for one in value]
+        return [_json(inner) for inner in value]
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

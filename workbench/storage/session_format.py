@@ -67,7 +67,7 @@ def head_to_toml(session: Session) -> str:
     )
     lines = toml_table({**table_of(head, "id", "title", "created", "draft"), **session.other})
     turns = turns_to_tables(session.chat)
-    return sound("".join(chain(lines, *(("\n[[turns]]\n", *toml_table(one, "turns")) for one in turns))))
+    return sound("".join(chain(lines, *(("\n[[turns]]\n", *toml_table(turn, "turns")) for turn in turns))))
 
 
 def session_from_tables(document: Mapping[str, object]) -> Session:
@@ -89,7 +89,7 @@ def session_from_tables(document: Mapping[str, object]) -> Session:
 def runs_from_tables(document: Mapping[str, object]) -> list[Run]:
     """The runs that a parsed file holds. Raises BadField naming the table and key at fault."""
     runs = record({"runs": document.get("runs", [])}, _Session, "the session").runs
-    return [run_from_table(one, f"the session: runs {number}") for number, one in enumerate(runs, 1)]
+    return [run_from_table(run, f"the session: runs {number}") for number, run in enumerate(runs, 1)]
 
 
 def draft_to_table(draft: Draft) -> dict[str, Any]:

@@ -303,9 +303,9 @@ class SessionStore:
                     self._journals.pop(run.id).discard()
 
     def _keep(self, run: Run) -> None:
-        if all(one.id != run.id for one in self.session.runs):
+        if all(other.id != run.id for other in self.session.runs):
             self.session.runs.append(run)
-        if all(one.id != run.id for one in self._pending):
+        if all(other.id != run.id for other in self._pending):
             self._pending.append(run)
 
     def _append(self, run: Run) -> None:
@@ -366,8 +366,8 @@ class SessionStore:
     def remove(self, run: Run) -> None:
         """Take a run out of the session and its file. Raises StorageError; the session is as before then."""
         with self._changing_runs() as was:
-            self.session.runs[:] = [one for one in was if one.id != run.id]
-            self._pending = [one for one in self._pending if one.id != run.id]
+            self.session.runs[:] = [other for other in was if other.id != run.id]
+            self._pending = [other for other in self._pending if other.id != run.id]
             if run.id in self._stored:
                 self._rewrite(partial(without_run, run=run))
                 self._stored.discard(run.id)
@@ -380,9 +380,9 @@ class SessionStore:
         Raises StorageError; the session is as before then.
         """
         with self._changing_runs() as was:
-            if any(one.id == run.id for one in was):
+            if any(other.id == run.id for other in was):
                 return
-            following = next((one for one in was if one.id == before), None)
+            following = next((other for other in was if other.id == before), None)
             run = replace(run)
             self.session.runs.insert(len(was) if following is None else was.index(following), run)
             self._rewrite(partial(with_run, run=run, following=following))
@@ -466,7 +466,7 @@ class SessionStore:
             )
             return []
         with self._sidecars.orphans() as orphans:
-            journals = [one for one in orphans if one.suffix == ".run"]
+            journals = [path for path in orphans if path.suffix == ".run"]
             if not journals:
                 return self._read_news()
             raw = self.path.read_bytes()

@@ -101,16 +101,16 @@ def changed(table: Mapping[str, Any], path: Sequence[str], value: object) -> dic
             raise TypeError(f"{name} is not a table")
         value = changed(inner, inner_path, value) or None
     copy[name] = value
-    return copy if value is not None else {key: one for key, one in copy.items() if key != name}
+    return copy if value is not None else {key: kept for key, kept in copy.items() if key != name}
 
 
 def _edited(lines: list[str], path: tuple[str, ...], value: object) -> list[str]:
     found = list(statements(lines))
-    for one in found:
-        if one.value is not None and one.path == path:
-            return _replaced(lines, one, value)
-        if one.path == path[:-1] and isinstance(one.value, Mapping):
-            return _replaced(lines, one, changed(one.value, path[-1:], value) or None)
+    for statement in found:
+        if statement.value is not None and statement.path == path:
+            return _replaced(lines, statement, value)
+        if statement.path == path[:-1] and isinstance(statement.value, Mapping):
+            return _replaced(lines, statement, changed(statement.value, path[-1:], value) or None)
     return lines if value is None else _added(lines, found, path, value)
 
 
@@ -136,7 +136,7 @@ def _comment(lines: list[str]) -> str:
 
 def _without_empty_table(lines: list[str], table: tuple[str, ...]) -> list[str]:
     """The lines without the header of a table that is empty now."""
-    inside = [one for one in statements(lines) if table and one.path[: len(table)] == table]
+    inside = [statement for statement in statements(lines) if table and statement.path[: len(table)] == table]
     if len(inside) != 1 or inside[0].value is not None:
         return lines
     return [*lines[: inside[0].first], *lines[inside[0].last + 1 :]]

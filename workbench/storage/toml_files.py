@@ -62,9 +62,9 @@ class TomlFile(Struct, frozen=True):
         """The line of a key, else of the nearest table around it."""
         lines: dict[tuple[str, ...], int] = {}
         try:
-            for one in statements(self.text.split("\n")):
-                for end in range(len(one.path), 0, -1):
-                    lines.setdefault(one.path[:end], one.first + 1)
+            for statement in statements(self.text.split("\n")):
+                for end in range(len(statement.path), 0, -1):
+                    lines.setdefault(statement.path[:end], statement.first + 1)
         except NotEditable:
             pass
         return next((lines[key[:end]] for end in range(len(key), 0, -1) if key[:end] in lines), None)
@@ -99,7 +99,7 @@ def typed(table: Mapping[str, Any], kind: type[_T]) -> tuple[_T | None, list[Fau
             return msgspec.convert(table, kind), faults
         except msgspec.ValidationError as error:
             fault = _fault(str(error), table, kind)
-        missing = fault.key in (one.key for one in faults)
+        missing = fault.key in (known.key for known in faults)
         if not missing:
             faults.append(fault)
         if missing or _at(table, fault.key) is None:

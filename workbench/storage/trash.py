@@ -56,14 +56,14 @@ class Trash:
                     if parts := _NAME.fullmatch(path.name):
                         when = datetime.strptime(parts[1], _MOMENT).replace(tzinfo=UTC)
                         found.append(Deleted(parts[2], when, path))
-        return sorted(found, key=lambda one: one.when, reverse=True)
+        return sorted(found, key=lambda deletion: deletion.when, reverse=True)
 
     def empty_old(self, now: datetime) -> None:
         """Remove for good what was deleted longer ago than `KEPT`."""
-        for one in self.deleted():
-            if now - one.when > KEPT:
+        for deleted in self.deleted():
+            if now - deleted.when > KEPT:
                 with suppress(OSError):
-                    one.trash.unlink()
+                    deleted.trash.unlink()
 
 
 def move(source: Path, target: Path) -> None:
