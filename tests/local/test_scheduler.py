@@ -50,6 +50,7 @@ class RuleModel:
     can_evaluate_together: bool = True
     fault: Exception | None = None
     """Raised in place of the next batch."""
+    restore_fault: Exception | None = None
     end_tokens: frozenset[int] = frozenset({END})
     is_closed: bool = False
 
@@ -95,6 +96,8 @@ class RuleModel:
         return np.array(self.sequences[sequence], np.int32).view(np.uint8)
 
     def restore(self, sequence: int, state: NDArray[np.uint8]) -> None:
+        if self.restore_fault is not None:
+            raise self.restore_fault
         self.sequences[sequence] = [int(token) for token in state.view(np.int32)]
 
     def tokenize(self, text: str, add_special: bool = True, parse_special: bool = True) -> list[int]:
@@ -390,6 +393,15 @@ def test_a_batch_that_cannot_be_evaluated_ends_its_choices_only() -> None:
         assert Request(scheduler, [[1]]).answers() == [[]]
         model.fault = None
         assert Request(scheduler, [[1]]).answers() == [answer_to([1], 4)]
+
+
+def test_a_sequence_that_cannot_be_restored_ends_its_choice_only() -> None:
+    model = RuleModel(restore_fault=EngineError("cannot restore"))
+    with running(model) as scheduler:
+        request = Request(scheduler, [[1]], seeds=[1, 2, 3])
+        assert request.answers() == [answer_to([1], 4), [], []]
+        assert [request.chunks[index][-1].error for index in (1, 2)] == ["cannot restore"] * 2
+        assert Request(scheduler, [[2]]).answers() == [answer_to([2], 4)]
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

@@ -112,22 +112,20 @@ class Completion:
                 while not queue.empty():
                     events.append(queue.get_nowait())
                 steps: list[Step] = []
-                failed: Chunk | None = None
                 for index, chunk in events:
                     builder = self.builders[index]
                     if builder.finish_reason is not None:
                         continue
                     if chunk.error:
-                        failed = chunk
-                        break
+                        if steps:
+                            yield steps
+                        raise _refusal(chunk)
                     steps.append(Step(index, builder.take(chunk), builder.finish_reason))
                     if builder.finish_reason is not None:
                         generation.ended.add(index)
                         running -= 1
                 if steps:
                     yield steps
-                if failed is not None:
-                    raise _refusal(failed)
                 if not queue.empty():
                     # An engine that is faster than its reader must not keep the loop from everyone else.
                     await asyncio.sleep(0)

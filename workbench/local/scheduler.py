@@ -237,8 +237,12 @@ class Scheduler:
         choice.sequence = min(self._free)
         self._free.remove(choice.sequence)
         if choice.state is not None:
-            self._model.restore(choice.sequence, choice.state)
-            choice.state = None
+            state, choice.state = choice.state, None
+            try:
+                self._model.restore(choice.sequence, state)
+            except EngineError as error:
+                self._end(choice, Chunk(error=str(error)))
+                return
         if choice.sampler is None:
             seed = generation.seeds[choice.index % len(generation.seeds)]
             try:
