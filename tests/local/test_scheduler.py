@@ -50,6 +50,8 @@ class RuleModel:
     can_evaluate_together: bool = True
     fault: Exception | None = None
     """Raised in place of the next batch."""
+    bad_prompt: Sequence[int] = ()
+    """Cannot be evaluated."""
     restore_fault: Exception | None = None
     end_tokens: frozenset[int] = frozenset({END})
     is_closed: bool = False
@@ -64,6 +66,8 @@ class RuleModel:
 
     def evaluate_prompt(self, sequence: int, start: int, tokens: Sequence[int], every: bool) -> Logits:
         assert len(tokens) <= BATCH
+        if tokens == self.bad_prompt:
+            raise EngineError("out of memory")
         held = self.sequences.setdefault(sequence, [])
         assert len(held) == start
         rows = []
@@ -393,6 +397,19 @@ def test_a_batch_that_cannot_be_evaluated_ends_its_choices_only() -> None:
         assert Request(scheduler, [[1]]).answers() == [[]]
         model.fault = None
         assert Request(scheduler, [[1]]).answers() == [answer_to([1], 4)]
+
+
+def test_a_prompt_that_cannot_be_evaluated_leaves_other_answers_alone() -> None:
+    model = RuleModel(bad_prompt=[2])
+    with running(model) as scheduler:
+        model.hold()
+        request = Request(scheduler, [[1]], max_tokens=50)
+        model.may_go_on.release(2)
+        request.wait(lambda: request.tokens(0))
+        failing = Request(scheduler, [[2]])
+        model.may_go_on.release(1000)
+        assert failing.answers() == [[]]
+        assert request.answers() == [answer_to([1], 50)]
 
 
 def test_a_sequence_that_cannot_be_restored_ends_its_choice_only() -> None:

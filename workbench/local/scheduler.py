@@ -305,15 +305,17 @@ class Scheduler:
             for choice in running
             if choice.evaluated >= len(choice.prompt) and choice.logits_to_choose is None
         ]
+        batch: Sequence[_Choice] = ()
         try:
             if prompts and (not answers or self._prompt_debt < BATCH):
-                self._evaluate_prompt(min(prompts, key=lambda one: one.request.last_turn))
+                batch = [min(prompts, key=lambda one: one.request.last_turn)]
+                self._evaluate_prompt(batch[0])
             elif answers:
                 self._prompt_debt = max(0, self._prompt_debt - _PROMPT_TOKENS_A_STEP)
                 for batch in [answers] if self._model.can_evaluate_together else [[one] for one in answers]:
                     self._evaluate_answers(batch)
         except EngineError as error:
-            for choice in running:
+            for choice in batch:
                 if choice.sequence is not None:
                     self._end(choice, Chunk(error=str(error)))
 
