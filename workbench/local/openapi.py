@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 from workbench.domain.json_values import JsonObject, JsonValue
@@ -12,6 +12,7 @@ from workbench.local.validate import BODY_FIELDS, MOST_IDS, UNSUPPORTED
 _TEXT: JsonObject = {"type": "string"}
 _COUNT: JsonObject = {"type": "integer", "minimum": 0}
 _SWITCH: JsonObject = {"type": ["boolean", "null"]}
+_TEXT_OR_NULL: JsonObject = {"type": ["string", "null"]}
 _REFUSED = (400, 401, 403, 413, 415, 429, 500, 503)
 
 
@@ -67,7 +68,7 @@ def openapi_document(model: str, context: int, vocabulary: int) -> JsonObject:
             "/tokenizer_info": {
                 "get": _operation(
                     "Describe the tokenizer",
-                    _object({"bos_token": _TEXT, "eos_token": _TEXT, "chat_template": _TEXT}),
+                    _object({"bos_token": _TEXT_OR_NULL, "eos_token": _TEXT_OR_NULL, "chat_template": _TEXT}),
                 )
             },
             "/openapi.json": {"get": _operation("This document", {"type": "object"})},
@@ -88,7 +89,7 @@ def _completion_request(model: str, context: int, ids: JsonObject) -> JsonObject
         },
         "echo": {**_SWITCH, "description": "Whether the text begins with the prompt. Default: false."},
         "include_stop_str_in_output": {**_SWITCH, "description": "Default: true."},
-        "user": {"type": ["string", "null"], "description": "Ignored."},
+        "user": {**_TEXT_OR_NULL, "description": "Ignored."},
         **{name: {"enum": [neutral, None]} for name, neutral in UNSUPPORTED.items()},
     }
     for field in BODY_FIELDS:
@@ -128,7 +129,7 @@ def _field(field: Field) -> JsonObject:
                 "additionalProperties": False,
             }
         case _:
-            return {"type": ["string", "null"]}
+            return _TEXT_OR_NULL
 
 
 def _completion_answer() -> JsonObject:
@@ -139,8 +140,7 @@ def _completion_answer() -> JsonObject:
             "token_logprobs": _array(logprob),
             "text_offset": _array(_COUNT),
             "top_logprobs": _array({"type": ["object", "null"], "additionalProperties": logprob}),
-        },
-        ["tokens", "token_logprobs", "text_offset", "top_logprobs"],
+        }
     )
     choice = _object(
         {
@@ -148,12 +148,9 @@ def _completion_answer() -> JsonObject:
             "index": _COUNT,
             "finish_reason": {"enum": ["stop", "length"]},
             "logprobs": {"anyOf": [logprobs, {"type": "null"}]},
-        },
-        ["text", "index", "finish_reason", "logprobs"],
+        }
     )
-    counts: dict[str, JsonValue] = dict.fromkeys(
-        ("prompt_tokens", "completion_tokens", "total_tokens"), _COUNT
-    )
+    counts = dict.fromkeys(("prompt_tokens", "completion_tokens", "total_tokens"), _COUNT)
     return _object(
         {
             "id": _TEXT,
@@ -161,9 +158,8 @@ def _completion_answer() -> JsonObject:
             "created": _COUNT,
             "model": _TEXT,
             "choices": _array(choice),
-            "usage": _object(counts, list(counts)),
-        },
-        ["id", "object", "created", "model", "choices", "usage"],
+            "usage": _object(counts),
+        }
     )
 
 
@@ -188,27 +184,21 @@ def _operation(
 
 
 def _refusal(status: int) -> JsonObject:
-    words: JsonObject = {"type": ["string", "null"]}
-    error = _object(
-        {"message": _TEXT, "type": _TEXT, "param": words, "code": _TEXT}, ["message", "type", "code"]
-    )
+    error = _object({"message": _TEXT, "type": _TEXT, "param": _TEXT_OR_NULL, "code": _TEXT})
     return {
         "description": HTTPStatus(status).phrase,
-        "content": {"application/json": {"schema": _object({"error": error}, ["error"])}},
+        "content": {"application/json": {"schema": _object({"error": error})}},
     }
 
 
-def _object(
-    properties: Mapping[str, JsonValue], required: list[JsonValue] | list[str] | None = None
-) -> JsonObject:
-    schema: dict[str, JsonValue] = {
+def _object(properties: Mapping[str, JsonValue], required: Sequence[str] | None = None) -> JsonObject:
+    """An object of these properties only, all of which it has if `required` does not name those."""
+    return {
         "type": "object",
         "properties": properties,
         "additionalProperties": False,
+        "required": list(properties) if required is None else required,
     }
-    if required:
-        schema["required"] = required
-    return schema
 
 
 def _array(items: JsonObject, least: int = 0) -> JsonObject:
