@@ -89,6 +89,28 @@ def test_the_fast_path_says_what_the_exact_one_says(event: object) -> None:
         assert repr(fast) == repr(read_exact(payload))
 
 
+@pytest.mark.parametrize(
+    ("row", "is_fast"),
+    [
+        (r'{":": -1, " a:b": -2, "\": ": -3}', True),
+        (r'{"a": -1, "a": -2}', False),
+        (r'{":": -1, ":": -2}', False),
+        (r'{"a": -1, "a": -2, "\u003a": -3}', False),
+        (r'{"a": -1, "bytes:\\xe2": -2}', False),
+        (r'{"a": -1, "token_id:7": -2}', False),
+    ],
+)
+def test_names_with_a_colon_are_read_fast_unless_one_is_told_twice_or_is_not_text(
+    row: str, is_fast: bool
+) -> None:
+    logprobs = f'{{"tokens": ["a"], "token_logprobs": [-1], "top_logprobs": [{row}]}}'
+    payload = f'{{"choices": [{{"text": "a", "logprobs": {logprobs}}}]}}'.encode()
+    fast = read_fast(payload)
+    assert (fast is not None) is is_fast
+    if fast is not None:
+        assert repr(fast) == repr(read_exact(payload))
+
+
 @given(st.binary())
 def test_no_bytes_break_the_reading(payload: bytes) -> None:
     fast = read_fast(payload)

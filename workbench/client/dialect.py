@@ -6,7 +6,7 @@ duplicate keys or a rarer shape, takes an exact one (`exact_dialect.py`). Both s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from math import isfinite
 from typing import Annotated, Literal, TypeAlias
@@ -169,10 +169,14 @@ def _legacy_entries(told: _Logprobs) -> list[ReceivedToken]:
             for text, number in row.items():
                 alternatives.append(_new(Alternative, (text, number, None, None)))
         entries.append(_new(ReceivedToken, (_text(token), logprob, alternatives, None, None)))
-    if colons:
-        # An alternative has one colon at least: with more of them there may be a key told twice.
-        raise ValueError("a key told twice, or one with a colon")
+    # More colons than the keys that are kept account for: one was told twice.
+    if colons and (rb"\u003" in source or colons != _colons_within(rows or ())):
+        raise ValueError("a key told twice, or one whose colon is escaped")
     return entries
+
+
+def _colons_within(rows: Iterable[Mapping[str, float] | None]) -> int:
+    return sum(_text(name).count(":") for row in rows if row for name in row)
 
 
 def _chat_entry(token: _Token) -> ReceivedToken:
