@@ -181,6 +181,8 @@ def test_an_echo_longer_than_its_tokens_ends_with_them(tmp_path: Path) -> None:
         (b"choice = 0", b"choice = -1", "choice"),
         (b"index = 0", b"index = 0\nechoed = -1", "choices has a mistake in entry 1"),
         (b"at = '0.1 0.2'", b"at = '0.1 inf'", "at"),
+        (b"at = '0.1 0.2'", b"at = '-1 0.2'", "at has a time that no answer takes"),
+        (b"at = '0.1 0.2'", b"at = '0.1 1e300'", "at has a time that no answer takes"),
         (b"first_token = 0.1", b"total = inf", "timing.total"),
         (b"started = ", b"started = 0001-01-01T00:00:00Z # ", "is not between 1970 and 9998"),
         (b"created = ", b"created = 9999-12-31T23:59:59Z # ", "is not between 1970 and 9998"),

@@ -8,6 +8,7 @@ import shlex
 from dataclasses import replace
 from datetime import UTC, datetime
 from html import unescape
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -24,6 +25,8 @@ from workbench.storage.export_curl import to_curl, to_python
 from workbench.storage.export_pictures import to_html, to_svg
 from workbench.storage.export_text import run_facts, to_json_lines, to_markdown, to_text
 from workbench.storage.imports import curl_from_text, runs_from_json_lines
+from workbench.storage.run_format import run_to_toml
+from workbench.storage.session_file import parse_session
 
 _HOSTILE = "</pre><script>alert(1)</script>\x1b[31m\x00`````"
 
@@ -159,3 +162,12 @@ def test_a_run_that_was_sent_again_leaves_no_token(kind: str) -> None:
     again.parent = Parent(first.id, kind=kind)
     facts = run_facts(Session(runs=[first, again]), again)
     assert [one for one in facts if "run 1" in one] == ["re-run of run 1"]
+
+
+@pytest.mark.parametrize("arrived", ["Infinity", "-1", "NaN", "1e300"])
+def test_times_that_no_answer_takes_are_left_out_of_an_import(arrived: str) -> None:
+    line = f'{{"choices": [{{"text": "a", "arrived": [{arrived}]}}]}}'
+    (run,) = runs_from_json_lines(line)
+    assert list(run.choice(0).at) == [0.0]
+    (again,) = parse_session(f"format = 1\n{run_to_toml(run)}".encode(), Path("s.toml")).session.runs
+    assert again.id == run.id

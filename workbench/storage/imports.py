@@ -17,6 +17,7 @@ from workbench.domain.json_values import JsonObject, JsonValue, parse_json
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run, Usage
 from workbench.storage.records import in_utc
+from workbench.storage.token_columns import are_times
 
 
 class CurlCommand(Struct, frozen=True):
@@ -77,12 +78,12 @@ def _add_choice(choice: Choice, record: JsonObject) -> None:
         tokens, listed = [str(record.get("text", ""))], {}
     own = _list(listed.get("token_logprobs")) or repeat(None, len(tokens))
     tops = _list(listed.get("top_logprobs")) or repeat(None, len(tokens))
-    arrived = _list(record.get("arrived"))
-    times = arrived if len(arrived) == len(tokens) else [0.0] * len(tokens)
+    arrived = [_number(at) or 0.0 for at in _list(record.get("arrived"))]
+    times = arrived if len(arrived) == len(tokens) and are_times(arrived) else [0.0] * len(tokens)
     for token, logprob, top, at in zip(tokens, own, tops, times, strict=True):
         others = top.items() if isinstance(top, Mapping) else ()
         alternatives = [Alternative(word, _number(value)) for word, value in others]
-        choice.append(ReceivedToken(token, _number(logprob), alternatives), _number(at) or 0.0)
+        choice.append(ReceivedToken(token, _number(logprob), alternatives), at)
 
 
 def _list(value: JsonValue) -> list[JsonValue]:

@@ -17,7 +17,7 @@ from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Failure, Outcome, Parent, Run, Usage
 from workbench.domain.split import SentPart, Split
 from workbench.storage.records import EPOCH, BadField, in_utc, record, table_of, unknown
-from workbench.storage.token_columns import columns_from_table, columns_to_table
+from workbench.storage.token_columns import MOST_SECONDS, columns_from_table, columns_to_table
 from workbench.storage.toml_text import sound, toml_column, toml_string, toml_table
 
 _ALWAYS_SENT = {"max_tokens": "max_tokens", "stream": "stream", "stream_options": "include_usage"}
@@ -54,7 +54,7 @@ def _run_lines(run: Run) -> Iterator[str]:
 
 
 _Count: TypeAlias = Annotated[int, Meta(ge=0)]
-_Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]
+_Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=MOST_SECONDS)]
 
 
 class _Part(Struct, frozen=True):

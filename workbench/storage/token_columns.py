@@ -6,7 +6,7 @@ A column kept as one string opens many times faster than an array; an array of t
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from math import isfinite, isnan, nan
 
@@ -14,6 +14,9 @@ import msgspec
 
 from workbench.domain.choice import Columns
 from workbench.domain.json_values import parse_json
+
+MOST_SECONDS = 1e9
+"""More than any answer takes."""
 
 _decode_texts = msgspec.json.Decoder(list[str]).decode
 _decode_floats = msgspec.json.Decoder(list[float | None]).decode
@@ -41,13 +44,18 @@ def columns_to_table(columns: Columns) -> dict[str, str | list[str]]:
     return table
 
 
+def are_times(seconds: Sequence[float]) -> bool:
+    """Whether all of some numbers may be seconds since a request."""
+    return isfinite(sum(seconds)) and min(seconds, default=0) >= 0 and max(seconds, default=0) <= MOST_SECONDS
+
+
 def columns_from_table(table: Mapping[str, object]) -> Columns:
     """The columns in a file's table. Raises ValueError where one is not a column of its kind."""
     texts, words = _texts(table, "text"), _texts(table, "alternative_text")
     count, alternatives = len(texts), len(words)
     at = _floats(table, "at", count, 0.0)
-    if not isfinite(sum(at)):
-        raise ValueError("at has a time that is not finite")
+    if not are_times(at):
+        raise ValueError("at has a time that no answer takes")
     return Columns(
         texts,
         _floats(table, "logprob", count, nan),
