@@ -74,7 +74,7 @@ def ours(url: str) -> tuple[float, float, float, float]:
     async def job() -> None:
         comparison = comparison_of(app.workspace)
         app.workspace.runs.under_way.append(comparison)
-        screen = CompareScreen(comparison, app.main._token_styles)
+        screen = CompareScreen(comparison)
         await app.push_screen(screen)
         while min(run.tokens for run in comparison.runs) < _MIDDLE:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
@@ -82,7 +82,7 @@ def ours(url: str) -> tuple[float, float, float, float]:
         await asyncio.sleep(_WATCHED)
         took = time.perf_counter() - began
         cpu.extend(((time.process_time() - worked) * 1000 / took, (screen._frames - drawn) / took))
-        ground = app.main._token_styles.cursor.bgcolor
+        ground = app.token_styles.cursor.bgcolor
         assert ground is not None
         mark = ";".join(ground.get_ansi_codes(foreground=False))
         pauses = random.Random(3)

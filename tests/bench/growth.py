@@ -31,7 +31,6 @@ from workbench.runner.compare_plan import Column
 from workbench.runner.resume import sweep_again
 from workbench.storage.session_store import SessionStore
 from workbench.tui.grid.screen import GridScreen
-from workbench.tui.theme.token_styles import NO_COLOURS
 from workbench.workspace.grid import Grid, Layout
 from workbench.workspace.services import Services
 from workbench.workspace.workspace import Workspace
@@ -123,7 +122,7 @@ class _Shown(App[None]):
         rows, across = (tuple(map(str, range(size))) for size in (_ROWS, _ACROSS))
         layout = Layout("Sweep", "Once", "temperature", rows, across)
         grid = Grid(self._workspace, layout, columns, runs)
-        screen = GridScreen(grid, NO_COLOURS)
+        screen = GridScreen(grid)
 
         def is_shown(data: str) -> bool:
             text = screen.table.cells[0].text if screen.is_mounted else ""

@@ -192,7 +192,7 @@ async def test_few_columns_stand_side_by_side_and_end_with_the_divergence_in_vie
         ]
         runs = [job.run for job in plan([TextPrompt("Once")], columns, "group")]
         comparison = Comparison(app.workspace, columns, runs)
-        await app.push_screen(CompareScreen(comparison, app.main._token_styles))
+        await app.push_screen(CompareScreen(comparison))
         await until(pilot, lambda: not comparison.is_running and all(run.tokens == 104 for run in runs))
         assert len({column.region.y for column in columns_of(app)}) == 1
         assert len({column.region.x for column in columns_of(app)}) == count
@@ -470,7 +470,7 @@ async def test_eight_columns_have_enough_room_each_and_the_screen_scrolls(
         for run in runs:
             run.outcome = Outcome.STOPPED
         comparison = Comparison(app.workspace, columns, runs)
-        await app.push_screen(CompareScreen(comparison, app.main._token_styles))
+        await app.push_screen(CompareScreen(comparison))
         await until(pilot, lambda: {one.region.size for one in columns_of(app)} == {least})
         await pilot.press("shift+tab")
         await until(pilot, lambda: app.screen.region.contains_region(columns_of(app)[7].view.region))

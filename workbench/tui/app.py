@@ -95,7 +95,9 @@ class WorkbenchApp(App[int]):
         """Which tokens keys go to, in every view."""
         self.flows = Flows(self)
         self._keys = KeyQueue(self, self.flows)
-        self.main = MainScreen(self.workspace, self.token_styles, session, mode)
+        self.token_styles = self._styles_now()
+        """The styles of tokens under the theme in use."""
+        self.main = MainScreen(self.workspace, session, mode)
         self._demo = demo
 
     def _load_themes(self, *names: str) -> None:
@@ -103,14 +105,12 @@ class WorkbenchApp(App[int]):
         for theme in self.themes.themes.values():
             self.register_theme(theme.theme)
 
-    @property
-    def token_styles(self) -> TokenStyles:
-        """The styles of tokens under the theme in use."""
+    def _styles_now(self) -> TokenStyles:
         return token_styles(theme_for(self.theme, self._depth, self.themes, DEFAULT_THEME), self._depth)
 
     def _use_styles(self) -> None:
         """Draw the tokens of every screen that is open with the colours of the theme."""
-        styles = self.token_styles
+        self.token_styles = styles = self._styles_now()
         for screen in self.screen_stack:
             for view in screen.query(TranscriptView):
                 view.token_styles = styles

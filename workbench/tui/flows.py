@@ -22,7 +22,6 @@ from workbench.domain.token_levels import Mode
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
     from workbench.tui.commands.keymap import CommandTable
-    from workbench.tui.theme.token_styles import TokenStyles
     from workbench.workspace.costs import Cost
     from workbench.workspace.runs import UnderWay
     from workbench.workspace.services import Services
@@ -98,11 +97,6 @@ class FlowContext:
                 self.app.pop_screen()
             else:
                 top.dismiss(None)
-
-    @property
-    def styles(self) -> TokenStyles:
-        """The styles of tokens under the theme in use."""
-        return self.app.token_styles
 
     @property
     def mode(self) -> Mode:

@@ -8,7 +8,6 @@ from textual.app import App, ComposeResult
 
 from workbench.domain.choice import Choice, ReceivedToken
 from workbench.tui.main.sparkline import Peaks, Sparkline, edges_of
-from workbench.tui.theme.token_styles import NO_COLOURS
 
 
 def choice_of(*logprobs: float | None) -> Choice:
@@ -21,7 +20,7 @@ def choice_of(*logprobs: float | None) -> Choice:
 class BarsApp(App[None]):
     def __init__(self) -> None:
         super().__init__()
-        self.bars = Sparkline(NO_COLOURS)
+        self.bars = Sparkline()
         self.jumps: list[int] = []
 
     def compose(self) -> ComposeResult:

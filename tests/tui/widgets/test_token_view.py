@@ -57,9 +57,11 @@ HOSTILE = [
 class ViewApp(App[None]):
     """A view alone on the screen, and what it says."""
 
+    token_styles = STYLES
+
     def __init__(self) -> None:
         super().__init__()
-        self.view = TokenView(token_styles=STYLES)
+        self.view = TokenView()
         self.said: list[Message] = []
         self.followed: list[bool] = []
 

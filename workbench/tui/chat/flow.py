@@ -20,7 +20,7 @@ async def chat(flow: FlowContext) -> None:
     """
     refuse_while_streaming(flow)
     drafting = flow.workspace.drafting
-    screen = ChatScreen(flow.workspace.conversation(), flow.styles, flow.mode)
+    screen = ChatScreen(flow.workspace.conversation(), flow.mode)
     async with flow.running(screen.answering):
         raw = await flow.ask(screen)
     if raw is not None:
@@ -35,7 +35,7 @@ async def replay_answer(flow: FlowContext) -> None:
     if (run := _run_of_turn(screen)) is not None:
         places = [place for place, turn in enumerate(screen.chat.path, 1) if turn is screen.turns.turn]
         view = screen.turns.view
-        await flow.ask(ReplayScreen(run, flow.styles, number=places[0], mode=view.mode))
+        await flow.ask(ReplayScreen(run, number=places[0], mode=view.mode))
 
 
 async def rerun_answer(flow: FlowContext) -> None:

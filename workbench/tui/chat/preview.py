@@ -12,7 +12,6 @@ from textual.content import Content
 from workbench.domain.display import one_line, visible
 from workbench.domain.errors import WorkbenchError
 from workbench.runner.chat_request import ChatRequest
-from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.transcript import Section
 from workbench.tui.tokens.transcript_view import TranscriptView
 
@@ -31,12 +30,11 @@ class PromptPreview(Vertical):
 
     view = getters.query_one(TranscriptView)
 
-    def __init__(self, styles: TokenStyles) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._token_styles = styles
 
     def compose(self) -> ComposeResult:
-        yield TranscriptView(token_styles=self._token_styles)
+        yield TranscriptView()
 
     def show_making(self) -> None:
         """Say that the prompt is being made."""

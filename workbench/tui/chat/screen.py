@@ -30,7 +30,6 @@ from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.reduced_motion import frame_seconds
-from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import has_tokenizer
 from workbench.workspace.activity import Activity
 from workbench.workspace.chat_session import ChatSession, Proposal
@@ -63,10 +62,9 @@ class ChatScreen(ResultScreen[str]):
     about = getters.query_one(ChatHeader)
     keys = getters.query_one(KeyRow)
 
-    def __init__(self, chat: ChatSession, styles: TokenStyles, mode: Mode) -> None:
+    def __init__(self, chat: ChatSession, mode: Mode) -> None:
         super().__init__()
         self.chat = chat
-        self._token_styles = styles
         self._mode = mode
         self.answering = Activity(chat.workspace.services, self._ended)
         """The answer that streams."""
@@ -77,7 +75,7 @@ class ChatScreen(ResultScreen[str]):
 
     def compose(self) -> ComposeResult:
         yield ChatHeader(self.chat)
-        yield TurnsPane(self.chat, self._token_styles, self._mode)
+        yield TurnsPane(self.chat, self._mode)
         yield Static(id="problem", markup=False)
         yield Composer(self.chat)
         yield KeyRow(Where.CHAT)

@@ -26,7 +26,6 @@ from workbench.tui.main.inspector import Inspector
 from workbench.tui.main.token_strip import TokenStrip
 from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Item, Picker
-from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.no_token import NO_TOKEN, no_alternative
 from workbench.tui.tokens.token_view import TokenView
 from workbench.workspace.chat_session import ChatSession
@@ -64,10 +63,9 @@ class TurnsPane(Vertical):
     is_previewing = var(False, toggle_class="-previewing")
     """Whether the exact prompt is shown below the turns."""
 
-    def __init__(self, chat: ChatSession, styles: TokenStyles, mode: Mode) -> None:
+    def __init__(self, chat: ChatSession, mode: Mode) -> None:
         super().__init__()
         self._chat = chat
-        self._token_styles = styles
         self._mode = mode
         self._sections = TurnSections(chat)
         self._folded: set[str] = set()
@@ -79,8 +77,8 @@ class TurnsPane(Vertical):
     def compose(self) -> ComposeResult:
         with Horizontal(id="stage"):
             with Vertical(id="talk"):
-                yield TurnView(token_styles=self._token_styles)
-                yield PromptPreview(self._token_styles)
+                yield TurnView()
+                yield PromptPreview()
             yield Inspector()
         yield TokenStrip()
 

@@ -17,7 +17,6 @@ from workbench.domain.token_levels import Scale
 from workbench.runner.compare_plan import Column
 from workbench.tui.compare.distribution import DistributionView
 from workbench.tui.compare.figure_grid import FigureGrid, figures_of_summary, figures_while_running
-from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section
 from workbench.workspace.run_state import RunState
@@ -42,13 +41,12 @@ class CompareColumn(Container):
     distribution = getters.query_one(DistributionView)
     grid = getters.query_one(FigureGrid)
 
-    def __init__(self, column: Column, run: Run, styles: TokenStyles, scale: Scale) -> None:
+    def __init__(self, column: Column, run: Run, scale: Scale) -> None:
         """`scale` is the one that all columns share."""
         super().__init__()
         self._scale = scale
         self.column = column
         self.run = run
-        self._styles = styles
         self._summed = False
         self._state: tuple[str, RunState] | None = None
         self._prompt = _end_of(prompt_to_editor(run.request.prompt))
@@ -56,7 +54,7 @@ class CompareColumn(Container):
         self.set_class(self._priced, "-priced")
 
     def compose(self) -> ComposeResult:
-        yield TokenView(token_styles=self._styles)
+        yield TokenView()
         yield DistributionView()
         yield FigureGrid(self._figures)
 

@@ -80,7 +80,7 @@ async def compare_request(
     ]
     runs = [job.run for job in jobs]
     comparison = Comparison(flow.workspace, taken.columns, runs, notes, before_kept=before_kept)
-    await show_under_way(flow, comparison, CompareScreen(comparison, flow.styles, seed))
+    await show_under_way(flow, comparison, CompareScreen(comparison, seed))
 
 
 async def show_under_way(
@@ -108,7 +108,7 @@ async def rerun(flow: FlowContext, run: Run | None = None) -> None:
     if not await flow.agreed(cost_of(endpoint, run.request, run.split)):
         return
     again = Rerun(flow.workspace, endpoint, run)
-    await show_under_way(flow, again, RerunScreen(again, flow.styles))
+    await show_under_way(flow, again, RerunScreen(again))
 
 
 def refuse_running(run: Run) -> None:
@@ -177,5 +177,5 @@ async def compare_saved(
     runs = [one.run for one in saved]
     notes = notes if second is not None else [*notes, *saved_remarks(runs)]
     comparison = Comparison(flow.workspace, columns, runs, notes, is_scoring=second is not None)
-    screen = CompareScreen(comparison, flow.styles, "saved runs: nothing is sent", second)
+    screen = CompareScreen(comparison, "saved runs: nothing is sent", second)
     await show_under_way(flow, comparison, screen)

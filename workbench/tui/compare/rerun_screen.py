@@ -5,7 +5,6 @@ from __future__ import annotations
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.screen import CompareScreen
-from workbench.tui.theme.token_styles import TokenStyles
 from workbench.workspace.rerun import Rerun
 
 
@@ -16,6 +15,6 @@ class RerunScreen(CompareScreen, inherit_bindings=False):
     heading = "Re-run"
     where = Where.RERUN
 
-    def __init__(self, rerun: Rerun, styles: TokenStyles) -> None:
+    def __init__(self, rerun: Rerun) -> None:
         seed = rerun.recorded.request.parameters.get("seed")
-        super().__init__(rerun, styles, "no seed" if seed is None else f"seed {seed}")
+        super().__init__(rerun, "no seed" if seed is None else f"seed {seed}")

@@ -25,7 +25,6 @@ from workbench.tui.compare.column import CompareColumn
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.reduced_motion import frame_seconds
-from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.legend import Legend
 from workbench.tui.tokens.no_token import NO_TOKEN, no_alternative
 from workbench.tui.tokens.scrolling import Followers
@@ -92,11 +91,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
     where = Where.COMPARE
 
     def __init__(
-        self,
-        comparison: Comparison,
-        styles: TokenStyles,
-        seed_note: str = "",
-        second: SecondScoring | None = None,
+        self, comparison: Comparison, seed_note: str = "", second: SecondScoring | None = None
     ) -> None:
         """`seed_note` says which seed the columns share, and where it is from.
 
@@ -104,7 +99,6 @@ class CompareScreen(ResultScreen[Adopted | None]):
         """
         super().__init__()
         self._comparison = comparison
-        self._styles = styles
         self._seed_note = seed_note
         self._second = second
         self._columns: list[CompareColumn] = []
@@ -119,13 +113,13 @@ class CompareScreen(ResultScreen[Adopted | None]):
         yield Static(id="tabs")
         pairs = zip(self._comparison.columns, self._comparison.runs, strict=True)
         scale = widest(fitted(run.request.parameters) for run in self._comparison.runs)
-        self._columns = [CompareColumn(column, run, self._styles, scale) for column, run in pairs]
+        self._columns = [CompareColumn(column, run, scale) for column, run in pairs]
         self._fit(self.app.size)
         with Container(id="columns"):
             yield from self._columns
         yield Static(id="remarks")
         if self._second is not None:
-            legend = Legend(self._styles)
+            legend = Legend()
             legend.mode = Mode.DIFFERENCE
             yield legend
         yield KeyRow(self.where)

@@ -162,4 +162,4 @@ async def _open(
     grid = Grid(flow.workspace, layout, columns, runs, notes)
     if any(run.is_running for run in runs) and not await flow.confirmed(grid.cost, "send", "cancel"):
         return
-    await show_under_way(flow, grid, GridScreen(grid, flow.styles))
+    await show_under_way(flow, grid, GridScreen(grid))

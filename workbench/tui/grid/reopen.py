@@ -20,4 +20,4 @@ async def reopen(flow: FlowContext, group: RunGroup) -> None:
         return
     saved = saved_grid(group, flow.services.endpoints)
     grid = Grid(flow.workspace, saved.layout, saved.columns, saved.runs)
-    await show_under_way(flow, grid, GridScreen(grid, flow.styles))
+    await show_under_way(flow, grid, GridScreen(grid))

@@ -23,7 +23,6 @@ from workbench.tui.grid.bars import bar_chart
 from workbench.tui.grid.cell_table import LABEL_CELLS, CellTable, TableCell
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
-from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.transcript import Section
 from workbench.tui.tokens.transcript_view import TranscriptView
 from workbench.workspace.comparison import MOST_COLUMNS, Comparison
@@ -52,10 +51,9 @@ class GridScreen(ResultScreen[Adopted | None]):
     table = getters.query_one(CellTable)
     answer = getters.query_one(TranscriptView)
 
-    def __init__(self, grid: Grid, styles: TokenStyles) -> None:
+    def __init__(self, grid: Grid) -> None:
         super().__init__()
         self._grid = grid
-        self._styles = styles
         self._measure = Measure.PERPLEXITY
 
     def compose(self) -> ComposeResult:
@@ -65,7 +63,7 @@ class GridScreen(ResultScreen[Adopted | None]):
         yield CellTable(corner, names, [one_line(head, LABEL_CELLS) for head in layout.across])
         yield Static(id="plot")
         yield Static(id="legend")
-        answer = TranscriptView(token_styles=self._styles, id="answer")
+        answer = TranscriptView(id="answer")
         answer.can_focus = False
         # The colours of this screen are of the cells' figure.
         answer.mode = Mode.OFF
@@ -236,7 +234,7 @@ class GridScreen(ResultScreen[Adopted | None]):
         runs = [self._grid.runs[place] for place in places]
         columns = [self._grid.columns[place] for place in places]
         cells = Comparison(flow.workspace, columns, runs, notes)
-        if (adopted := await flow.ask(CompareScreen(cells, self.answer.token_styles))) is not None:
+        if (adopted := await flow.ask(CompareScreen(cells))) is not None:
             self._grid.stop()
             self.dismiss(adopted)
 

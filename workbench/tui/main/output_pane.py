@@ -26,7 +26,6 @@ from workbench.tui.editor.line_input import LineInput
 from workbench.tui.main.error_block import ErrorBlock
 from workbench.tui.main.run_blocks import RunBlocks
 from workbench.tui.main.sparkline import Sparkline
-from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.blocks import group_key, key_of
 from workbench.tui.tokens.no_token import NO_TOKEN, no_alternative
 from workbench.tui.tokens.token_view import TokenView
@@ -78,9 +77,8 @@ class OutputPane(Vertical):
     class TokenLost(Message):
         """No token is under the cursor any more."""
 
-    def __init__(self, styles: TokenStyles, *, id: str | None = None, classes: str = "") -> None:
+    def __init__(self, *, id: str | None = None, classes: str = "") -> None:
         super().__init__(id=id, classes=f"{classes} -empty")
-        self._styles = styles
         self.error = ErrorBlock()
         """What went wrong; on the screen from the first failure on."""
         self.blocks = RunBlocks()
@@ -94,8 +92,8 @@ class OutputPane(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static(_first_steps(commands_of(self.app)), id="hint", markup=False)
-        yield TokenView(token_styles=self._styles)
-        yield Sparkline(self._styles)
+        yield TokenView()
+        yield Sparkline()
 
     # --- runs --------------------------------------------------------------------------------------------
 

@@ -39,7 +39,6 @@ from workbench.tui.main.parameter_panel import ParameterPanel
 from workbench.tui.main.prompt_editor import PromptEditor
 from workbench.tui.main.token_strip import TokenStrip
 from workbench.tui.reduced_motion import frame_seconds
-from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokenizing import PromptCounter, token_ids
 from workbench.tui.tokens.legend import Legend
 from workbench.workspace.keeper import SAVE_SECONDS
@@ -113,11 +112,10 @@ class MainScreen(Screen[None]):
     footer = getters.query_one(Footer)
     legend = getters.query_one(Legend)
 
-    def __init__(self, workspace: Workspace, styles: TokenStyles, session: Path | None, mode: Mode) -> None:
+    def __init__(self, workspace: Workspace, session: Path | None, mode: Mode) -> None:
         """`session` is the file to go on with, None to begin with the example; `mode` is of the colours."""
         super().__init__()
         self._workspace = workspace
-        self._token_styles = styles
         workspace.session_path = self._session = session
         self._first_mode = mode
         self._counter: PromptCounter
@@ -135,12 +133,12 @@ class MainScreen(Screen[None]):
         with Horizontal(id="panes"):
             with Container(id="work"):
                 yield PromptEditor(self._workspace, id="prompt", classes="pane")
-                yield OutputPane(self._token_styles, id="output", classes="pane")
+                yield OutputPane(id="output", classes="pane")
             with Vertical(id="side"):
                 yield ParameterPanel(id="parameters", classes="pane")
                 yield Inspector(id="inspector", classes="pane")
         yield TokenStrip(id="strip")
-        yield Legend(self._token_styles, id="legend")
+        yield Legend(id="legend")
         yield Footer()
 
     def on_mount(self) -> None:

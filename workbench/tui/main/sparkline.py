@@ -16,7 +16,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.domain.choice import Choice
-from workbench.tui.theme.token_styles import NO_COLOURS, TokenStyles
+from workbench.tui.theme.token_styles import NO_COLOURS, TokenStyles, styles_of
 
 _BARS = "▁▂▃▄▅▆▇█"
 _FULL = -log(0.01)
@@ -85,11 +85,14 @@ class Sparkline(Widget):
         position: int
         """The most surprising token of the bar."""
 
-    def __init__(self, token_styles: TokenStyles, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.set_reactive(Sparkline.token_styles, token_styles)
+    def __init__(self) -> None:
+        super().__init__()
         self._peaks: Peaks | None = None
         self._position: int | None = None
+
+    def on_mount(self) -> None:
+        """Draw as the application's theme says."""
+        self.token_styles = styles_of(self.app)
 
     def show(self, choice: Choice | None, position: int | None = None) -> None:
         """Show a choice, with the bar marked that holds the token at `position`."""

@@ -18,9 +18,9 @@ async def replay(flow: FlowContext) -> None:
     if not run.tokens:
         raise BadValueError("The run has no tokens", hint="Nothing to replay.")
     number = flow.workspace.runs.index(run) + 1
-    await flow.ask(ReplayScreen(run, flow.styles, number=number, mode=flow.mode))
+    await flow.ask(ReplayScreen(run, number=number, mode=flow.mode))
 
 
 async def play_demo(flow: FlowContext, run: Run) -> None:
     """Play a run that no session holds."""
-    await flow.ask(ReplayScreen(run, flow.styles))
+    await flow.ask(ReplayScreen(run))

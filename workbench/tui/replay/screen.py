@@ -21,7 +21,6 @@ from workbench.tui.main.token_strip import TokenStrip
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.reduced_motion import frame_seconds
-from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.blocks import sections_of
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section
@@ -48,18 +47,10 @@ class ReplayScreen(ResultScreen[None]):
     inspector = getters.query_one(Inspector)
     strip = getters.query_one(TokenStrip)
 
-    def __init__(
-        self,
-        recorded: Run,
-        styles: TokenStyles,
-        *,
-        number: int = 1,
-        mode: Mode = Mode.FITTED,
-    ) -> None:
+    def __init__(self, recorded: Run, *, number: int = 1, mode: Mode = Mode.FITTED) -> None:
         """`number` is the run's place in its session, from 1."""
         super().__init__()
         self._recorded = recorded
-        self._styles = styles
         self._number = number
         self._mode = mode
         self._shown = -1
@@ -68,7 +59,7 @@ class ReplayScreen(ResultScreen[None]):
     def compose(self) -> ComposeResult:
         yield Static(id="about")
         with Horizontal(id="stage"):
-            yield TokenView(token_styles=self._styles, classes="pane")
+            yield TokenView(classes="pane")
             yield Inspector(classes="pane")
         yield TokenStrip()
         yield KeyRow(Where.REPLAY)

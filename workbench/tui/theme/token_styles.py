@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 from rich.style import Style
+from textual.app import App
 
 from workbench.domain.token_levels import Mode
 
@@ -99,3 +100,9 @@ NO_COLOURS = replace(
     selected=_fixed("reverse dim underline"),
 )
 """In attributes alone."""
+
+
+def styles_of(app: App[object]) -> TokenStyles:
+    """The styles of tokens that hold in an application."""
+    styles = getattr(app, "token_styles", None)
+    return styles if isinstance(styles, TokenStyles) else NO_COLOURS

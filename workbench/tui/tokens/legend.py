@@ -12,7 +12,7 @@ from textual.widget import Widget
 from workbench.domain.display import one_line
 from workbench.domain.token_levels import FIXED, Mode, Scale, legend
 from workbench.tui.fixed_width import fit
-from workbench.tui.theme.token_styles import NO_COLOURS, TokenStyles
+from workbench.tui.theme.token_styles import NO_COLOURS, TokenStyles, styles_of
 
 
 class Legend(Widget):
@@ -27,9 +27,9 @@ class Legend(Widget):
     note = reactive("")
     """A remark about the newest answer, from outside."""
 
-    def __init__(self, styles: TokenStyles, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.set_reactive(Legend.token_styles, styles)
+    def on_mount(self) -> None:
+        """Draw as the application's theme says."""
+        self.token_styles = styles_of(self.app)
 
     def render_line(self, y: int) -> Strip:
         """The row."""

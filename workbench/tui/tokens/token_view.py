@@ -12,7 +12,6 @@ from textual.message import Message
 from workbench.domain.token_levels import Notable, Thresholds
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.theme.token_styles import NO_COLOURS, TokenStyles
 from workbench.tui.tokens import token_cursor
 from workbench.tui.tokens.selection import select_tokens
 from workbench.tui.tokens.text_search import Search
@@ -41,10 +40,8 @@ class TokenView(TranscriptView):
 
         view: TokenView
 
-    def __init__(
-        self, *, token_styles: TokenStyles = NO_COLOURS, id: str | None = None, classes: str | None = None
-    ) -> None:
-        super().__init__(token_styles=token_styles, id=id, classes=classes)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
         self.thresholds = Thresholds()
         """Which tokens are gone to."""
         self._column: int | None = None

@@ -19,7 +19,7 @@ from textual.timer import Timer
 
 from workbench.domain.scoring import SecondScoring
 from workbench.domain.token_levels import Mode
-from workbench.tui.theme.token_styles import NO_COLOURS, TokenStyles
+from workbench.tui.theme.token_styles import NO_COLOURS, TokenStyles, styles_of
 from workbench.tui.tokens.row_painter import PaintOptions, paint
 from workbench.tui.tokens.selection import selected_span, selected_text
 from workbench.tui.tokens.text_search import Search
@@ -63,19 +63,20 @@ class TranscriptView(ScrollView, can_focus=True):
     is_following = var(True)
     """Whether the end stays in view as text comes."""
 
-    def __init__(
-        self, *, token_styles: TokenStyles = NO_COLOURS, id: str | None = None, classes: str | None = None
-    ) -> None:
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self.set_reactive(TranscriptView.token_styles, token_styles)
         self._transcript = Transcript()
-        self._options = PaintOptions(Style(), token_styles)
+        self._options = PaintOptions(Style(), NO_COLOURS)
         self._strips: LRUCache[int, Strip] = LRUCache(_CACHED)
         self._cursor: Cursor | None = None
         self._fitting = False
         self._settling: Timer | None = None
         self._thumb = (0, 0)
         self._drawing = False
+
+    def on_mount(self) -> None:
+        """Draw as the application's theme says."""
+        self.token_styles = styles_of(self.app)
 
     # What is shown
 
