@@ -45,20 +45,20 @@ def _parse(text: str) -> dict[str, Any]:
     return table
 
 
+def _reaches_limit(text: str) -> bool:
+    try:
+        _parse(text)
+    except tomli.TOMLDecodeError:
+        return False
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
 def _line_at_limit(text: str) -> int:
     """Where the line begins at which the parser reaches one of its limits."""
     ends = [*(found.end() for found in re.finditer("\n", text)), len(text)]
-
-    def is_beyond(end: int) -> bool:
-        try:
-            _parse(text[:end])
-        except tomli.TOMLDecodeError:
-            return False
-        except (ValueError, RecursionError):
-            return True
-        return False
-
-    line = bisect_left(ends, True, key=is_beyond)
+    line = bisect_left(ends, True, key=lambda end: _reaches_limit(text[:end]))
     return ends[line - 1] if line else 0
 
 

@@ -155,7 +155,8 @@ class SessionStore:
         if found.repaired:
             opened = self._opened(read_bytes(self.path, hint=_UNREADABLE))
         if opened.error is not None:
-            self._leave_alone()
+            self._sidecars.leave()
+            self.read_only = True
             return replace(opened, notes=found.notes)
         for run in found.runs:
             if run.id not in self._stored:
@@ -175,12 +176,9 @@ class SessionStore:
         return replace(opened, notes=tuple(notes), spare_drafts=found.spare_drafts)
 
     def _opened_read_only(self, note: str) -> OpenedSession:
-        self._leave_alone()
-        return replace(self._opened(read_bytes(self.path, hint=_UNREADABLE)), notes=(note,), read_only=True)
-
-    def _leave_alone(self) -> None:
         self._sidecars.leave()
         self.read_only = True
+        return replace(self._opened(read_bytes(self.path, hint=_UNREADABLE)), notes=(note,), read_only=True)
 
     def _opened(self, raw: bytes) -> OpenedSession:
         try:
