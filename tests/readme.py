@@ -10,13 +10,22 @@ import sys
 import tempfile
 from pathlib import Path
 
-from workbench.tui.commands.table import commands_markdown
+from workbench.tui.commands.table import COMMANDS
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 KEYS = re.compile(r"(?<=<!-- keys -->\n).*(?=\n<!-- end of keys -->)", re.DOTALL)
 _EXAMPLE = re.compile(r"```console\n\$ (.*)\n((?:.*\n)*?)```\n")
 _RUN_ID = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{8}\b")
 _FIGURE = re.compile(r"\d+\.\d+")
+
+
+def commands_markdown() -> str:
+    """The key table of the README."""
+    lines = ["| where | key | command | name | does |", "|---|---|---|---|---|"]
+    for command in COMMANDS:
+        keys = "palette" if not command.keys else command.key_label.replace("\\", "\\\\")
+        lines.append(f"| {command.where} | {keys} | {command.title} | `{command.id}` | {command.help} |")
+    return "\n".join(lines) + "\n"
 
 
 def examples(readme: str) -> list[tuple[str, str]]:

@@ -12,13 +12,12 @@ import pytest
 
 from tests.bench.figure import Figure
 from tests.bench.table import BENCHES, in_readme, with_figures
-from tests.readme import KEYS, examples, printed, words_and_figures
+from tests.readme import KEYS, commands_markdown, examples, printed, words_and_figures
 from workbench.cli.commands import COMMANDS
 from workbench.cli.parsing import Parser
 from workbench.storage.config import Config
 from workbench.storage.folders import Folders
 from workbench.storage.presets import load_presets
-from workbench.tui.commands.table import commands_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

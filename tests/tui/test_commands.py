@@ -17,10 +17,11 @@ from textual.containers import ScrollableContainer
 from textual.dom import DOMNode
 
 import workbench.tui
+from tests.readme import commands_markdown
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.chat.screen import ChatScreen
 from workbench.tui.commands.command import Command, Where, key_name
-from workbench.tui.commands.table import COMMANDS, commands_markdown
+from workbench.tui.commands.table import COMMANDS
 from workbench.tui.flows import load_flow
 from workbench.tui.main.output_pane import OutputPane
 from workbench.tui.main.screen import MainScreen

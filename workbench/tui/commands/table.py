@@ -567,12 +567,3 @@ def commands_at(where: Where, commands: Iterable[Command] = COMMANDS) -> Iterato
 def bindings_at(*wheres: Where) -> list[BindingType]:
     """The bindings of commands that belong to these alone."""
     return [binding for command in COMMANDS if command.where in wheres for binding in command.bindings]
-
-
-def commands_markdown() -> str:
-    """The key table of the README."""
-    lines = ["| where | key | command | name | does |", "|---|---|---|---|---|"]
-    for command in COMMANDS:
-        keys = "palette" if not command.keys else command.key_label.replace("\\", "\\\\")
-        lines.append(f"| {command.where} | {keys} | {command.title} | `{command.id}` | {command.help} |")
-    return "\n".join(lines) + "\n"

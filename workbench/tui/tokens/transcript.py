@@ -189,16 +189,20 @@ class _Layout:
 
     def begin(self, width: int, offset: int, room: int, until: float) -> None:
         """Lay out again: whole where time allows, else what is seen, between rows that are only assumed."""
-        self.rows = [Rows(width), Rows(width), Rows(width)]
-        self.pending = None
-        for block in (TITLE, FIGURES):
-            self.rows[block].advance(self.sources[block], self.sources[block].length)
+        self.wrap_fixed(width)
+        self.rows[BODY], self.pending = Rows(width), None
         if not self.work(self.rows[BODY], until):
             self.pending = self.rows[BODY]
             shown = self.rows[BODY] = Rows(width)
             shown.assume(max(offset - 2 * room, 0))
             shown.advance(self.body, 4 * room)
             self._assume_rest(shown)
+
+    def wrap_fixed(self, width: int) -> None:
+        """Lay out title and figures."""
+        for block in (TITLE, FIGURES):
+            self.rows[block] = Rows(width)
+            self.rows[block].advance(self.sources[block], self.sources[block].length)
 
     def _assume_rest(self, shown: Rows) -> None:
         if shown.wrapped < self.body.length:
@@ -262,12 +266,14 @@ class Transcript:
         """Have these sections from `at` on, in place of all that were there."""
         del self._layouts[at:]
         until = perf_counter() + budget
-        for section in sections:
-            layout = _Layout(section, self.width)
-            if self.width:
-                layout.begin(self.width, layout.body.length, room, until)
-            self._layouts.append(layout)
+        self._layouts += [self._laid_out(section, until, room) for section in sections]
         self._stack(at)
+
+    def _laid_out(self, section: Section, until: float, room: int) -> _Layout:
+        layout = _Layout(section, self.width)
+        if self.width:
+            layout.begin(self.width, layout.body.length, room, until)
+        return layout
 
     def restyle(self, index: int, section: Section) -> None:
         """Show the section of the same texts with other paint options: no row moves."""
@@ -278,14 +284,9 @@ class Transcript:
         layout = self._layouts[index]
         was, layout.section = layout.section, section
         if was.prompt != section.prompt or was.choice is not section.choice:
-            self._layouts[index] = layout = _Layout(section, self.width)
-            if self.width:
-                layout.begin(self.width, layout.body.length, room, perf_counter() + budget)
-        else:
-            for block in (TITLE, FIGURES):
-                layout.rows[block] = Rows(self.width)
-                if self.width:
-                    layout.rows[block].advance(layout.sources[block], layout.sources[block].length)
+            self._layouts[index] = self._laid_out(section, perf_counter() + budget, room)
+        elif self.width:
+            layout.wrap_fixed(self.width)
         self._stack(index)
 
     def resize(self, width: int, place: ReadingPosition | None, budget: float, room: int) -> None:
