@@ -18,6 +18,7 @@ from tests.tui.scripted import answer, logprob_event, until, workbench
 from tests.tui.test_main_screen import has_ended
 from workbench.domain.display import token_text
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.editor.line_input import MOST
 from workbench.tui.popups.line_popup import LinePopup
 
 HOSTILE = "[b]m[/b] [/nope] [@click=app.quit]x\x1b[31m\x1b]0;t\x07\x9b2J\u202e\u2066\ud800\u200b"
@@ -138,3 +139,11 @@ async def test_a_line_shows_what_was_pasted_as_glyphs_and_keeps_it_exactly() -> 
         line.post_message(events.Paste("x" * 5_000_000))
         await until(pilot, lambda: len(app._notifications) == 1)
         assert line.value == HOSTILE
+
+
+async def test_a_line_that_is_longer_than_may_be_typed_can_be_made_shorter() -> None:
+    async with workbench(answering(DONE)) as (app, pilot, _):
+        app.push_screen(LinePopup("Name", "x" * (MOST + 2)))
+        await until(pilot, lambda: isinstance(app.screen, LinePopup) and app.screen.focused is not None)
+        await pilot.press("end", "backspace")
+        assert len(app.screen.query_one(Input).value) == MOST + 1

@@ -42,7 +42,8 @@ class LineInput(Input):
             value,
             placeholder=shown(placeholder),
             highlighter=_GLYPHS,
-            max_length=MOST,
+            # What is longer already can be made shorter.
+            max_length=max(MOST, len(value)),
             select_on_focus=select_on_focus,
             name=name,
             id=id,
