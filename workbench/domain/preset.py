@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from workbench.domain.request import Parameters
 
@@ -10,12 +10,11 @@ KEPT_FIELDS = frozenset({"max_tokens", "seed", "stop", "logprobs", "n", "best_of
 """Fields that do not shape the distribution: a preset changes them only where it sets them itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
+class Preset(NamedTuple):
     """Parameters under a name, to be used again, compared and handed on."""
 
     name: str
-    parameters: Parameters = field(default_factory=Parameters)
+    parameters: Parameters = Parameters()
     endpoint: str = ""
     """Name of the endpoint it is meant for; empty is whichever is in use."""
     model: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from workbench.domain.run import Run
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(NamedTuple):
     """What gets a request of its own."""
 
     prompts: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from workbench.domain.conversation import Conversation, Message, Prefixes, Role, WhenFull
 from workbench.domain.variables import fill
@@ -30,8 +31,7 @@ class Turn:
     """Keys of a session file that this version does not know; kept as they are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Turns:
+class Turns(NamedTuple):
     """All turns in the order in which they were made; turns with the same parent are branches."""
 
     all: tuple[Turn, ...] = ()
@@ -68,17 +68,17 @@ class Turns:
 
     def changed(self, turn: Turn) -> Turns:
         """The same with a turn in another state, found by its id."""
-        return replace(self, all=tuple(turn if other.id == turn.id else other for other in self.all))
+        return self._replace(all=tuple(turn if other.id == turn.id else other for other in self.all))
 
     def beside(self, turn: Turn, step: int) -> Turns:
         """The path through another branch at a turn, `step` further on, to the newest end of it."""
         ids = [branch.id for branch in self.branches(turn)]
         place = ids.index(turn.id) + step
-        return replace(self, last=self._end_of(ids[place])) if 0 <= place < len(ids) else self
+        return self._replace(last=self._end_of(ids[place])) if 0 <= place < len(ids) else self
 
     def ending_with(self, id: str) -> Turns:
         """The path that ends with a turn, though others may come after it."""
-        return replace(self, last=id)
+        return self._replace(last=id)
 
     def without(self, ids: Iterable[str]) -> Turns:
         """The same without some turns and all that come after them."""
@@ -129,8 +129,8 @@ class Turns:
             at = turn.id
         beside = [turn.id for turn in self.all if turn.parent == at]
         if at == before.last or not beside:
-            return replace(self, last=at)
-        return replace(self, last=self._end_of(beside[-1]))
+            return self._replace(last=at)
+        return self._replace(last=self._end_of(beside[-1]))
 
 
 def linked(turns: Sequence[Turn]) -> Turns:
@@ -146,7 +146,7 @@ def linked(turns: Sequence[Turn]) -> Turns:
 class Chat:
     """The conversation of a session, and how it becomes a prompt."""
 
-    turns: Turns = Turns()
+    turns: Turns = field(default_factory=Turns)
     system: str | None = None
     """The system prompt; None leaves it to the template."""
     template: str = ""

@@ -7,7 +7,6 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from difflib import get_close_matches
 from itertools import chain, count
 from pathlib import Path
@@ -178,7 +177,7 @@ def save_preset(folders: Folders, preset: Preset) -> Path:
 
     Raises StorageError where the name is not valid or the file cannot be written.
     """
-    preset = replace(preset, name=_checked(preset.name))
+    preset = preset._replace(name=_checked(preset.name))
     path = load_presets(folders).files.get(preset.name) or _free_file(folders, preset.name)
     write_atomically(path, write_preset(preset))
     return path
@@ -194,7 +193,7 @@ def rename_preset(folders: Folders, name: str, new: str) -> Preset:
     new = _checked(new)
     if new != name and new in loaded.presets:
         raise StorageError(f"There is a preset named {new!r} already", "", "Choose another name.")
-    preset = replace(loaded.presets[name], name=new)
+    preset = loaded.presets[name]._replace(name=new)
     write_atomically(path, write_preset(preset))
     return preset
 
@@ -205,7 +204,7 @@ def duplicate_preset(folders: Folders, name: str) -> Preset:
     Raises StorageError where there is none of that name.
     """
     loaded = load_presets(folders)
-    preset = replace(loaded.named(name), name=_free_name(loaded, name))
+    preset = loaded.named(name)._replace(name=_free_name(loaded, name))
     save_preset(folders, preset)
     return preset
 
@@ -231,7 +230,7 @@ def import_preset(folders: Folders, path: Path) -> Preset:
     preset = read_preset(path)
     loaded = load_presets(folders)
     if preset.name in loaded.presets:
-        preset = replace(preset, name=_free_name(loaded, preset.name))
+        preset = preset._replace(name=_free_name(loaded, preset.name))
     save_preset(folders, preset)
     return preset
 

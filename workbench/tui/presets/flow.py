@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.preset import Preset
@@ -42,7 +40,7 @@ async def save_panel(flow: FlowContext) -> None:
         question = f"Replace the preset {one_line(name, 40)}?\n{changes}"
         if not await flow.confirmed(question, "replace", "cancel"):
             return
-    saved = replace(preset, name=name if old is not None else name.strip())
+    saved = preset._replace(name=name if old is not None else name.strip())
     try:
         save_preset(flow.services.folders, saved)
     except StorageError as problem:
