@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,3 +68,12 @@ def test_json_has_null_where_a_figure_is_infinite(
     (run,) = json.loads(capfdbinary.readouterr().out, parse_constant=pytest.fail)
     assert run["mean_logprob"] == -1e9
     assert run["perplexity"] is None
+
+
+@pytest.mark.parametrize("arguments", [[], ["--demo"]])
+def test_the_screen_is_not_opened_where_there_is_no_terminal(arguments: list[str]) -> None:
+    argv = [sys.executable, "-m", "workbench", *arguments]
+    ended = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert b"The screen needs a terminal" in ended.stderr
+    assert b"\x1b" not in ended.stdout + ended.stderr

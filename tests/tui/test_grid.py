@@ -339,3 +339,13 @@ async def test_only_cells_that_stream_or_have_just_ended_are_looked_at_again() -
         await pilot.press("escape")
         await until(pilot, lambda: not grid.is_running)
         await until(pilot, lambda: not shown(app, 2)[1].endswith(" 1"))
+
+
+async def test_a_number_of_requests_that_python_refuses_to_read_is_refused_beside_the_form() -> None:
+    async with workbench(longer_when_hotter()) as (app, pilot, _):
+        app.main.do("sweep")
+        await until(pilot, lambda: isinstance(app.screen, Form))
+        app.screen.query(Input).last().value = "9" * 5000
+        await pilot.press("enter")
+        await until(pilot, lambda: "A cell has 1 to 8 requests" in told(app, "wrong"))
+        assert isinstance(app.screen, Form)

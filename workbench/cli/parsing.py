@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from workbench.domain.display import sentences, visible
 from workbench.domain.errors import BadValueError, StorageError
+from workbench.domain.values import whole_number
 
 
 class Parser(argparse.ArgumentParser):
@@ -58,9 +59,9 @@ def unicode_text(text: str) -> str:
 
 def positive(text: str) -> int:
     """The `type` of an option that counts something. Raises ArgumentTypeError."""
-    if not text.isdecimal() or int(text) < 1:
+    if not (number := whole_number(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
+    return number
 
 
 def use_utf8() -> None:

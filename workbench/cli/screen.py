@@ -11,6 +11,7 @@ from workbench.cli import garbage
 from workbench.cli.arguments import add_endpoint_options
 from workbench.cli.commands import COMMANDS
 from workbench.cli.parsing import Parser, file_name, refusing
+from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.tui.app import WorkbenchApp
 from workbench.workspace.services import Services
@@ -22,7 +23,12 @@ def run(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     with refusing(parser):
         services = Services.open(dict(os.environ), options.endpoint or "", options.api_key_env, options.model)
-    app = Started(services, _session(options.session, parser), _demo() if options.demo else None)
+        session = _session(options.session)
+        if not os.isatty(2):
+            # A pipe that nobody reads would hold the screen up for good.
+            hint = "Commands without a screen need none, such as `workbench run`."
+            raise BadValueError("The screen needs a terminal", "It draws on standard error.", hint)
+    app = Started(services, session, _demo() if options.demo else None)
     app.run()
     return app.return_code or 0
 
@@ -40,12 +46,12 @@ class Started(WorkbenchApp):
             garbage.collect_what_is_due()
 
 
-def _session(name: str | None, parser: argparse.ArgumentParser) -> Path | None:
+def _session(name: str | None) -> Path | None:
     if name is None:
         return None
     path = Path(name).absolute()
     if not path.is_file():
-        parser.error(f"{name!r} is neither a session file nor a command (workbench --help lists them)")
+        raise BadValueError(f"{name!r} is neither a session file nor a command (workbench --help lists them)")
     return path
 
 

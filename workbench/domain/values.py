@@ -14,6 +14,9 @@ from workbench.domain.parameters import Field, Kind, ParameterValue, Range
 _ON = {"on", "true", "yes", "1"}
 _OFF = {"off", "false", "no", "0"}
 
+_MOST_DIGITS = 18
+"""Of a whole number that counts something; Python refuses to read thousands of them."""
+
 
 def parse_value(field: Field, text: str) -> ParameterValue:
     """Read a value as a person types it.
@@ -130,6 +133,11 @@ def step_value(
         return type(moved)(allowed.high)
     lowest = allowed.low + field.step if allowed.low_open else allowed.low
     return type(moved)(min(lowest, value) if allowed.low_open else lowest)
+
+
+def whole_number(text: str) -> int | None:
+    """The number that a few ASCII digits write; None for anything else."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
 def format_value(value: ParameterValue | None) -> str:

@@ -12,6 +12,7 @@ from workbench.chat.templates import BUILTIN_TEMPLATES, PLAIN
 from workbench.domain.conversation import Prefixes, WhenFull
 from workbench.domain.display import escaped, unescaped
 from workbench.domain.errors import BadValueError
+from workbench.domain.values import whole_number
 from workbench.domain.variables import find_variables
 from workbench.runner.chat_request import named_template
 from workbench.tui.flows import FlowContext
@@ -109,10 +110,11 @@ async def when_full(flow: FlowContext) -> None:
 
 def _size(text: str) -> int | None:
     """Raises BadValueError where it is not a number of tokens."""
-    digits = text.replace(",", "").replace("_", "")
-    if digits and not (digits.isascii() and digits.isdigit() and int(digits)):
+    if not text:
+        return None
+    if not (size := whole_number(text.replace(",", "").replace("_", ""))):
         raise BadValueError("The context is a number of tokens", hint="Such as 4096.")
-    return int(digits) if digits else None
+    return size
 
 
 async def variables(flow: FlowContext) -> None:

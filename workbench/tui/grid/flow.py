@@ -12,7 +12,7 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt, TokensPrompt, prompt_to_editor, single_prompts
 from workbench.domain.request import Request
 from workbench.domain.sweep import Axis, Sweep, parse_axis
-from workbench.domain.values import format_value
+from workbench.domain.values import format_value, whole_number
 from workbench.runner.compare_plan import Column, ignored, probes_of
 from workbench.runner.many_runs import Job
 from workbench.runner.resume import compare_again, sweep_again
@@ -74,9 +74,10 @@ def _read_axes(request: Request, endpoint: Endpoint, typed: Sequence[str]) -> Ax
     axes = tuple(parse_axis(one) for one in (first, second) if one or one is first)
     if len({axis.field for axis in axes}) < len(axes):
         raise BadValueError("Rows and columns vary the same field", hint="Vary two different ones.")
-    if not repeats.isascii() or not repeats.isdigit() or not 1 <= int(repeats) <= MOST_COLUMNS:
+    count = whole_number(repeats)
+    if count is None or not 1 <= count <= MOST_COLUMNS:
         raise BadValueError(f"A cell has 1 to {MOST_COLUMNS} requests", f"Not {repeats!r}.")
-    planned = Sweep(request, axes, int(repeats))
+    planned = Sweep(request, axes, count)
     _refuse_too_many(planned.size)
     check_columns(
         [
@@ -85,7 +86,7 @@ def _read_axes(request: Request, endpoint: Endpoint, typed: Sequence[str]) -> Ax
             for value in axis.values
         ]
     )
-    return Axes(tuple(typed), axes, int(repeats))
+    return Axes(tuple(typed), axes, count)
 
 
 def _refuse_too_many(count: int) -> None:
