@@ -337,17 +337,14 @@ class WorkbenchApp(App[int]):
         # What is pasted within the program is exact, also where UTF-8 has no way to write it.
         self._clipboard = text
         if len(raw) > MOST or "TMUX" not in self.services.environment:
-            self._tell_copied(copied(text, is_too_long=len(raw) > MOST))
+            self.notify(copied(text, is_too_long=len(raw) > MOST), timeout=3)
         else:
             self._copy_through_tmux(text, raw)
 
     @work(exclusive=True, group="copy", description="")
     async def _copy_through_tmux(self, text: str, raw: bytes) -> None:
         taken = await copy_through_tmux(raw, self.services.environment)
-        self._tell_copied(copied(text, tmux=taken))
-
-    def _tell_copied(self, words: str) -> None:
-        self.notify(words, timeout=3)
+        self.notify(copied(text, tmux=taken), timeout=3)
 
     def action_copy_or_stop(self) -> None:
         """Copy what is selected on the screens that are seen, else stop the stream."""
