@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime
 from html import unescape
@@ -171,3 +172,10 @@ def test_times_that_no_answer_takes_are_left_out_of_an_import(arrived: str) -> N
     assert list(run.choice(0).at) == [0.0]
     (again,) = parse_session(f"format = 1\n{run_to_toml(run)}".encode(), Path("s.toml")).session.runs
     assert again.id == run.id
+
+
+def test_the_name_of_a_header_is_never_run_by_the_shell() -> None:
+    command = to_curl({"prompt": "Hi"}, "http://h/v1/completions", key_header="X-`touch$IFS$0`")
+    printing = command.replace("curl", "printf '%s|'", 1)
+    run = subprocess.run(["sh", "-c", printing], capture_output=True, check=True)
+    assert b"|X-`touch$IFS$0`: |" in run.stdout

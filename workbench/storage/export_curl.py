@@ -30,7 +30,9 @@ def to_curl(
     parts = [f"curl {shlex.quote(url)}", "-H 'Content-Type: application/json'"]
     parts += [f"-H {shlex.quote(f'{name}: {value}')}" for name, value in headers.items()]
     if key_header:
-        parts.append(f'-H "{key_header}: {beginning}${_variable(key_variable)}"')
+        # The name of a header may hold what a shell would run.
+        name = re.sub(r'([$`"\\])', r"\\\1", key_header)
+        parts.append(f'-H "{name}: {beginning}${_variable(key_variable)}"')
     parts.append(f"--data-raw {shlex.quote(json.dumps(body))}")
     return " \\\n  ".join(parts) + "\n"
 
