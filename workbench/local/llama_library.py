@@ -17,7 +17,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -291,13 +291,8 @@ def _end(status: int, reason: str) -> NoReturn:
 def _check(model_path: str) -> str:
     """What is wrong with the library; empty if nothing. Ends the process if the model is; may crash it."""
     library = load_library()
-    log: list[str] = []
-    errors: list[str] = []
-
-    def take_line(level: int, text: bytes, data: object) -> None:
-        (errors if level == _LOG_ERROR else log).append(text.decode(errors="replace").strip())
-
-    keep = _LOG(take_line)
+    log: list[tuple[int, str]] = []
+    keep = _LOG(lambda level, text, data: log.append((level, text.decode(errors="replace").strip())))
     library.llama_log_set(keep, None)
     defaults = library.llama_context_default_params()
     if (defaults.n_seq_max, defaults.flash_attn_type, defaults.type_k) != (
@@ -308,22 +303,27 @@ def _check(model_path: str) -> str:
         return "The context parameters have other defaults."
     model = library.llama_model_load_from_file(os.fsencode(model_path), library.llama_model_default_params())
     if not model:
-        _end(_UNUSABLE_MODEL, errors[0] if errors else "")
+        _end(_UNUSABLE_MODEL, _errors(log)[0])
     params = library.llama_context_default_params()
     params.n_ctx, params.n_batch, params.n_ubatch, params.n_seq_max = 1024, 96, 64, 2
     params.n_threads, params.n_threads_batch = 1, 2
     context = new_context(library, model, params)
     if not context:
-        _end(_UNUSABLE_MODEL, errors[-1] if errors else "")
+        _end(_UNUSABLE_MODEL, _errors(log)[-1])
     names = ("n_ctx_seq", "n_batch", "n_ubatch", "n_seq_max", "n_threads", "n_threads_batch")
     if [getattr(library, f"llama_{name}")(context) for name in names] != [512, 96, 64, 2, 1, 2]:
         return "The context parameters are laid out differently."
-    if not any("flash_attn" in line and "enabled" in line for line in log):
+    lines = [text for _, text in log]
+    if not any("flash_attn" in line and "enabled" in line for line in lines):
         return "Flash attention cannot be switched on."
     # A recurrent model has no cache of keys.
-    if not set(re.findall(r"\bK \((\w+)\)", "\n".join(log))) <= set(KEY_TYPES.values()):
+    if not set(re.findall(r"\bK \((\w+)\)", "\n".join(lines))) <= set(KEY_TYPES.values()):
         return "The type of cached keys cannot be chosen."
     return _check_samplers(library)
+
+
+def _errors(log: Sequence[tuple[int, str]]) -> list[str]:
+    return [text for level, text in log if level == _LOG_ERROR] or [""]
 
 
 def _check_samplers(library: c.CDLL) -> str:
