@@ -93,3 +93,16 @@ async def test_an_answer_is_printed_where_the_folder_is_removed_meanwhile(
     text = json.loads(done.out)["choices"][0]["text"] if form else done.out.decode()
     assert text == WHOLE
     assert_not_kept(done)
+
+
+async def test_the_report_of_a_check_is_printed_where_an_answer_cannot_be_blessed(tmp_path: Path) -> None:
+    session = str(tmp_path / "s.toml")
+    async with serving(answering(event(" once", finish_reason="stop") + DONE)) as server:
+        asked = ("--temperature", "0", "--endpoint", server.base_url, "--session", session)
+        assert (await limited("run", "--prompt", "x", *asked)).status == 0
+    async with serving(answering(ANSWER)) as server:
+        done = await limited("check", session, "--bless", "--endpoint", server.base_url)
+    assert "1 case: 1 differs" in done.out.decode()
+    assert done.status == 1
+    assert "s.toml cannot be written" in done.err
+    assert "Traceback" not in done.err

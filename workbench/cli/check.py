@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, aclosing, closing, nullcontext, suppress
+from contextlib import AbstractContextManager, aclosing, closing, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from workbench.cli.arguments import add_endpoint_options
 from workbench.cli.check_report import print_report, report_to_json, write_junit
@@ -21,7 +22,7 @@ from workbench.cli.progress import progress_bar
 from workbench.domain.agreement import Tolerances
 from workbench.domain.case_comparison import CaseResult, CaseVerdict
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.errors import BadValueError
+from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Run
 from workbench.runner.connections import Connections
@@ -127,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
             return ExitStatus.BAD_ARGUMENTS
         with _progress(arguments, endpoint) as progress:
             checking = _check(found, services.connections, endpoint, arguments, progress)
-            results, is_stopped, is_given_up = asyncio.run(checking)
+            results, is_stopped, is_given_up, problem = asyncio.run(checking)
     results.sort(key=lambda one: one.number)
     if arguments.json == "-":
         print_json(report_to_json(results, found.count, _settings(arguments, endpoint)))
@@ -138,9 +139,21 @@ def run(arguments: argparse.Namespace) -> int:
         write_atomically(Path(arguments.json), json_line(report))
     if arguments.junit:
         write_junit(Path(arguments.junit), results)
+    if problem is not None:
+        raise problem
     if is_stopped:
         return ExitStatus.INTERRUPTED
     return _status(results, has_blessed=arguments.bless)
+
+
+class _Checked(NamedTuple):
+    results: list[CaseResult]
+    is_stopped: bool = False
+    """Whether a signal stopped it."""
+    is_given_up: bool = False
+    """Whether the endpoint failed too often."""
+    problem: StorageError | None = None
+    """Why a result or an answer could not be written, which ended it."""
 
 
 def _status(results: list[CaseResult], *, has_blessed: bool) -> ExitStatus:
@@ -190,8 +203,8 @@ async def _check(
     endpoint: Endpoint,
     arguments: argparse.Namespace,
     progress: CheckProgress | None,
-) -> tuple[list[CaseResult], bool, bool]:
-    """Check all cases; the results, whether a signal stopped it, and whether the endpoint was given up."""
+) -> _Checked:
+    """Check all cases, or as many as can be."""
     earlier = (
         [] if progress is None else [one for one in progress.done if one.verdict is not CaseVerdict.FAILED]
     )
@@ -202,12 +215,12 @@ async def _check(
     with progress_bar("cases", found.count, len(results)) as bar:
 
         def keep(result: CaseResult, case: Case, answer: Run | None) -> None:
+            results.append(result)
+            bar.advance(bar.task_ids[0])
             if arguments.bless and answer is not None and result.verdict is CaseVerdict.DIFFERS:
                 append_runs(case.path, [answer])
             if progress is not None:
                 progress.add(result)
-            results.append(result)
-            bar.advance(bar.task_ids[0])
 
         async with aclosing(connections):
             tolerances, forced, times = _tolerances(arguments), arguments.forced, arguments.times
@@ -215,9 +228,12 @@ async def _check(
             done = {(one.file, one.run) for one in earlier}
             task = asyncio.create_task(check.run(found, done, keep))
             stop_on_signals(task.cancel)
-            with suppress(asyncio.CancelledError):
-                await task
-            return results, task.cancelled(), not task.cancelled() and not task.result()
+            try:
+                return _Checked(results, is_given_up=not await task)
+            except asyncio.CancelledError:
+                return _Checked(results, is_stopped=True)
+            except StorageError as problem:
+                return _Checked(results, problem=problem)
 
 
 def _tolerance(text: str) -> float:
