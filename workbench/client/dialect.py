@@ -144,17 +144,17 @@ def _reason(word: str | None) -> str | None:
     return word if word and word != "null" else None
 
 
-def _entries(told: _Logprobs | None) -> list[ReceivedToken] | None:
-    if told is None:
+def _entries(received: _Logprobs | None) -> list[ReceivedToken] | None:
+    if received is None:
         return None
-    if told.content is not None:
-        return [_chat_entry(token) for token in told.content]
-    return _legacy_entries(told)
+    if received.content is not None:
+        return [_chat_entry(token) for token in received.content]
+    return _legacy_entries(received)
 
 
-def _legacy_entries(told: _Logprobs) -> list[ReceivedToken]:
-    tokens, logprobs = told.tokens, told.token_logprobs
-    source = bytes(told.top_logprobs)
+def _legacy_entries(received: _Logprobs) -> list[ReceivedToken]:
+    tokens, logprobs = received.tokens, received.token_logprobs
+    source = bytes(received.top_logprobs)
     rows = _decode_rows(source)
     if tokens is None or logprobs is None or len(tokens) != len(logprobs):
         raise ValueError("tokens without logprobs")
@@ -169,9 +169,9 @@ def _legacy_entries(told: _Logprobs) -> list[ReceivedToken]:
             for text, number in row.items():
                 alternatives.append(_new(Alternative, (text, number, None, None)))
         entries.append(_new(ReceivedToken, (_text(token), logprob, alternatives, None, None)))
-    # More colons than the keys that are kept account for: one was told twice.
+    # More colons than the keys that are kept account for: one came twice.
     if colons and (rb"\u003" in source or colons != _colons_within(rows or ())):
-        raise ValueError("a key told twice, or one whose colon is escaped")
+        raise ValueError("a key that came twice, or one whose colon is escaped")
     return entries
 
 
@@ -188,11 +188,11 @@ def _chat_entry(token: _Token) -> ReceivedToken:
     return _new(ReceivedToken, (text, token.logprob, alternatives, token.id, raw))
 
 
-def _spell(name: str, told: list[int] | None) -> tuple[str, bytes | None]:
+def _spell(name: str, received: list[int] | None) -> tuple[str, bytes | None]:
     """Text and odd bytes of a token with a list of bytes, which is right where its name is not."""
-    if not told:
+    if not received:
         return _text(name), None
-    raw = bytes(told)
+    raw = bytes(received)
     try:
         return raw.decode(), None
     except UnicodeDecodeError:

@@ -76,11 +76,11 @@ def read_value(value: Json) -> Reading:
     reading.is_answer = "choices" in value or reading.usage is not None or "prompt_progress" in value
     if isinstance(choices, list):
         token = value.get("token")
-        told = [choice for choice in choices if isinstance(choice, Pairs)]
-        reading.parts = [_part(choice, token, reading) for choice in told]
+        received = [choice for choice in choices if isinstance(choice, Pairs)]
+        reading.parts = [_part(choice, token, reading) for choice in received]
         reading.prompts = (
             *_prompts_beside(value.get("prompt"), reading),
-            *(one for choice in told for one in _prompt_within(choice, reading)),
+            *(one for choice in received for one in _prompt_within(choice, reading)),
         )
     return reading
 
@@ -98,9 +98,9 @@ def _part(choice: Pairs, token: Json, reading: Reading) -> ChoicePart:
     )
 
 
-def _prompts_beside(told: Json, reading: Reading) -> Iterator[PromptTokens]:
+def _prompts_beside(received: Json, reading: Reading) -> Iterator[PromptTokens]:
     """Together's echo: a list with each prompt's text and logprobs, beside the choices."""
-    for number, one in enumerate(_list(told)):
+    for number, one in enumerate(_list(received)):
         logprobs = one.get("logprobs") if isinstance(one, Pairs) else None
         if isinstance(logprobs, Pairs) and isinstance(logprobs.get("tokens"), list):
             ids = logprobs.get("token_ids")
@@ -122,17 +122,19 @@ def _prompt_within(choice: Pairs, reading: Reading) -> Iterator[PromptTokens]:
 def _prompt_piece(row: Json, reading: Reading) -> ReceivedToken:
     if not isinstance(row, Pairs):
         return ReceivedToken("")
-    alternatives = [_by_id(key, told, reading) for key, told in row.pairs if isinstance(told, Pairs)]
+    alternatives = [
+        _by_id(key, received, reading) for key, received in row.pairs if isinstance(received, Pairs)
+    ]
     if not alternatives:
         return ReceivedToken("")
     own = alternatives[0]
     return ReceivedToken(own.text, own.logprob, alternatives, own.id, own.raw)
 
 
-def _by_id(key: str, told: Pairs, reading: Reading) -> Alternative:
-    name = read_name(_text(told.get("decoded_token")))
+def _by_id(key: str, received: Pairs, reading: Reading) -> Alternative:
+    name = read_name(_text(received.get("decoded_token")))
     token_id = int(key) if key.isascii() and key.isdigit() and len(key) < _LONGEST_ID else name.id
-    return Alternative(name.text, _number(told.get("logprob"), reading), token_id, name.raw)
+    return Alternative(name.text, _number(received.get("logprob"), reading), token_id, name.raw)
 
 
 def _choice_text(choice: Pairs) -> str:
@@ -168,27 +170,27 @@ def _usage(value: Json) -> Usage | None:
 
 
 def _entries(choice: Pairs, token: Json, reading: Reading) -> list[ReceivedToken] | None:
-    told = choice.get("logprobs")
-    if isinstance(told, (int, float)) and not isinstance(told, bool):
+    received = choice.get("logprobs")
+    if isinstance(received, (int, float)) and not isinstance(received, bool):
         # Together's streams: a bare number, and the token beside the choices.
         if not isinstance(token, Pairs):
             return None
         text, _, raw = read_name(_text(token.get("text")))
-        return [ReceivedToken(text, _number(told, reading), (), _whole_number(token.get("id")), raw)]
-    if not isinstance(told, Pairs):
+        return [ReceivedToken(text, _number(received, reading), (), _whole_number(token.get("id")), raw)]
+    if not isinstance(received, Pairs):
         return None
-    content = told.get("content")
+    content = received.get("content")
     if isinstance(content, list):
         return [_chat_entry(one, reading) for one in content if isinstance(one, Pairs)]
-    if isinstance(told.get("tokens"), list):
-        ids = told.get("token_ids") or choice.get("token_ids")
-        return _legacy(told, ids if isinstance(ids, list) else [], reading)
+    if isinstance(received.get("tokens"), list):
+        ids = received.get("token_ids") or choice.get("token_ids")
+        return _legacy(received, ids if isinstance(ids, list) else [], reading)
     return None
 
 
-def _legacy(told: Pairs, ids: list[Json], reading: Reading) -> list[ReceivedToken]:
-    tokens = cast("list[Json]", told["tokens"])
-    logprobs, tops = _list(told.get("token_logprobs")), _list(told.get("top_logprobs"))
+def _legacy(received: Pairs, ids: list[Json], reading: Reading) -> list[ReceivedToken]:
+    tokens = cast("list[Json]", received["tokens"])
+    logprobs, tops = _list(received.get("token_logprobs")), _list(received.get("top_logprobs"))
     entries = []
     for place, token in enumerate(tokens):
         text, token_id, raw = read_name(token if isinstance(token, str) else "")
@@ -200,15 +202,15 @@ def _legacy(told: Pairs, ids: list[Json], reading: Reading) -> list[ReceivedToke
     return entries
 
 
-def _alternatives(told: Json, reading: Reading) -> list[Alternative]:
-    if isinstance(told, Pairs):
+def _alternatives(received: Json, reading: Reading) -> list[Alternative]:
+    if isinstance(received, Pairs):
         return [
             Alternative(name.text, _number(number, reading), name.id, name.raw)
-            for key, number in told.pairs
+            for key, number in received.pairs
             for name in [read_name(key)]
         ]
-    if isinstance(told, list):
-        return [_alternative(one, reading) for one in told if isinstance(one, Pairs)]
+    if isinstance(received, list):
+        return [_alternative(one, reading) for one in received if isinstance(one, Pairs)]
     return []
 
 
@@ -221,9 +223,9 @@ def _chat_entry(token: Pairs, reading: Reading) -> ReceivedToken:
 
 
 def _alternative(token: Pairs, reading: Reading) -> Alternative:
-    told = token.get("bytes")
+    received = token.get("bytes")
     name = read_name(_text(token.get("token")))
-    if isinstance(told, list) and (raw := _bytes(told)):
+    if isinstance(received, list) and (raw := _bytes(received)):
         name = Name(*of_bytes(raw))
     token_id = _whole_number(token.get("id"))
     if "logprob" not in token and isinstance(share := token.get("prob"), (int, float)):

@@ -125,8 +125,8 @@ class WorkbenchApp(App[int]):
         from rich.traceback import Traceback
 
         self.bell()
-        told = self.console.render(Traceback(show_locals=False, width=None), self.console.options)
-        self._exit_renderables.append(Segments(told))
+        lines = self.console.render(Traceback(show_locals=False, width=None), self.console.options)
+        self._exit_renderables.append(Segments(lines))
         self._close_messages_no_wait()
 
     def get_driver_class(self) -> type[Driver]:

@@ -107,7 +107,7 @@ class ChatSession:
 
     # --- prompts -----------------------------------------------------------------------------------------
 
-    async def preview(self, said: str, beside: Turn | None = None) -> ChatRequest:
+    async def preview(self, message: str, beside: Turn | None = None) -> ChatRequest:
         """What saying something would send, after the turns shown or as another branch beside one.
 
         Starts nothing for it but what must render it.
@@ -115,9 +115,9 @@ class ChatSession:
         Raises EngineError, EndpointError, StorageError, TemplateError or BadValueError.
         """
         path = self.path if beside is None else self._before(beside)
-        # An answer needs something to answer: with nothing said, what would be said has an empty place.
-        if said or not path or path[-1].role != Role.USER:
-            path = (*path, Turn(Role.USER, said))
+        # An answer needs something to answer: without a message, an empty one stands in its place.
+        if message or not path or path[-1].role != Role.USER:
+            path = (*path, Turn(Role.USER, message))
         return await self._request(path, self.prefill, self.draft, sending=False)
 
     async def _request(
@@ -128,9 +128,9 @@ class ChatSession:
             self.chat, conversation, self.endpoint, draft.model, draft.parameters, sending=sending
         )
 
-    def unfilled(self, said: str) -> list[str]:
+    def unfilled(self, message: str) -> list[str]:
         """The variables without a value, if a message were sent."""
-        return self._without_value((*self.path, Turn(Role.USER, said)), self.prefill)
+        return self._without_value((*self.path, Turn(Role.USER, message)), self.prefill)
 
     def _without_value(self, path: Sequence[Turn], prefill: str) -> list[str]:
         written = [self.chat.system or "", *(turn.text for turn in path if not turn.run), prefill]
@@ -139,13 +139,13 @@ class ChatSession:
 
     # --- answers -----------------------------------------------------------------------------------------
 
-    async def propose_message(self, said: str, beside: Turn | None = None) -> Proposal:
+    async def propose_message(self, message: str, beside: Turn | None = None) -> Proposal:
         """Propose to send a message after the turns shown, or as another branch `beside` one.
 
         Raises what `preview` raises.
         """
         path = self.path if beside is None else self._before(beside)
-        turn = Turn(Role.USER, said, parent=path[-1].id if path else "")
+        turn = Turn(Role.USER, message, parent=path[-1].id if path else "")
         proposal = await self._propose("the turn" if beside is None else "the edited turn", (*path, turn))
         return replace(proposal, message=turn)
 
@@ -219,11 +219,11 @@ class ChatSession:
     def accept(self, proposal: Proposal) -> None:
         """Have the proposed turns, whose answer is to be sent now."""
         self._runs[proposal.run.id] = proposal.run
-        said = []
+        turns = [proposal.turn]
         if proposal.message is not None:
             self.prefill = ""
-            said.append(proposal.message)
-        self._change(proposal.label, self._with(*said, proposal.turn))
+            turns.insert(0, proposal.message)
+        self._change(proposal.label, self._with(*turns))
 
     def ended(self, run: Run) -> None:
         """Keep the text of an answer whose run is over."""
@@ -265,11 +265,11 @@ class ChatSession:
 
     def recall_message(self) -> str:
         """Remove the last message and its answer from the conversation; returns the message."""
-        said = next((turn for turn in reversed(self.path) if turn.role == Role.USER), None)
-        if said is None:
+        message = next((turn for turn in reversed(self.path) if turn.role == Role.USER), None)
+        if message is None:
             return ""
-        self._change("the recalled message", self.chat.turns.without([said.id]))
-        return said.text
+        self._change("the recalled message", self.chat.turns.without([message.id]))
+        return message.text
 
     def configure(self, label: str, chat: Chat) -> None:
         """Go on with another system prompt, template or rule for a full context; turns are not touched."""

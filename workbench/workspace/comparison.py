@@ -179,8 +179,8 @@ class Comparison:
         models = [_model(column) for column in self._columns]
         titles = []
         for column, fields, model in zip(self._columns, differing, models, strict=True):
-            told = [one for one in fields if not one.endswith(" unset") and one not in column.title]
-            parts = [one_line(part, 40) for part in (column.title, *told)]
+            shown = [one for one in fields if not one.endswith(" unset") and one not in column.title]
+            parts = [one_line(part, 40) for part in (column.title, *shown)]
             titles.append(" · ".join([*parts, model] if len(set(models)) > 1 else parts))
         return tuple(titles)
 

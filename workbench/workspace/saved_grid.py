@@ -76,10 +76,10 @@ def _sweep(
             changes = dict(zip(fields, values, strict=True)) | ({} if "seed" in fields else {"seed": seed})
             parameters = first.set_all(changes)
             run = by_cell.get(parameters) or _unsent(runs[0], replace(runs[0].request, parameters=parameters))
-            told = [f"{field} {_word(value)}" for field, value in zip(fields, values, strict=True)]
-            told += [f"{number} of {len(repeats)}"] if len(repeats) > 1 else []
+            names = [f"{field} {_word(value)}" for field, value in zip(fields, values, strict=True)]
+            names += [f"{number} of {len(repeats)}"] if len(repeats) > 1 else []
             placed.append(run)
-            columns.append(replace(made, title=" · ".join(told), parameters=parameters))
+            columns.append(replace(made, title=" · ".join(names), parameters=parameters))
     across = tuple(f"{field} {_word(value)}" for field in fields[1:] for value in varied[field])
     layout = Layout(
         "Sweep",

@@ -93,7 +93,7 @@ class ChatScreen(ResultScreen[str]):
         await self.answering.aclose()
         await self.chat.aclose()
 
-    # --- what is told ------------------------------------------------------------------------------------
+    # --- notifications -----------------------------------------------------------------------------------
 
     def show_about(self) -> None:
         """Show what is running."""
@@ -347,9 +347,9 @@ class ChatScreen(ResultScreen[str]):
         """Put the last message back into the composer; its run stays in the session."""
         if self.composer.editing is not None or not self.may_change():
             return
-        said = self.chat.recall_message()
+        message = self.chat.recall_message()
         if not self.composer.text:
-            self.composer.set_text(said)
+            self.composer.set_text(message)
 
     def action_undo(self) -> None:
         """Undo the newest change."""

@@ -92,14 +92,14 @@ def figures_while_running(run: Run, *, priced: bool) -> Figures:
 
 def figures_of_summary(run: Run, summary: Summary, *, priced: bool) -> Figures:
     """All figures of an answer; `priced` adds the cost."""
-    told = {
+    figures = {
         "perplexity": figure(summary.perplexity, ".2f"),
         "mean logprob": figure(summary.mean_logprob, ".3f"),
         "distinct-2": figure(summary.distinct_2, ".2f"),
         "ended": finish_words(run, summary.finish_reason) if summary.finish_reason else "—",
         "cost": figure(summary.cost, ".6f"),
     }
-    return _in_order(_progress(summary.tokens, run) | told, priced)
+    return _in_order(_progress(summary.tokens, run) | figures, priced)
 
 
 def _progress(tokens: int, run: Run) -> dict[str, str]:
@@ -110,5 +110,5 @@ def _progress(tokens: int, run: Run) -> dict[str, str]:
     }
 
 
-def _in_order(told: Mapping[str, str], priced: bool) -> Figures:
-    return [(label, told[label]) for label in _WIDTHS if priced or label != "cost"]
+def _in_order(figures: Mapping[str, str], priced: bool) -> Figures:
+    return [(label, figures[label]) for label in _WIDTHS if priced or label != "cost"]

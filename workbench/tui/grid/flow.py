@@ -100,10 +100,10 @@ def _sweep_columns(request: Request, axes: Axes, jobs: Sequence[Job]) -> list[Co
     columns = []
     for place, job in enumerate(jobs):
         parameters = job.run.request.parameters
-        told = [f"{axis.field} {format_value(parameters.get(axis.field))}" for axis in axes.axes]
-        told += [f"{place % axes.repeats + 1} of {axes.repeats}"] if axes.repeats > 1 else []
+        values = [f"{axis.field} {format_value(parameters.get(axis.field))}" for axis in axes.axes]
+        values += [f"{place % axes.repeats + 1} of {axes.repeats}"] if axes.repeats > 1 else []
         parameters = parameters if keeps_seed else parameters.set("seed", None)
-        columns.append(Column(" · ".join(told), job.endpoint, request.model, parameters))
+        columns.append(Column(" · ".join(values), job.endpoint, request.model, parameters))
     return columns
 
 

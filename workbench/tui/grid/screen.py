@@ -99,8 +99,8 @@ class GridScreen(ResultScreen[Adopted | None]):
         self._show_legend()
         self._show_plot()
         self._show_answer()
-        told = "\n".join(f"! {remark}" for remark in self._grid.remarks[:3])
-        self.query_one("#remarks", Static).update(Content(told))
+        remarks = "\n".join(f"! {remark}" for remark in self._grid.remarks[:3])
+        self.query_one("#remarks", Static).update(Content(remarks))
 
     def _show_cells(self) -> None:
         """Show every cell; of those that change neither figure nor state only the style is new."""

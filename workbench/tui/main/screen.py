@@ -296,8 +296,8 @@ class MainScreen(Screen[None]):
         self.header.model = self._workspace.drafting.requested_model or run.model
         if run.outcome is Outcome.ERROR and run.error is not None:
             place = activity.endpoint
-            told = f"{run.endpoint} {run.error.message} {run.error.hint}"
-            url = place.address if place is not None and place.address not in told else ""
+            described = f"{run.endpoint} {run.error.message} {run.error.hint}"
+            url = place.address if place is not None and place.address not in described else ""
             self.output.fail(run.error, f"at {run.endpoint} {url}".rstrip())
 
     def _frame(self) -> None:

@@ -72,7 +72,7 @@ class Form(Popup[ScreenResultType]):
             lines = [one.value for one in self.query(Input)]
             answer = self._read(lines if self._exact else [line.strip() for line in lines])
         except WorkbenchError as problem:
-            told = " ".join(filter(None, (problem.title, problem.message, problem.hint)))
-            self.query_one("#wrong", Label).update(Content(one_line(told, 300)))
+            message = " ".join(filter(None, (problem.title, problem.message, problem.hint)))
+            self.query_one("#wrong", Label).update(Content(one_line(message, 300)))
             return
         self.dismiss(answer)

@@ -140,10 +140,10 @@ class MultiPicker(Popup[Selection]):
         box = self.query_one("#further", Static)
         box.display = bool(further)
         box.update(" · ".join(further))
-        told = (
+        caption = (
             f"{len(self._chosen)} of {self._most} selected · Space toggle · Enter {self._take} · Esc cancel"
         )
-        self.query_one(Box).border_subtitle = Content(told)
+        self.query_one(Box).border_subtitle = Content(caption)
 
     def _line(self, item: Item) -> Content:
         return Content.assemble(

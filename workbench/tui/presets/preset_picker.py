@@ -85,8 +85,8 @@ class PresetPicker(Picker):
         name, loaded = self.highlighted, load_presets(self._folders)
         if name is None or loaded.named(name).name in loaded.files:
             return name
-        told = f"{one_line(name, 40)} is built in. Duplicate it with Ctrl+D and change the copy."
-        self.notify(told, title="Preset", severity="warning")
+        message = f"{one_line(name, 40)} is built in. Duplicate it with Ctrl+D and change the copy."
+        self.notify(message, title="Preset", severity="warning")
         return None
 
     def _show_changed(self, name: str) -> None:

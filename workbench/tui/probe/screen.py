@@ -80,13 +80,13 @@ class ProbeScreen(ResultScreen[None]):
         named = endpoint.address in ("", endpoint.name)
         place = endpoint.name if named else f"{endpoint.name} ({endpoint.address})"
         asked = f"{self._model} at {place}" if self._model else place
-        said = (
+        sentence = (
             f"Enter sends at most {MOST_REQUESTS} tiny requests, of at most {MOST_TOKENS} tokens a choice, "
             f"to {one_line(asked, 100)}. Nothing has been sent yet."
         )
         if self._older is not None:
-            said += f" Below is what was found on {self._older.at:%Y-%m-%d}."
-        return said
+            sentence += f" Below is what was found on {self._older.at:%Y-%m-%d}."
+        return sentence
 
     # --- sending -----------------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ class CurlPopup(Popup[CurlDraft]):
         try:
             taken = draft_from_curl(self.query_one(ExactTextArea).text, self._endpoints)
         except WorkbenchError as problem:
-            told = " ".join(filter(None, (problem.title, problem.message, problem.hint)))
-            self.query_one("#wrong", Label).update(Content(one_line(told, 300)))
+            message = " ".join(filter(None, (problem.title, problem.message, problem.hint)))
+            self.query_one("#wrong", Label).update(Content(one_line(message, 300)))
             return
         self.dismiss(taken)

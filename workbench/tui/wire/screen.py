@@ -125,13 +125,13 @@ class WireScreen(ResultScreen[Spot]):
     def _tokens(self, event: WireEvent) -> str:
         choices = self._exchange.run.choices
         several = len(choices) > 1
-        told: list[str] = []
+        parts: list[str] = []
         for choice, first, count in ((one.choice, one.first, one.count) for one in event.gave[:4]):
             known = choices.get(choice)
             words = [] if known is None else range(first, min(first + min(count, 8), len(known)))
             texts = "".join(token_text(known.text_of(one), known.raw_of(one)) for one in words if known)
-            told.append(f"{choice}: {texts}" if several else texts)
-        return " ".join(told)
+            parts.append(f"{choice}: {texts}" if several else texts)
+        return " ".join(parts)
 
     def _text(self, raw: bytes) -> str:
         """Bytes as text, with the key masked and bytes that are not text as `\\xe2`."""
