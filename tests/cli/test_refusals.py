@@ -37,9 +37,9 @@ def test_a_value_that_is_not_allowed_ends_any_command_with_status_2_and_is_not_o
     with pytest.raises(SystemExit) as left:
         main(arguments)
     assert left.value.code == 2
-    told = capsys.readouterr().err
-    assert f"workbench {arguments[0]}: error: " in told
-    assert "\x1b" not in told
+    message = capsys.readouterr().err
+    assert f"workbench {arguments[0]}: error: " in message
+    assert "\x1b" not in message
 
 
 def test_a_name_that_the_system_refuses_is_an_error_and_no_defect(capsys: pytest.CaptureFixture[str]) -> None:

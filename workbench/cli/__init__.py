@@ -38,6 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print_message(str(error))
         return ExitStatus.FAILED
     except ImportError as error:
+        if (error.name or "").startswith("workbench"):
+            raise
         print_message(f"A package that the workbench needs is missing or out of date: {error}.\n{_INSTALL}")
         return ExitStatus.FAILED
     except BrokenPipeError:

@@ -5,13 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from heapq import merge
-from typing import Any
 
 from workbench.domain.choice import Choice
 from workbench.domain.run import Run
-
-_UNKNOWN: dict[str, Any] = {"outcome": None, "error": None, "total": None, "usage": None}
-"""What is known of a run only once it is over."""
 
 
 class Replay:
@@ -20,7 +16,10 @@ class Replay:
     def __init__(self, recorded: Run, speed: float = 1.0) -> None:
         """`speed` 2 is twice as fast as recorded; infinity shows everything at once."""
         self.recorded = recorded
-        self.run = replace(recorded, choices={}, notes=list(recorded.notes), **_UNKNOWN)
+        # What is known of a run only once it is over comes at the end.
+        self.run = replace(
+            recorded, choices={}, notes=list(recorded.notes), outcome=None, error=None, total=None, usage=None
+        )
         self.speed = speed
         self._going = asyncio.Event()
         self._going.set()
@@ -94,8 +93,8 @@ class Replay:
         for recorded in self.recorded.ordered:
             if not len(recorded):
                 _finish(self.run.choice(recorded.index), recorded)
-        for name in _UNKNOWN:
-            setattr(self.run, name, getattr(self.recorded, name))
+        self.run.outcome, self.run.error = self.recorded.outcome, self.recorded.error
+        self.run.total, self.run.usage = self.recorded.total, self.recorded.usage
 
 
 def _finish(choice: Choice, recorded: Choice) -> None:

@@ -188,6 +188,7 @@ def asks(
 
 
 async def _follow(story: Story, flow: FlowContext) -> None:
+    # A worker calls coroutine functions alone, and stories may be partial or bound ones too.
     await story(flow)
 
 

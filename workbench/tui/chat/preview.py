@@ -30,9 +30,6 @@ class PromptPreview(Vertical):
 
     view = getters.query_one(TranscriptView)
 
-    def __init__(self) -> None:
-        super().__init__()
-
     def compose(self) -> ComposeResult:
         yield TranscriptView()
 
