@@ -90,7 +90,6 @@ def test_the_first_paint_waits_for_nothing_that_only_sending_saving_and_other_sc
         "workbench.runner.split_run",
         "workbench.storage.probes",
         "workbench.storage.session_store",
-        "workbench.tui.compare.rerun_screen",
         "workbench.tui.compare.screen",
         "workbench.tui.grid.screen",
         "workbench.tui.probe.notes",

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from workbench.domain.errors import StorageError
-from workbench.storage.atomic import write_atomically
 from workbench.storage.config import (
     Config,
     State,
@@ -20,6 +19,7 @@ from workbench.storage.config import (
     load_state,
     save_state,
 )
+from workbench.storage.files import write_atomically
 from workbench.storage.folders import Folders
 
 

@@ -13,8 +13,7 @@ from tests.domain.builders import choice_of, piece, run_of
 from tests.storage.session_cases import runs
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
-from workbench.storage.run_bytes import with_name, with_run, without_run
-from workbench.storage.run_format import run_to_toml
+from workbench.storage.run_format import run_to_toml, with_name, with_run, without_run
 from workbench.storage.session_file import parse_runs
 from workbench.storage.session_store import SessionStore
 

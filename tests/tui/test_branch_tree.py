@@ -18,10 +18,9 @@ from workbench.domain.prompt import TokensPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Parent, Run
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.branches.branch_rows import branch_line, rows_of_tree
-from workbench.tui.branches.branch_tree import TreeScreen
+from workbench.tui.branches.branch_tree import TreeScreen, branch_line, rows_of_tree
 from workbench.tui.branches.choices_screen import ChoicesScreen
-from workbench.tui.popups.line_popup import LinePopup
+from workbench.tui.popups.question import LinePopup
 from workbench.tui.tokens.blocks import shown_prompt
 
 

@@ -16,8 +16,8 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import _TOGETHER, OWN_KEYS, with_keys
 from workbench.tui.commands.table import COMMANDS
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Picker
+from workbench.tui.popups.question import LinePopup
 from workbench.tui.sessions.screen import SessionsScreen
 
 

@@ -31,8 +31,7 @@ from workbench.runner.compare_plan import Column, plan
 from workbench.storage.probes import save_probe
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.compare.column import CompareColumn
-from workbench.tui.compare.distribution import trimmed
+from workbench.tui.compare.column import CompareColumn, trimmed
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.popups.key_row import KeyRow

@@ -14,7 +14,7 @@ from workbench.domain.prompt import TextPrompt
 from workbench.storage.imports import curl_from_text, is_curl
 from workbench.tui.editor.exact_text_area import ExactTextArea
 from workbench.tui.popups.question import Question
-from workbench.tui.prompt.curl_popup import CurlPopup
+from workbench.tui.prompt.flow import CurlPopup
 
 KEY = "sk-proj-Zq81mVt50aLw"
 COMMAND = f"""curl -s https://api.openai.com/v1/completions \\

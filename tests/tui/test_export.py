@@ -12,9 +12,8 @@ from textual.widgets import Input
 from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Picker
-from workbench.tui.popups.question import Question
+from workbench.tui.popups.question import LinePopup, Question
 
 
 async def _export(app: WorkbenchApp, pilot: Pilot[int], form: str, path: Path) -> None:

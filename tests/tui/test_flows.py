@@ -27,9 +27,9 @@ from workbench.tui.commands.table import BY_ID, COMMANDS
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.flows import FlowContext, load_flow
 from workbench.tui.popups.form import Form
-from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Picker
-from workbench.workspace.first_draft import EXAMPLE
+from workbench.tui.popups.question import LinePopup
+from workbench.workspace.draft import EXAMPLE
 
 STEPS: Mapping[str, tuple[str, ...]] = {
     "run": ("n",),

@@ -19,7 +19,7 @@ from tests.tui.test_main_screen import has_ended
 from workbench.domain.display import token_text
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.editor.line_input import MOST
-from workbench.tui.popups.line_popup import LinePopup
+from workbench.tui.popups.question import LinePopup
 
 HOSTILE = "[b]m[/b] [/nope] [@click=app.quit]x\x1b[31m\x1b]0;t\x07\x9b2J\u202e\u2066\ud800\u200b"
 """Markup, escape sequences, bidirectional controls and a lone surrogate."""

@@ -21,9 +21,8 @@ from workbench.tui.commands.table import BY_ID
 from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.jump import Jump
-from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Picker
-from workbench.tui.popups.question import Question
+from workbench.tui.popups.question import LinePopup, Question
 
 
 def has_ended(app: WorkbenchApp, number: int) -> bool:

@@ -16,11 +16,9 @@ from workbench.domain.request import Parameters
 from workbench.storage.folders import Folders
 from workbench.storage.presets import delete_preset, load_presets, save_preset
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Picker
-from workbench.tui.popups.question import Question
-from workbench.tui.presets.changes import changes_of
-from workbench.tui.presets.preset_picker import PresetPicker
+from workbench.tui.popups.question import LinePopup, Question
+from workbench.tui.presets.preset_picker import PresetPicker, changes_of
 
 
 def test_the_line_of_a_preset_tells_what_it_would_change() -> None:

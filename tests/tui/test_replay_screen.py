@@ -14,7 +14,7 @@ from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
 from workbench.domain.choice import ReceivedToken
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.compare.rerun_screen import RerunScreen
+from workbench.tui.compare.screen import RerunScreen
 from workbench.tui.replay.screen import ReplayScreen
 from workbench.workspace.rerun import Rerun
 

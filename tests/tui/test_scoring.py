@@ -21,9 +21,8 @@ from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.column import CompareColumn
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.endpoints.screen import EndpointsScreen
-from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.picker import Picker
-from workbench.tui.popups.question import Question
+from workbench.tui.popups.question import LinePopup, Question
 from workbench.tui.theme.token_styles import TokenStyles
 from workbench.tui.tokens.legend import Legend
 from workbench.tui.tokens.token_view import TokenView

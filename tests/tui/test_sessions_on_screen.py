@@ -23,8 +23,7 @@ from workbench.domain.session import Draft, Session
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.main.header import Header
-from workbench.tui.popups.line_popup import LinePopup
-from workbench.tui.popups.question import Question
+from workbench.tui.popups.question import LinePopup, Question
 from workbench.tui.sessions.screen import SessionsScreen
 
 BROKEN = 'format = 1\nid = "x\n'

@@ -20,7 +20,7 @@ from workbench.storage.folders import Folders
 from workbench.storage.library import Library, Listed
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.popups.line_popup import LinePopup
+from workbench.tui.popups.question import LinePopup
 from workbench.tui.sessions import screen as sessions_module
 from workbench.tui.sessions.screen import SessionsScreen
 from workbench.tui.sessions.search import SearchEntry, ranked

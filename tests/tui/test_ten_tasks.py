@@ -19,9 +19,9 @@ from workbench.storage.imports import curl_from_text
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.endpoints.screen import EndpointsScreen
-from workbench.tui.popups.line_popup import LinePopup
 from workbench.tui.popups.multi_picker import MultiPicker
 from workbench.tui.popups.picker import Picker
+from workbench.tui.popups.question import LinePopup
 from workbench.tui.replay.screen import ReplayScreen
 from workbench.workspace.services import Services
 

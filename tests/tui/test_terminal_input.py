@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from textual import events
 from textual.message import Message
 
-from workbench.tui import terminal_input
-from workbench.tui.terminal_input import TerminalParser
+from workbench.tui import terminal
+from workbench.tui.terminal import TerminalParser
 
 NASTY = "a\u2028b\rc\x0cd\x85e\x0bf\tg  \r\nh\x1b[31m\x00\u202e\u2029\x1c \n"
 nasty = st.text(st.sampled_from(NASTY) | st.characters(exclude_categories=()), max_size=30)
@@ -68,7 +68,7 @@ def test_line_ends_that_the_terminal_turned_into_enter_keys_are_turned_back() ->
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time that the parser sees."""
     now = [100.0]
-    monkeypatch.setattr(terminal_input, "monotonic", lambda: now[0])
+    monkeypatch.setattr(terminal, "monotonic", lambda: now[0])
     return now
 
 
@@ -80,7 +80,7 @@ def test_a_paste_without_its_end_ends_after_some_quiet_seconds(
     assert list(parser.feed("\x1b[200~word")) == []
     clock[0] += 1
     assert list(parser.tick()) == []
-    clock[0] += terminal_input.PASTE_SECONDS
+    clock[0] += terminal.PASTE_SECONDS
     (event,) = parser.tick()
     assert isinstance(event, events.Paste) and event.text == "word"
     found = [*(parser.feed(late) if late else ()), *parser.feed("x")]
@@ -90,7 +90,7 @@ def test_a_paste_without_its_end_ends_after_some_quiet_seconds(
 def test_an_end_mark_that_lost_its_escape_is_no_text(clock: list[float]) -> None:
     parser = TerminalParser()
     assert list(parser.feed("\x1b[200~word[201~")) == []
-    clock[0] += terminal_input.PASTE_SECONDS
+    clock[0] += terminal.PASTE_SECONDS
     (event,) = parser.tick()
     assert isinstance(event, events.Paste) and event.text == "word"
     assert [one.key for one in parser.feed("x[") if isinstance(one, events.Key)] == [
@@ -102,7 +102,7 @@ def test_an_end_mark_that_lost_its_escape_is_no_text(clock: list[float]) -> None
 def test_a_slow_paste_is_still_one_paste(clock: list[float]) -> None:
     parser = TerminalParser()
     for piece in ("\x1b[200~one ", "two ", "three"):
-        clock[0] += terminal_input.PASTE_SECONDS - 1
+        clock[0] += terminal.PASTE_SECONDS - 1
         assert [*parser.tick(), *parser.feed(piece)] == []
     (event,) = parser.feed("\x1b[201~")
     assert isinstance(event, events.Paste) and event.text == "one two three"

@@ -14,7 +14,7 @@ from workbench.domain.parameters import PARAMETERS, Field, Kind, ParameterValue,
 from workbench.domain.prompt import Prompt, TextPrompt, TokensPrompt, join_prompts, parse_ids
 from workbench.domain.request import Parameters
 from workbench.domain.values import parse_value
-from workbench.storage.text_files import decode_text, read_text
+from workbench.storage.files import decode_text, read_text
 
 
 def option_of(field: Field) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from workbench.cli.command_workspace import run_in, stop_on_signals
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_message, print_notes
 from workbench.cli.parsing import file_name, positive
-from workbench.cli.progress import progress_bar
 from workbench.domain.display import visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Run
@@ -111,3 +114,12 @@ def _within(endpoint: Endpoint, arguments: argparse.Namespace) -> Endpoint:
     if arguments.requests_per_minute is not None:
         endpoint = replace(endpoint, requests_per_minute=arguments.requests_per_minute)
     return endpoint
+
+
+def progress_bar(noun: str, total: int, done: int = 0) -> Progress:
+    """A bar with one task, drawn only on a terminal; what its `console` prints comes above it."""
+    console = Console(file=sys.stderr, markup=False, emoji=False, highlight=False)
+    columns = (TextColumn(noun), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=console, disable=not sys.stderr.isatty())
+    bar.add_task(noun, total=total, completed=done)
+    return bar

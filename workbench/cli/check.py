@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workbench.cli.arguments import add_endpoint_options
+from workbench.cli.batch import progress_bar
 from workbench.cli.check_report import print_report, report_to_json, write_junit
 from workbench.cli.command_workspace import services_of, stop_on_signals
 from workbench.cli.confirm import add_yes_option, is_agreed
@@ -18,7 +19,6 @@ from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_message
 from workbench.cli.output import json_line, print_json
 from workbench.cli.parsing import file_name, naming_files, positive
-from workbench.cli.progress import progress_bar
 from workbench.domain.agreement import Tolerances
 from workbench.domain.case_comparison import CaseResult, CaseVerdict
 from workbench.domain.endpoint import Endpoint
@@ -27,8 +27,8 @@ from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Run
 from workbench.runner.connections import Connections
 from workbench.runner.regression_check import Case, RegressionCheck, Survey, survey
-from workbench.storage.atomic import write_atomically
 from workbench.storage.check_progress import CheckProgress
+from workbench.storage.files import write_atomically
 from workbench.storage.session_store import append_runs
 from workbench.workspace.costs import Cost, cost_of
 

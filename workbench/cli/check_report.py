@@ -13,7 +13,7 @@ from workbench.domain.agreement import Agreement, Sum
 from workbench.domain.case_comparison import CaseResult, CaseVerdict, Difference, ReportedToken
 from workbench.domain.display import figure, one_line, plural, visible
 from workbench.domain.json_values import JsonValue
-from workbench.storage.atomic import write_atomically
+from workbench.storage.files import write_atomically
 
 _SHOWN = (CaseVerdict.DIFFERS, CaseVerdict.NOISY, CaseVerdict.FAILED)
 _MOST_SHOWN = 50

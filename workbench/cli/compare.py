@@ -1,9 +1,10 @@
-"""`workbench compare`: presets side by side on one or many prompts."""
+"""`workbench compare`: presets side by side on one or many prompts, or saved runs of session files."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,11 +25,15 @@ from workbench.cli.batch import (
     with_logprobs,
 )
 from workbench.cli.command_workspace import open_workspace, services_of
-from workbench.cli.compare_saved import compare_saved
-from workbench.cli.compare_table import print_compared
 from workbench.cli.exit_status import ExitStatus
+from workbench.cli.messages import print_notes
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.parsing import file_name, naming_files
+from workbench.cli.session_files import choose_runs
+from workbench.cli.tables import SUMMARY_HEADS, distribution, percent_of, print_table, summary_cells
+from workbench.domain.case_comparison import ReportedToken
+from workbench.domain.display import one_line, plural
+from workbench.domain.divergence import Divergence, common_prefix, distinguishing, first_divergence
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
@@ -36,12 +41,17 @@ from workbench.domain.preset import Preset
 from workbench.domain.prompt import Prompt, TextPrompt, prompt_to_editor, single_prompts
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
-from workbench.runner.compare_plan import Column, overlay
+from workbench.domain.scoring import are_scorings
+from workbench.domain.session import Session
+from workbench.domain.summary import summarise
+from workbench.runner.compare_plan import Column, overlay, remarks
 from workbench.runner.resume import compare_again
-from workbench.storage.endpoint_list import EndpointList, endpoint_for
+from workbench.runner.saved_runs import SavedRun, saved_column, saved_remarks
+from workbench.storage.endpoint_list import EndpointList, endpoint_for, load_endpoints
 from workbench.storage.folders import Folders
 from workbench.storage.presets import load_presets
 from workbench.storage.prompt_sets import read_prompts
+from workbench.storage.session_file import read_runs
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -160,3 +170,89 @@ def _at(column: Column, endpoint: Endpoint, model: str) -> Column:
 
 def _to_json(run: Run) -> JsonValue:
     return {**run_to_json(run), "preset": run.preset, "endpoint": run.endpoint, "request": run.request.body()}
+
+
+def print_compared(title: str, head: str, columns: Sequence[Column], runs: Sequence[Run]) -> None:
+    """Print a table with a row for each run, and where the answers part; `head` says what the rows are."""
+    differs = distinguishing([column.parameters for column in columns])
+    cells = [
+        [_title(column, fields), *_answer(run, column.endpoint)]
+        for column, fields, run in zip(columns, differs, runs, strict=True)
+    ]
+    print_table(title, [head, *SUMMARY_HEADS, "text"], cells)
+    shared, divergence = agreement(runs)
+    if divergence is not None and not are_scorings(runs):
+        _print_divergence(shared, divergence, [column.title for column in columns])
+    print_notes(remarks(runs))
+
+
+def agreement(runs: Sequence[Run]) -> tuple[int, Divergence | None]:
+    """How many leading tokens the runs' first choices share, and where they first diverge."""
+    choices = [run.ordered[0] for run in runs if run.choices]
+    if len(choices) < max(len(runs), 2):
+        return 0, None
+    shared = common_prefix(choices)
+    return shared, first_divergence(choices, shared)
+
+
+def _print_divergence(shared: int, divergence: Divergence, titles: Sequence[str]) -> None:
+    print(f"{plural(shared, 'token')} in common; diverges at token {divergence.position + 1}:")
+    width = max(map(len, titles))
+    for title, token in zip(titles, divergence.tokens, strict=True):
+        shown = distribution(ReportedToken.of(token), percent_of)
+        print(f"  {one_line(title, 40):{min(width, 40)}}  {shown}")
+    print()
+
+
+def _title(column: Column, differs: Sequence[str]) -> str:
+    return f"{column.title} ({', '.join(differs)})" if differs else column.title
+
+
+def _answer(run: Run, endpoint: Endpoint) -> list[str]:
+    if run.error is not None or not run.choices:
+        shown = run.error.title if run.error is not None else str(run.outcome)
+        return ["—"] * len(SUMMARY_HEADS) + [one_line(shown, 60)]
+    choice = run.ordered[0]
+    return [*summary_cells(summarise(run, choice, endpoint.prices)), one_line(choice.text, 60)]
+
+
+def compare_saved(wanted: Sequence[str], *, as_json: bool) -> int:
+    """Compare the runs that `FILE` or `FILE#RUN` name, and print a table or JSON; returns the exit status.
+
+    Raises BadValueError for fewer than two runs, and StorageError for a file or a run that is not there.
+    """
+    saved = [one for text in wanted for one in _named(text)]
+    if len(saved) < 2:
+        raise BadValueError("a comparison needs at least two runs", hint="Use --runs FILE#RUN FILE#RUN.")
+    runs = [one.run for one in saved]
+    if as_json:
+        print_json(_saved_to_json(saved))
+    else:
+        endpoints = load_endpoints(Folders.default(os.environ))
+        columns = [saved_column(one, endpoints) for one in saved]
+        prompts = dict.fromkeys(prompt_to_editor(run.request.prompt) for run in runs)
+        print_compared(next(iter(prompts)) if len(prompts) == 1 else "", "run", columns, runs)
+        print_notes(saved_remarks(runs))
+    return ExitStatus.OK
+
+
+def _named(text: str) -> Iterator[SavedRun]:
+    name, _, run = text.rpartition("#")
+    # A file may have the sign in its own name.
+    if not name or Path(text).exists():
+        name, run = text, ""
+    path = Path(name)
+    for one in choose_runs(Session(runs=read_runs(path)), run or None):
+        yield SavedRun(f"{path.stem}#{one.name or one.id[:8]}", one)
+
+
+def _saved_to_json(saved: Sequence[SavedRun]) -> JsonValue:
+    runs: list[Run] = [one.run for one in saved]
+    shared, divergence = agreement(runs)
+    return {
+        "shared_tokens": shared,
+        "first_difference": None if divergence is None else divergence.position,
+        "runs": [
+            {"title": one.title, **run_to_json(one.run), "request": one.run.request.body()} for one in saved
+        ],
+    }

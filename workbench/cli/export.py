@@ -18,8 +18,8 @@ from workbench.domain.run import Run
 from workbench.domain.session import Session
 from workbench.domain.turns import Chat
 from workbench.runner.export_formats import REQUEST_FORMS, RUN_FORMS, SESSION_FORMS, export_run
-from workbench.storage.atomic import write_atomically
 from workbench.storage.endpoint_list import endpoint_for, load_endpoints
+from workbench.storage.files import write_atomically
 from workbench.storage.folders import Folders
 
 _OF_ONE_RUN = (*RUN_FORMS, *REQUEST_FORMS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Mapping
 from contextlib import aclosing
 
 from workbench.cli.arguments import (
@@ -14,19 +16,23 @@ from workbench.cli.arguments import (
     refuse,
 )
 from workbench.cli.chat import add_chat_options, is_chat, read_chat, read_variables
-from workbench.cli.command_workspace import open_workspace, run_in, services_of
+from workbench.cli.command_workspace import follow, open_workspace, report, run_in, services_of
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
-from workbench.cli.follow_run import follow, report
+from workbench.cli.messages import print_message
 from workbench.cli.parsing import file_name
-from workbench.cli.split_option import add_split_option, limits_of, split_of
+from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
-from workbench.domain.prompt import TextPrompt, kind_of, prompt_to_editor
+from workbench.domain.parameters import Range
+from workbench.domain.prompt import TextPrompt, count_prompts, kind_of, prompt_to_editor
 from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.session import Draft
 from workbench.domain.split import Split
 from workbench.domain.variables import fill_prompt
+from workbench.runner.split_run import Quirks, offer_split
+from workbench.storage.folders import Folders
+from workbench.storage.probes import load_probe
 from workbench.workspace.chat_session import ChatSession
 from workbench.workspace.costs import cost_of
 from workbench.workspace.workspace import Workspace
@@ -116,3 +122,38 @@ async def _answer(chat: ChatSession, *, quiet: bool) -> Run:
     await follow(workspace, one, quiet=quiet)
     chat.ended(one)
     return one
+
+
+def add_split_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--split`."""
+    parser.add_argument(
+        "--split",
+        action="store_true",
+        help="send a request for each prompt and each choice, counting a seed up, and show them as one run",
+    )
+
+
+def limits_of(endpoint: Endpoint, *, split: bool) -> Mapping[str, Range]:
+    """The ranges of the fields; asked for one by one, any number of choices is within an endpoint's limit."""
+    return {name: one for name, one in endpoint.limits.items() if name != "n" or not split}
+
+
+def split_of(request: Request, endpoint: Endpoint, *, split: bool) -> Split | None:
+    """What gets a request of its own where that is wanted; prints a hint where it would help and is not.
+
+    Raises BadValueError where it is wanted and cannot be.
+    """
+    if split:
+        if request.parameters.number("best_of", 1) > 1:
+            raise BadValueError(
+                "--split: candidates of best_of are ranked within one request, so it is not split",
+                field="best_of",
+            )
+        several = count_prompts(request.prompt) > 1, request.parameters.number("n", 1) > 1
+        return Split(*several) or None
+    if request.choices > 1:
+        quirks = Quirks(load_probe(Folders.default(os.environ), endpoint.name))
+        if (offer := offer_split(endpoint, request, quirks)) is not None:
+            words = f"{endpoint.name} may not answer this in one request: {offer.reason}"
+            print_message(f"{words}; --split sends {offer.requests} instead")
+    return None

@@ -12,7 +12,7 @@ import httpcore
 import httpx
 from httpcore import Proxy as CoreProxy
 
-from workbench.client.pool import Pool
+from workbench.client.network import Pool
 from workbench.client.proxies import Proxy, proxy_of
 from workbench.client.reply import BrokenError, NotConnectedError, Reply
 from workbench.client.tls import tls_context

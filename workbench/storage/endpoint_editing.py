@@ -8,7 +8,6 @@ from typing import Any
 
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import StorageError
-from workbench.storage.atomic import write_atomically
 from workbench.storage.endpoint_list import EndpointList, delete_endpoint, endpoints_folder
 from workbench.storage.endpoint_profile import (
     NAME_HINT,
@@ -17,6 +16,7 @@ from workbench.storage.endpoint_profile import (
     profile_table,
     read_profile,
 )
+from workbench.storage.files import write_atomically
 from workbench.storage.folders import Folders
 from workbench.storage.quick_toml import parse
 from workbench.storage.toml_editing import NotEditable, with_value

@@ -13,7 +13,6 @@ from msgspec import Struct
 from workbench.domain.display import one_line, without_invisible
 from workbench.domain.endpoint import LOCAL, Endpoint, EnvironmentKey
 from workbench.domain.errors import BadValueError, StorageError
-from workbench.storage.atomic import write_atomically
 from workbench.storage.endpoint_profile import (
     NAME_HINT,
     is_endpoint_name,
@@ -21,8 +20,8 @@ from workbench.storage.endpoint_profile import (
     read_profile,
     url_problem,
 )
+from workbench.storage.files import delete_file, read_text, write_atomically
 from workbench.storage.folders import Folders
-from workbench.storage.text_files import delete_file, read_text
 from workbench.storage.toml_files import read_toml
 
 _SHIPPED = Path(__file__).parent / "shipped" / "endpoints"

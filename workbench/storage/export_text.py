@@ -3,18 +3,91 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 from workbench.domain.choice import Choice
-from workbench.domain.display import plural
+from workbench.domain.conversation import conversation_to_json
+from workbench.domain.display import plural, visible
+from workbench.domain.figures import completion_tokens
 from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Run
 from workbench.domain.session import Session
 from workbench.domain.summary import summarise
-from workbench.storage.export_chat import chat_to_markdown, messages_of
-from workbench.storage.markdown import code, fenced, inline
 from workbench.storage.toml_text import sound
+
+
+def chat_to_markdown(session: Session) -> str:
+    """The turns shown, one after another; empty where there are none."""
+    turns = session.chat.turns
+    path, branches = turns.path(), turns.branch_counts()
+    if not path:
+        return ""
+    runs = {run.id: run for run in session.runs}
+    lines = ["\n## Conversation\n"]
+    if session.chat.template:
+        lines.append(f"\nTemplate {inline(session.chat.template)}\n")
+    if session.chat.system:
+        lines.append(f"\n### System\n\n{fenced(session.chat.system)}\n")
+    if session.variables:
+        values = " · ".join(code(f"{name} = {value}") for name, value in session.variables.items())
+        lines.append(f"\nVariables {values}\n")
+    for number, turn in enumerate(path, 1):
+        branch = ["branch {} of {}".format(*branches[turn.id])] if turn.id in branches else []
+        about = [*branch, *_figures(runs.get(turn.run))]
+        facts = f"\n{' · '.join(about)}\n" if about else ""
+        lines.append(f"\n### {number}. {inline(turn.role)}\n{facts}\n{fenced(turn.text)}\n")
+    if left := len(turns.all) - len(path):
+        lines.append(f"\nIn other branches: {plural(left, 'more turn')}; their runs are below.\n")
+    return "".join(lines)
+
+
+def messages_of(session: Session) -> Mapping[str, list[dict[str, str]]]:
+    """The messages up to each answer and the answer itself, by the id of its run."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for turn in session.chat.turns.all:
+        if turn.run:
+            path = session.chat.turns.ending_with(turn.id).path()
+            found[turn.run] = conversation_to_json(session.chat.conversation(path, session.variables))
+    return found
+
+
+def _figures(run: Run | None) -> Iterator[str]:
+    if run is not None:
+        if model := run.model or run.request.model:
+            yield inline(model)
+        if run.preset:
+            yield f"preset {inline(run.preset)}"
+        if run.outcome is not None:
+            yield run.outcome.value
+        yield f"{completion_tokens(run)} tokens"
+        yield f"run {run.id[:8]}"
+        yield from map(inline, run.notes)
+
+
+def inline(text: str) -> str:
+    """A text as one line of Markdown."""
+    # Markup in a title is shown, not followed.
+    return re.sub(r"([\\`*_\[\]<>#|~!])", r"\\\1", visible(" ".join(text.split())))
+
+
+def code(text: str) -> str:
+    """A text as a piece of code within a line."""
+    text = visible(" ".join(text.split()))
+    ticks = "`" * (_longest(text) + 1)
+    return f"{ticks} {text} {ticks}"
+
+
+def fenced(text: str) -> str:
+    """A text as a block that it cannot break out of."""
+    fence = "`" * max(_longest(text) + 1, 3)
+    return f"{fence}text\n{visible(text)}\n{fence}"
+
+
+def _longest(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)
 
 
 def to_text(session: Session) -> str:

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from workbench.domain.errors import StorageError
 from workbench.domain.json_values import parse_json
-from workbench.storage.atomic import write_atomically
+from workbench.storage.files import write_atomically
 from workbench.storage.folders import Folders
 from workbench.storage.quick_toml import tables_in
 from workbench.storage.session_file import parse_document

@@ -13,7 +13,7 @@ from workbench.domain.display import plural
 from workbench.domain.errors import StorageError
 from workbench.domain.json_values import parse_json
 from workbench.domain.prompt import PromptKind, TextsPrompt, prompt_from_editor
-from workbench.storage.text_files import read_text
+from workbench.storage.files import read_text
 
 
 class PromptRow(Struct, frozen=True):

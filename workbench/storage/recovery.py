@@ -13,7 +13,7 @@ from workbench.domain.display import plural
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft
-from workbench.storage.atomic import write_atomically
+from workbench.storage.files import write_atomically
 from workbench.storage.journal import Recovered, read_journal
 from workbench.storage.run_format import run_to_toml
 from workbench.storage.session_file import torn_at

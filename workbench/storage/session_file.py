@@ -13,12 +13,12 @@ from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Session
+from workbench.storage.files import read_bytes, refused
 from workbench.storage.journal import write_all
 from workbench.storage.quick_toml import loads, tables_in
 from workbench.storage.records import BadField
 from workbench.storage.run_format import RUN_MARK
 from workbench.storage.session_format import runs_from_tables, session_from_tables
-from workbench.storage.text_files import read_bytes, refused
 
 _MOST_PARTS = 64
 """How many parts of a file are tried as one run before the file is read as a whole."""

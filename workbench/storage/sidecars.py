@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from workbench.domain.json_values import parse_json
 from workbench.domain.session import Draft
-from workbench.storage.atomic import write_atomically
+from workbench.storage.files import write_atomically
 from workbench.storage.quick_toml import parse
 from workbench.storage.records import BadField
 from workbench.storage.session_format import draft_from_table, draft_to_table

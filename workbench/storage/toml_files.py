@@ -14,8 +14,8 @@ from msgspec import Meta, Struct
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
+from workbench.storage.files import read_text
 from workbench.storage.quick_toml import parse
-from workbench.storage.text_files import read_text
 from workbench.storage.toml_editing import NotEditable, changed, statements
 
 _T = TypeVar("_T")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from workbench.storage.text_files import refused
+from workbench.storage.files import refused
 
 KEPT = timedelta(days=30)
 """How long a deleted session can be brought back."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.json_values import parse_json
+from workbench.storage.files import read_text
 from workbench.storage.quick_toml import parse
-from workbench.storage.text_files import read_text
 
 _MOST_BYTES = 16_000_000
 

@@ -137,7 +137,7 @@ class FlowContext:
 
         `own` is a file that is never replaced. Raises StorageError where the path cannot be looked at.
         """
-        from workbench.tui.popups.line_popup import LinePopup, typed_path
+        from workbench.tui.popups.question import LinePopup, typed_path
 
         if (typed := await self.ask(LinePopup(title, proposed))) is None:
             return None

@@ -3,18 +3,150 @@
 from __future__ import annotations
 
 import os
+import re
 import selectors
 import signal
 import threading
 from codecs import getincrementaldecoder
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from contextlib import suppress
 from functools import cache
+from time import monotonic
 
+from textual import events
+from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
 from textual.driver import Driver
+from textual.keys import Keys
 from textual.message import Message
 
-from workbench.tui.terminal_input import TerminalParser
+PASTE_SECONDS = 5.0
+"""A paste without its end mark ends after so long without input."""
+_OVERLAP = len(BRACKETED_PASTE_START) - 1
+_BARE_END = BRACKETED_PASTE_END[1:]
+"""An end mark that lost its ESC on the way."""
+_EXTENDED_KEY = re.compile(
+    r"\x1b\[(?P<code>[\d:]*)(?:;(?P<modifiers>[\d:]*))?(?:;(?P<text>[\d:]*))?(?P<final>[u~ABCDEFHPQRS])"
+)
+_RELEASE = "3"
+"""The kitty protocol's event type of a key that is let go."""
+_UNREADABLE = (ValueError, ArithmeticError, LookupError, TypeError)
+"""What Textual's parser raises for sequences it was not written for, such as a window of zero cells."""
+
+
+class TerminalParser:
+    """A parser of terminal input; use `feed()` for what was read, and `tick()` at least every 0.1 seconds."""
+
+    def __init__(self) -> None:
+        self._keys = _KeyParser()
+        self._recent = ""
+        """The last characters outside a paste, which may be the beginning of a paste's mark."""
+        self._pasted: list[str] | None = None
+        """The paste so far; its last part may end with the beginning of the closing mark."""
+        self._received = 0.0
+        """When the last input came, by the monotonic clock."""
+        self._is_mark_due = False
+        """Whether a paste was ended without its mark, which may still come."""
+
+    def feed(self, data: str) -> Iterable[Message]:
+        """What a piece of input means; an empty one is the end of input."""
+        self._received = monotonic()
+        if not data:
+            if self._pasted is not None:
+                yield self._paste("")
+            yield from self._fed("")
+        if self._is_mark_due and self._pasted is None and data:
+            self._is_mark_due = False
+            data = data.removeprefix(_BARE_END)
+        while data:
+            data = yield from (self._feed_keys(data) if self._pasted is None else self._feed_paste(data))
+
+    def tick(self) -> Iterable[Message]:
+        """What the time that passed means: Esc alone, or the end of a paste that lost its mark."""
+        if self._pasted is not None and monotonic() - self._received >= PASTE_SECONDS:
+            paste = self._paste("")
+            self._is_mark_due = not paste.text.endswith(_BARE_END)
+            yield events.Paste(paste.text.removesuffix(_BARE_END))
+        yield from self._keys.tick()
+
+    def _fed(self, data: str) -> Iterable[Message]:
+        try:
+            yield from self._keys.feed(data)
+        except _UNREADABLE:
+            # The sequence is dropped; the generator that failed cannot go on.
+            self._keys = _KeyParser()
+
+    def _feed_keys(self, data: str) -> Generator[Message, None, str]:
+        known = self._recent + data
+        at = known.find(BRACKETED_PASTE_START)
+        if at < 0:
+            self._recent = known[-_OVERLAP:]
+            yield from self._fed(data)
+            return ""
+        end = at + len(BRACKETED_PASTE_START) - len(self._recent)
+        self._recent = ""
+        # The key parser sees an empty paste: it must not wait for the rest of a sequence.
+        for message in self._fed(data[:end] + BRACKETED_PASTE_END):
+            if not isinstance(message, events.Paste):
+                yield message
+        self._pasted = []
+        return data[end:]
+
+    def _feed_paste(self, data: str) -> Generator[Message, None, str]:
+        assert self._pasted is not None
+        held = self._pasted.pop() if self._pasted else ""
+        known = held + data
+        at = _closing_mark(known)
+        if at < 0:
+            self._pasted += [known[:-_OVERLAP], known[-_OVERLAP:]]
+            return ""
+        yield self._paste(known[:at])
+        return known[at + len(BRACKETED_PASTE_END) :]
+
+    def _paste(self, rest: str) -> events.Paste:
+        text = "".join([*(self._pasted or ()), rest])
+        self._pasted = None
+        # Most terminals send a pasted line end as the key that types one; a text with LF was left alone.
+        return events.Paste(text if "\n" in text else text.replace("\r", "\n"))
+
+
+def _closing_mark(text: str) -> int:
+    """Where a paste ends: at the last mark before another paste begins, as a pasted text may hold marks."""
+    begin = text.find(BRACKETED_PASTE_START)
+    if begin >= 0 and text.rfind(BRACKETED_PASTE_END, 0, begin) < 0:
+        begin = -1
+    return text.rfind(BRACKETED_PASTE_END, 0, begin if begin >= 0 else len(text))
+
+
+class _KeyParser(XTermParser):
+    """Textual's parser, which reads the kitty protocol's event types and alternate keys as well.
+
+    The form of a key is `CSI code:shifted:base ; modifiers:event ; text:… final`
+    (https://sw.kovidgoyal.net/kitty/keyboard-protocol/).
+    """
+
+    def _parse_extended_key(self, sequence: str) -> list[events.Key] | None:  # type: ignore[override]
+        found = _EXTENDED_KEY.fullmatch(sequence)
+        if found is None:
+            return super()._parse_extended_key(sequence)
+        code, _, alternates = found["code"].partition(":")
+        shifted = alternates.partition(":")[0]
+        modifiers, _, event = (found["modifiers"] or "").partition(":")
+        text = found["text"]
+        numbers = [code, shifted, *(text or "").split(":")]
+        if event == _RELEASE or not all(map(_is_character, numbers)):
+            return [events.Key(Keys.Ignore, sequence)]
+        # Shift alone types the shifted key; with others it is the plain key that they change.
+        if not text and shifted and modifiers == "2":
+            text = shifted
+        fields = [code, modifiers, text] if text else [code, modifiers] if modifiers else [code]
+        return super()._parse_extended_key(f"\x1b[{';'.join(fields)}{found['final']}")
+
+
+def _is_character(number: str) -> bool:
+    """Whether a number is a character's, or is not given."""
+    code = int(number or "0")
+    return code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF
+
 
 _STATUS = 129
 """Exit status of a process that a hang-up ended: 128 + SIGHUP."""

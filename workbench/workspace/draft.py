@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workbench.domain.display import one_line
+from workbench.domain.parameters import FIRST_DRAFT
 from workbench.domain.preset import Preset
 from workbench.domain.prompt import (
     PromptKind,
@@ -56,3 +57,13 @@ def difference(before: Draft, after: Draft, width: int = _LABEL) -> str:
     parts += [f"endpoint {after.endpoint}"] * (before.endpoint != after.endpoint)
     parts += [f"model {after.model or 'the endpoint’s own'}"] * (before.model != after.model)
     return one_line(" · ".join(parts), width)
+
+
+EXAMPLE = "The lighthouse keeper opened the door and"
+"""The prompt of the very first draft, to which the recorded demo is an answer."""
+
+
+def first_draft(preset: Preset | None, prompt: str = "") -> Draft:
+    """What a session begins with, under the preset that is configured."""
+    draft = Draft(prompt=prompt, parameters=Parameters(FIRST_DRAFT))
+    return draft if preset is None else with_preset(draft, preset)

@@ -13,7 +13,7 @@ from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.parameters import FIELDS, ParameterValue, Range
 from workbench.domain.request import Parameters
-from workbench.tui.editor.field_text import (
+from workbench.tui.editor.field_editor import (
     extra_from_text,
     extra_to_text,
     field_from_text,

@@ -3,24 +3,169 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from rich.cells import cell_len
 from textual import getters, on
 from textual.app import ComposeResult
+from textual.content import Content
 from textual.widgets import OptionList
 
-from workbench.domain.display import one_line
+from workbench.domain.choice import Choice
+from workbench.domain.display import one_line, token_text, visible
+from workbench.domain.distinct_answers import shown_choice
 from workbench.domain.errors import BadValueError
+from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Run
-from workbench.domain.session import subtree
-from workbench.tui.branches.branch_rows import BranchRow, branch_line, branch_passage, rows_of_tree
-from workbench.tui.branches.row_listing import RowListing
+from workbench.domain.session import branches, lineage, subtree, tree_lines
+from workbench.tui.branches.row_listing import RowListing, end_of, figure_columns, fit_short, on_one_line
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.fixed_width import fit
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.line_popup import LinePopup
+from workbench.tui.popups.question import LinePopup
 from workbench.tui.popups.result_screen import ResultScreen
+from workbench.workspace.run_state import figures_of, state_of
 from workbench.workspace.workspace import Workspace
+
+_CONTEXT, _TAKEN = 12, 14
+"""Cells of a row for the text before it parts and for what was taken there."""
+_BEGINNING = 60
+"""Tokens of an answer that a row may show."""
+_PASSAGE = 4000
+"""Characters of an answer that the passage shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchRow:
+    """One run in the tree."""
+
+    run: Run
+    number: int
+    """Its place in the session, from 1, as its title in the transcript says."""
+    depth: int
+    guides: str
+    """The lines that lead to it."""
+    parent: Run | None
+    """The run that it branched from; None where that is not there."""
+
+    @property
+    def context(self) -> str:
+        """The text before it parts: the end of the parent's, or of its own prompt."""
+        own = self.run.parent
+        choice = None if self.parent is None or own is None else self.parent.choices.get(own.choice)
+        if choice is not None and own is not None and not own.is_rerun and own.token:
+            return "".join(choice.texts(max(own.token - _BEGINNING, 0), own.token))
+        return prompt_to_editor(self.run.request.prompt)
+
+    @property
+    def taken(self) -> str:
+        """The text taken in the parent's token's place; empty where there is none."""
+        return self.run.parent.alternative if self.run.parent is not None else ""
+
+
+def rows_of_tree(runs: Sequence[Run]) -> list[BranchRow]:
+    """Every run once, parents before their children."""
+    numbers = {run.id: number for number, run in enumerate(runs, 1)}
+    by_id = {run.id: run for run in runs}
+    tree = list(branches(runs))
+    lines = tree_lines([depth for depth, _ in tree])
+    return [
+        BranchRow(run, numbers[run.id], depth, line, by_id.get(run.parent.run) if run.parent else None)
+        for (depth, run), line in zip(tree, lines, strict=True)
+    ]
+
+
+def branch_line(row: BranchRow, width: int) -> Content:
+    """A run in one row: lines, number and name, the text where it parts, and figures at the right."""
+    figures = _figures(row.run, width)
+    most = width // 4
+    guides = row.guides if len(row.guides) <= most else f"…{row.guides[1 - most :]}"
+    head = [(guides, "$text-muted"), (f"{row.number} ", "bold")]
+    if row.run.name:
+        head.append((f"{fit_short(one_line(row.run.name, 60), width // 6)} ", "bold $text-accent"))
+    if len(row.run.choices) > 1:
+        head.append((f"×{len(row.run.choices)} ", "$text-muted"))
+    room = max(width - sum(cell_len(text) for text, _ in head) - cell_len(figures), 0)
+    context = end_of(row.context, min(_CONTEXT, room // 3))
+    taken = fit_short(token_text(row.taken), min(_TAKEN, room - cell_len(context))) if row.taken else ""
+    rest = max(room - cell_len(context) - cell_len(taken), 0)
+    return Content.assemble(
+        *head,
+        (context, "$text-muted"),
+        (taken, "bold underline"),
+        fit(_beginning(row.run), rest),
+        (figures, "$text-muted"),
+    )
+
+
+def _beginning(run: Run) -> str:
+    choice = shown_choice(run.ordered)
+    if choice is None:
+        return "" if run.error is None else one_line(run.error.title, 120)
+    text = "".join(choice.texts(choice.echoed, choice.echoed + _BEGINNING))
+    return on_one_line(text)
+
+
+def _figures(run: Run, width: int) -> str:
+    state = state_of(run, 0.0)
+    word = f"{state.glyph} {'streaming' if run.is_running else state.word}"
+    return figure_columns(shown_choice(run.ordered), word, width)
+
+
+def branch_passage(row: BranchRow, runs: Sequence[Run]) -> Content:
+    """All that there is to say of a run, and its text around the place where it parts."""
+    numbers = {run.id: number for number, run in enumerate(runs, 1)}
+    run = row.run
+    path = " › ".join(_titled(numbers[one.id], one) for one in lineage(runs, run))
+    facts = [
+        figures_of(run),
+        f"{one_line(run.model or run.request.model, 60)} @ {one_line(run.endpoint, 40)}",
+    ]
+    if run.preset:
+        facts.append(one_line(run.preset, 40))
+    parts = [Content.styled(path, "bold"), Content.styled(f"\n{_where(row, numbers)}", "$text-accent")]
+    parts.append(Content.styled(f"\n{' · '.join(facts)}", "$text-muted"))
+    parts += [Content.styled(f"\n! {one_line(note)}", "$text-warning") for note in run.notes]
+    context, choice = row.context[-400:], shown_choice(run.ordered)
+    answer = "" if choice is None else choice.text[_prompt_length(choice) :][:_PASSAGE]
+    parts += [
+        Content("\n\n"),
+        Content.styled(visible(context), "$text-muted"),
+        Content.styled(visible(row.taken), "bold underline"),
+        Content(visible(answer)),
+    ]
+    return Content("").join(parts)
+
+
+def _prompt_length(choice: Choice) -> int:
+    """Characters of an echoed prompt."""
+    return choice.start_of(choice.echoed) if choice.echoed < len(choice) else choice.length
+
+
+def _titled(number: int, run: Run) -> str:
+    return f"{number} {one_line(run.name, 40)}" if run.name else str(number)
+
+
+def _where(row: BranchRow, numbers: dict[str, int]) -> str:
+    """Where a run branched from its parent, in words."""
+    own = row.run.parent
+    if own is None:
+        return "independent run"
+    parent = f"run {numbers[own.run]}" if row.parent is not None else "a run that is not in this session"
+    if own.is_rerun:
+        return f"re-run of {parent}"
+    choice = f", choice {own.choice + 1}" if row.parent is not None and len(row.parent.choices) > 1 else ""
+    if own.kind == "continue":
+        return f"continues {parent}{choice}"
+    instead = ""
+    parents = row.parent.choices.get(own.choice) if row.parent is not None else None
+    if parents is not None and own.token < len(parents):
+        instead = f" in place of {token_text(parents.text_of(own.token), parents.raw_of(own.token))}"
+    words = f"branched from {parent}{choice} at token {own.token + 1}"
+    return f"{words} with {token_text(own.alternative)}{instead}" if own.alternative else words
+
 
 _EVERY = 0.5
 """Seconds from one showing of what streams to the next."""

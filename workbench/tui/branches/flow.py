@@ -36,7 +36,7 @@ async def send_branch(flow: FlowContext, origin: Origin) -> None:
 async def continue_answer(flow: FlowContext) -> None:
     """Append the answer to the prompt and send it, so that the model continues; undo takes both back."""
     if (group := flow.workspace.runs.selected_group) is not None:
-        await load_flow("grid.reopen:reopen")(flow, group)
+        await load_flow("grid.flow:reopen")(flow, group)
         return
     if (answer := flow.workspace.runs.one_answer()) is None:
         return

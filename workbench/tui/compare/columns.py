@@ -19,7 +19,7 @@ from workbench.tui.endpoints.flow import ask_place
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.multi_picker import MultiPicker, Selection
 from workbench.tui.popups.picker import Item
-from workbench.tui.presets.changes import changes_of
+from workbench.tui.presets.preset_picker import changes_of
 from workbench.workspace.comparison import LEAST_COLUMNS, MOST_COLUMNS
 
 _SEEDS = "shared seed", "own seeds"

@@ -20,13 +20,12 @@ from workbench.storage.library import Library
 from workbench.storage.session_file import read_runs
 from workbench.tui.branches.flow import send_branch
 from workbench.tui.compare.columns import choose_columns, endpoint_of, with_seeds
-from workbench.tui.compare.rerun_screen import RerunScreen
-from workbench.tui.compare.saved_items import numbered, other_sessions, saved_items
-from workbench.tui.compare.screen import Adopted, CompareScreen
+from workbench.tui.compare.screen import Adopted, CompareScreen, RerunScreen
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.multi_picker import MultiPicker, Selection
-from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.popups.picker import Item, Late, Picker
 from workbench.tui.popups.result_screen import ResultScreen
+from workbench.tui.run_items import run_item
 from workbench.workspace.comparison import LEAST_COLUMNS, MOST_COLUMNS, Comparison
 from workbench.workspace.costs import cost_of, cost_of_jobs
 from workbench.workspace.rerun import Rerun
@@ -179,3 +178,33 @@ async def compare_saved(
     comparison = Comparison(flow.workspace, columns, runs, notes, is_scoring=second is not None)
     screen = CompareScreen(comparison, "saved runs: nothing is sent", second)
     await show_under_way(flow, comparison, screen)
+
+
+_NEWEST = 200
+"""Runs of a session that are offered."""
+
+
+def numbered(runs: Sequence[Run], word: str) -> list[SavedRun]:
+    """The runs that have ended, named by `word` and their number in the session where they have no name."""
+    titles = [run.name or f"{word} {number}" for number, run in enumerate(runs, 1)]
+    return [SavedRun(title, run) for title, run in zip(titles, runs, strict=True) if not run.is_running]
+
+
+def saved_items(saved: Sequence[SavedRun], newest_first: bool = True) -> list[Item]:
+    """The newest runs with their figures, to choose from."""
+    shown = list(saved[-_NEWEST:])
+    return [run_item(one.run, one.title) for one in (reversed(shown) if newest_first else shown)]
+
+
+async def other_sessions(library: Library, own: Path | None) -> Late:
+    """The sessions that hold runs, without the one whose file is `own`."""
+    try:
+        listed = await asyncio.to_thread(library.sessions)
+    except StorageError as problem:
+        return Late([], one_line(str(problem)))
+    others = [one for one in listed if not one.error and Path(one.path) != own and one.runs]
+    items = [
+        Item(one.path, one.title or Path(one.path).stem, f"{one.runs} runs · {one_line(one.text, 60)}")
+        for one in others
+    ]
+    return Late(items, f"{len(items)} other sessions · Enter choose · Esc close")

@@ -31,6 +31,7 @@ from workbench.tui.tokens.scrolling import Followers
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript_view import TranscriptView
 from workbench.workspace.comparison import Comparison
+from workbench.workspace.rerun import Rerun
 
 _LEAST_WIDTH, _LEAST_HEIGHT = 24, 9
 """Cells of a column that stands beside or below others."""
@@ -357,3 +358,15 @@ class CompareScreen(ResultScreen[Adopted | None]):
         for column in self._columns:
             if column.choice is not None and divergence.position < len(column.choice):
                 column.view.move_cursor(column.run.id, divergence.position)
+
+
+class RerunScreen(CompareScreen, inherit_bindings=False):
+    """A comparison of a run with itself; there is nothing to adopt, as the parameters are the same."""
+
+    BINDINGS = bindings_at(Where.EVERYWHERE, Where.RERUN)
+    heading = "Re-run"
+    where = Where.RERUN
+
+    def __init__(self, rerun: Rerun) -> None:
+        seed = rerun.recorded.request.parameters.get("seed")
+        super().__init__(rerun, "no seed" if seed is None else f"seed {seed}")

@@ -11,19 +11,22 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt, TokensPrompt, prompt_to_editor, single_prompts
 from workbench.domain.request import Request
+from workbench.domain.run_group import GroupKind, RunGroup
 from workbench.domain.sweep import Axis, Sweep, parse_axis
 from workbench.domain.values import format_value, whole_number
 from workbench.runner.compare_plan import Column, ignored, probes_of
 from workbench.runner.many_runs import Job
 from workbench.runner.resume import compare_again, sweep_again
+from workbench.runner.saved_runs import SavedRun
 from workbench.storage.prompt_sets import read_prompts
 from workbench.tui.compare.columns import check_columns, choose_columns
-from workbench.tui.compare.flow import request_to_compare, show_under_way
+from workbench.tui.compare.flow import compare_saved, request_to_compare, show_under_way
 from workbench.tui.flows import FlowContext
 from workbench.tui.grid.screen import GridScreen
 from workbench.tui.popups.form import Form, FormLine
 from workbench.workspace.comparison import LEAST_COLUMNS, MOST_COLUMNS
 from workbench.workspace.grid import Grid, Layout
+from workbench.workspace.saved_grid import newest_answers, saved_grid
 
 MOST_REQUESTS = 2000
 """The most requests of one grid."""
@@ -163,4 +166,15 @@ async def _open(
     grid = Grid(flow.workspace, layout, columns, runs, notes)
     if any(run.is_running for run in runs) and not await flow.confirmed(grid.cost, "send", "cancel"):
         return
+    await show_under_way(flow, grid, GridScreen(grid))
+
+
+async def reopen(flow: FlowContext, group: RunGroup) -> None:
+    """Show a comparison as columns and all else as a grid; nothing is sent until a person asks for it."""
+    runs = newest_answers(group)
+    if group.kind is GroupKind.COMPARISON and LEAST_COLUMNS <= len(runs) <= MOST_COLUMNS:
+        await compare_saved(flow, [SavedRun(run.preset or "current settings", run) for run in runs])
+        return
+    saved = saved_grid(group, flow.services.endpoints)
+    grid = Grid(flow.workspace, saved.layout, saved.columns, saved.runs)
     await show_under_way(flow, grid, GridScreen(grid))

@@ -12,17 +12,16 @@ from textual.theme import BUILTIN_THEMES
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError
-from workbench.storage.atomic import write_atomically
 from workbench.storage.config import config_file, load_config
+from workbench.storage.files import read_text, write_atomically
 from workbench.storage.presets import load_presets
-from workbench.storage.text_files import read_text
-from workbench.tui.commands.table import BY_ID
+from workbench.tui.commands.command import SHARED, Command, Where
+from workbench.tui.commands.keymap import CommandTable
+from workbench.tui.commands.table import BY_ID, commands_at
 from workbench.tui.editor.external_editor import edit_text, with_editor
 from workbench.tui.flows import FlowContext
 from workbench.tui.main.palette import ItemKind, about, palette
-from workbench.tui.main.probability import read_probability
 from workbench.tui.popups.form import Form, FormLine
-from workbench.tui.popups.help import help_screen
 from workbench.tui.popups.jump import Jump, JumpTarget
 from workbench.tui.popups.picker import Item, Picker, Popup
 from workbench.tui.popups.result_screen import ResultScreen
@@ -171,3 +170,36 @@ async def copy_error(flow: FlowContext) -> None:
         flow.app.copy_to_clipboard(text)
     else:
         flow.app.notify("No error to copy.", timeout=2)
+
+
+def read_probability(text: str) -> float | None:
+    """The probability that a text means; None where it means none between 0 and 1."""
+    words = text.strip().lower()
+    number = words.removesuffix("%").removesuffix("nats").removesuffix("nat").strip()
+    try:
+        value = float(number)
+    except ValueError:
+        return None
+    if words.endswith("%"):
+        value /= 100
+    elif words.endswith(("nat", "nats")):
+        value = exp(-value) if value > 0 else 0.0
+    return value if 0 < value < 1 else None
+
+
+_COMMON = (Where.ANYWHERE, Where.EVERYWHERE)
+
+
+def help_screen(where: Where, commands: CommandTable) -> Picker:
+    """Help for a pane or screen; choosing a command does it, where it can be done by name."""
+    here = commands_at(where, commands) if where is not Where.ANYWHERE else ()
+    common = (one for one in commands if one.where in _COMMON)
+    ordered = dict.fromkeys((*here, *common, *sorted(commands, key=lambda one: one.where)))
+    items = [Item(one.id, one.title, one.help, one.key_label, _heading(one, where)) for one in ordered]
+    return Picker(f"Help · {where}", items, note="type to filter · Enter run · Esc close", wraps=True)
+
+
+def _heading(command: Command, here: Where) -> str:
+    if command.where in (here, *SHARED.get(here, ())):
+        return here
+    return Where.ANYWHERE if command.where in _COMMON else command.where

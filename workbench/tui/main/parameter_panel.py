@@ -22,8 +22,8 @@ from workbench.domain.request import Parameters
 from workbench.domain.values import check_value, step_value
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.editor.field_editor import FieldEditor
-from workbench.tui.editor.field_text import (
+from workbench.tui.editor.field_editor import (
+    FieldEditor,
     Tokenizer,
     bias_texts,
     extra_from_text,

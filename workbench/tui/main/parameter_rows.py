@@ -12,7 +12,7 @@ from workbench.domain.display import one_line, token_text
 from workbench.domain.parameters import PARAMETERS, ParameterValue, Range
 from workbench.domain.request import Parameters
 from workbench.domain.values import format_value
-from workbench.tui.editor.field_text import extra_to_text
+from workbench.tui.editor.field_editor import extra_to_text
 from workbench.tui.fixed_width import fit
 
 MODEL, EXTRA = "model", "extra"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.domain.display import one_line
+from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters
 from workbench.storage.folders import Folders
 from workbench.storage.presets import (
@@ -16,9 +17,16 @@ from workbench.storage.presets import (
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
-from workbench.tui.popups.line_popup import LinePopup, typed_path
 from workbench.tui.popups.picker import Item, Picker
-from workbench.tui.presets.changes import changes_of
+from workbench.tui.popups.question import LinePopup, typed_path
+
+
+def changes_of(preset: Preset, parameters: Parameters) -> str:
+    """What a preset would change of the parameters, on one line, and what it is good for."""
+    changes = [str(change) for change in parameters.changes_to(preset.applied_to(parameters))]
+    changes += ["extra differs"] * (preset.applied_to(parameters).extra != parameters.extra)
+    where = [f"{preset.model} @ {preset.endpoint}".strip(" @")] if preset.model or preset.endpoint else []
+    return " · ".join([*(changes or ["same as current settings"]), *where])
 
 
 class PresetPicker(Picker):

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
-from workbench.domain.errors import WorkbenchError
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import Label
+
+from workbench.domain.display import escaped, one_line, unescaped
+from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.prompt import PromptKind
 from workbench.domain.variables import find_variables
 from workbench.runner.draft_from_curl import CurlDraft, draft_from_curl
 from workbench.runner.prompt_kinds import converted, holds_ids
+from workbench.storage.endpoint_list import EndpointList
 from workbench.storage.imports import is_curl
+from workbench.storage.variable_files import load_variables
+from workbench.tui.commands.command import Where
+from workbench.tui.commands.table import bindings_at
+from workbench.tui.editor.exact_text_area import ExactTextArea
 from workbench.tui.editor.external_editor import edit_text, with_editor
 from workbench.tui.flows import FlowContext
-from workbench.tui.popups.picker import Item, Picker
-from workbench.tui.prompt.curl_popup import CurlPopup
-from workbench.tui.prompt.variables_form import variables_form
+from workbench.tui.popups.form import Form, FormLine
+from workbench.tui.popups.picker import Box, Item, Picker, Popup
 from workbench.tui.tokenizing import has_tokenizer, no_tokenizer
 
 _KINDS = {
@@ -97,3 +108,61 @@ def _take(flow: FlowContext, taken: CurlDraft) -> None:
     flow.workspace.drafting.use(taken.draft, "the curl command")
     words = "\n".join((*taken.notes, "Undo reverts it."))
     flow.app.notify(words, title="curl", timeout=8)
+
+
+class CurlPopup(Popup[CurlDraft]):
+    """Returns what the command pasted would send, or None; what cannot be read is shown below it."""
+
+    DEFAULT_CSS = """
+    CurlPopup > Box { max-width: 100; }
+    CurlPopup ExactTextArea { height: 12; border: none; padding: 0; background: $panel; }
+    CurlPopup #wrong { color: $text-error; width: 100%; }
+    """
+    BINDINGS = bindings_at(Where.CURL)
+    where = Where.CURL
+
+    def __init__(self, endpoints: EndpointList, text: str = "") -> None:
+        super().__init__()
+        self._endpoints = endpoints
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        with Box("Paste a curl command", "Ctrl+J import prompt and parameters · Esc cancel"):
+            yield ExactTextArea(self._text, soft_wrap=True, compact=True)
+            yield Label(id="wrong")
+
+    def action_take(self) -> None:
+        """Take the command over, or say what is wrong with it."""
+        try:
+            taken = draft_from_curl(self.query_one(ExactTextArea).text, self._endpoints)
+        except WorkbenchError as problem:
+            message = " ".join(filter(None, (problem.title, problem.message, problem.hint)))
+            self.query_one("#wrong", Label).update(Content(one_line(message, 300)))
+            return
+        self.dismiss(taken)
+
+
+def variables_form(names: Iterable[str], values: Mapping[str, str]) -> Form[Mapping[str, str]]:
+    """Asks for the values of variables, also of those that have one though no prompt names them."""
+    known = [*dict.fromkeys([*names, *values])] or [""]
+    entries = [FormLine("from a file (TOML or JSON)", "", "path, or empty")]
+    entries += [
+        FormLine(
+            f"{{{{{name}}}}}" if name else "no {{name}} in the prompt yet: NAME=VALUE",
+            escaped(values.get(name, "")),
+        )
+        for name in known
+    ]
+    return Form("Variables · \\n is a line's end", entries, partial(_read, known), exact=True)
+
+
+def _read(known: Sequence[str], lines: Sequence[str]) -> Mapping[str, str]:
+    given = {name: unescaped(line) for name, line in zip(known, lines[1:], strict=True) if name and line}
+    if "" in known and lines[1]:
+        name, equals, value = lines[1].partition("=")
+        if not name or not equals:
+            raise BadValueError("This is not NAME=VALUE", hint="Such as place=the harbour.")
+        given[name] = unescaped(value)
+    if path := lines[0].strip():
+        return {**given, **load_variables(Path(path).expanduser())}
+    return given

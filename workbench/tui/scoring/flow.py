@@ -14,12 +14,12 @@ from workbench.runner.branching import branch_from, end_of
 from workbench.runner.one_token_scoring import plan_one_token_scoring
 from workbench.runner.saved_runs import SavedRun
 from workbench.runner.score_text import aligned_runs, score_answer, scoring_request
-from workbench.storage.text_files import read_text
+from workbench.storage.files import read_text
 from workbench.tui.compare.flow import compare_saved
 from workbench.tui.endpoints.flow import ask_place
 from workbench.tui.flows import FlowContext
-from workbench.tui.popups.line_popup import LinePopup, typed_path
 from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.popups.question import LinePopup, typed_path
 from workbench.tui.run.flow import send
 from workbench.workspace.activity import Activity
 from workbench.workspace.costs import cost_of

@@ -8,7 +8,7 @@ from workbench.domain.display import one_line
 from workbench.storage.library import Library
 from workbench.tui.compare.flow import compare_session
 from workbench.tui.flows import FlowContext
-from workbench.tui.popups.line_popup import LinePopup
+from workbench.tui.popups.question import LinePopup
 from workbench.tui.sessions.screen import SessionsScreen
 
 

@@ -26,7 +26,7 @@ from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.line_input import LineInput
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.line_popup import LinePopup
+from workbench.tui.popups.question import LinePopup
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.popups.row_list import RowList
 from workbench.tui.sessions.search import SearchEntry, ranked

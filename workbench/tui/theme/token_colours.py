@@ -17,8 +17,7 @@ from textual.color import Color, Lab, lab_to_rgb, rgb_to_lab
 from textual.theme import BUILTIN_THEMES
 
 from workbench.storage.theme_file import LEVELS
-from workbench.tui.theme.contrast import READABLE, contrast
-from workbench.tui.theme.theme_loading import Themes, WorkbenchTheme, adopt
+from workbench.tui.theme.theme_loading import READABLE, Themes, WorkbenchTheme, adopt, contrast
 from workbench.tui.theme.token_styles import NO_COLOURS, SIXTEEN_COLOURS, TokenStyles
 
 SIXTEEN_THEME = "sixteen"
