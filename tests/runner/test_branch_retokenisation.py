@@ -16,15 +16,17 @@ from workbench.domain.prompt import Prompt, TextPrompt, TokensPrompt
 from workbench.domain.request import Request
 from workbench.domain.retokenisation import AS_IDS, RETOKENISED
 from workbench.domain.run import Run
-from workbench.runner.branch_retokenisation import (
+from workbench.runner.branching import (
+    Origin,
     Tokenize,
     beside,
+    end_of,
     note_retokenisation,
+    origin_of,
     retokenisation_of,
     tokenizer_of,
     with_token_ids,
 )
-from workbench.runner.branching import Origin, end_of, origin_of
 from workbench.runner.connections import Connections
 
 VOCABULARY = [" lighthouse", " light", "house", "Once", " a", " on", "h", "o", "u", "s", "e"]

@@ -15,8 +15,7 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters
 from workbench.domain.turns import Chat
-from workbench.runner.chat_prompter import Prompter
-from workbench.runner.chat_request import ChatRequest
+from workbench.runner.chat_request import ChatRequest, Prompter
 from workbench.runner.connections import Connections
 
 LLAMA = Chat(template="llama3")

@@ -11,8 +11,13 @@ from tests.storage.test_endpoint_list import FULL
 from workbench.domain.endpoint import CommandKey, Endpoint, EnvironmentKey, Prices
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.parameters import Range
-from workbench.storage.endpoint_editing import save_endpoint
-from workbench.storage.endpoint_fields import ENDPOINT_FIELDS, looks_like_key, texts_of, with_texts
+from workbench.storage.endpoint_editing import (
+    ENDPOINT_FIELDS,
+    looks_like_key,
+    save_endpoint,
+    texts_of,
+    with_texts,
+)
 from workbench.storage.endpoint_list import endpoints_folder, load_endpoints
 from workbench.storage.folders import Folders
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.domain.builders import choice_of, piece, run_of
 from tests.storage.session_cases import runs, texts
 from workbench.domain.run import Run
-from workbench.storage.quick_toml import loads
 from workbench.storage.run_format import run_to_toml
+from workbench.storage.toml_text import loads
 
 _LONG = "0.5 " * 100
 _LOOKS_LIKE_COLUMNS = f"a\n[[runs.tokens]]\nchoice = 0\nlogprob = '{_LONG}'\n[[runs]]\n"

@@ -29,7 +29,7 @@ from workbench.tui.flows import FlowContext, load_flow
 from workbench.tui.popups.form import Form
 from workbench.tui.popups.picker import Picker
 from workbench.tui.popups.question import LinePopup
-from workbench.workspace.draft import EXAMPLE
+from workbench.workspace.drafting import EXAMPLE
 
 STEPS: Mapping[str, tuple[str, ...]] = {
     "run": ("n",),

@@ -23,7 +23,7 @@ from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.endpoints.screen import EndpointsScreen
 from workbench.tui.popups.picker import Picker
 from workbench.tui.popups.question import LinePopup, Question
-from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.theme.token_colours import TokenStyles
 from workbench.tui.tokens.legend import Legend
 from workbench.tui.tokens.token_view import TokenView
 from workbench.workspace.run_state import figures_of

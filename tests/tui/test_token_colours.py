@@ -15,12 +15,12 @@ from tests.tui.colour_distance import VISIONS, ciede2000, difference, seen
 from workbench.tui.theme.theme_loading import READABLE, WorkbenchTheme, adopt, contrast, load_themes
 from workbench.tui.theme.token_colours import (
     ColourDepth,
+    TokenStyles,
     detect_depth,
     level_colours,
     theme_for,
     token_styles,
 )
-from workbench.tui.theme.token_styles import TokenStyles
 
 THEMES = load_themes(Path("/nowhere"))
 COLOURED = [one for one in THEMES.themes.values() if not one.is_ansi]

@@ -27,7 +27,7 @@ from workbench.storage.presets import load_presets
 from workbench.storage.probes import save_probe
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
-from workbench.workspace.draft import EXAMPLE, first_draft
+from workbench.workspace.drafting import EXAMPLE, first_draft
 from workbench.workspace.services import Services
 
 

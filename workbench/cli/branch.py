@@ -16,8 +16,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.request import Request
 from workbench.domain.run import Run
-from workbench.runner.branch_retokenisation import tokenizer_of, with_token_ids
-from workbench.runner.branching import Origin, branch_from, end_of, origin_of
+from workbench.runner.branching import Origin, branch_from, end_of, origin_of, tokenizer_of, with_token_ids
 from workbench.runner.compare_plan import overlay
 from workbench.storage.endpoint_list import endpoint_for
 from workbench.workspace.costs import cost_of

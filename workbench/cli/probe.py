@@ -14,8 +14,7 @@ from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.probe_findings import Probe
 from workbench.runner.connections import Connections
-from workbench.runner.endpoint_probe import MOST_REQUESTS, Probing
-from workbench.runner.probe_requests import MOST_TOKENS
+from workbench.runner.endpoint_probe import MOST_REQUESTS, MOST_TOKENS, Probing
 from workbench.storage.probes import load_probe, save_probe
 
 

@@ -2,8 +2,8 @@
 
 The way of a token from the socket to its file, hop by hop:
 
-1. `network.JoiningStream.read` reads bytes; `chunks.ChunkJoiner` makes one HTTP chunk of many.
-2. `transport.Transport.exchange` makes a `reply.Reply` of the response for `request_attempts.Call.attempt`.
+1. `network.JoiningStream.read` reads bytes; `ChunkJoiner` makes one HTTP chunk of many.
+2. `transport.Transport.exchange` makes a `Reply` of the response for `request_attempts.Call.attempt`.
 3. `client.Client.stream` feeds each piece of the body to `assembly.Assembly.feed` (pure from here to 6).
 4. `sse.SseParser.feed` completes events: the payloads of their `data:` lines.
 5. `dialect.read_fast` reads a payload's JSON, `exact_dialect.read_exact` where its shape is rare.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.client.error_responses import ErrorResponse, error_of
 from workbench.client.keys import MASK, Secret
-from workbench.client.reply import BrokenError, NotConnectedError, Reply
 from workbench.client.urls import Urls, shown
 from workbench.client.wire_log import WireLog
 from workbench.domain.endpoint import Endpoint
@@ -20,6 +19,36 @@ from workbench.domain.json_values import JsonObject
 
 if TYPE_CHECKING:
     from workbench.client.transport import Transport
+
+
+class BrokenError(Exception):
+    """The exchange broke after the connection stood; `error` says why."""
+
+    def __init__(self, error: EndpointError) -> None:
+        super().__init__(error.title)
+        self.error = error
+
+
+class NotConnectedError(BrokenError):
+    """No connection came about, so nothing was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The head of an answer, and its body as it comes."""
+
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+    """With lower-case names."""
+    pieces: AsyncGenerator[bytes]
+    """Raises BrokenError where the connection breaks off."""
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the status announces an answer rather than an error."""
+        return 200 <= self.status < 300
+
 
 _MOST_ERROR_BYTES = 256 * 1024
 

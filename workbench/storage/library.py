@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import chain, count
 from pathlib import Path
 
@@ -19,12 +19,74 @@ from msgspec import Struct
 
 from workbench.domain.errors import StorageError
 from workbench.domain.json_values import parse_json
-from workbench.storage.files import write_atomically
+from workbench.storage.files import refused, write_atomically
 from workbench.storage.folders import Folders
-from workbench.storage.quick_toml import tables_in
 from workbench.storage.session_file import parse_document
 from workbench.storage.session_store import SessionStore
-from workbench.storage.trash import KEPT, Deleted, Trash, move
+from workbench.storage.toml_text import tables_in
+
+KEPT = timedelta(days=30)
+"""How long a deleted session can be brought back."""
+
+_MOMENT = "%Y%m%dT%H%M%S%f"
+_NAME = re.compile(r"(\d{8}T\d{12})-[0-9a-f]{4}-(.+\.toml)", re.DOTALL)
+_LONGEST = 200
+"""Bytes of a session's file name that are kept; file systems allow 255 with what is put before it."""
+
+
+class Deleted(Struct, frozen=True):
+    """A deleted session."""
+
+    name: str
+    """Its file name."""
+    when: datetime
+    trash: Path
+
+
+class Trash:
+    """One folder of deleted sessions, whose file names say when each was deleted."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def put(self, path: Path) -> Deleted:
+        """Move a session's file here. Raises StorageError; nothing was changed then."""
+        now = datetime.now(UTC)
+        stem = os.fsencode(path.stem)[:_LONGEST].decode(errors="ignore")
+        name = f"{stem}.toml"
+        trash = self.folder / f"{now:{_MOMENT}}-{uuid.uuid4().hex[:4]}-{name}"
+        move(path, trash)
+        return Deleted(name, now, trash)
+
+    def deleted(self) -> list[Deleted]:
+        """What can be brought back, the one deleted last first."""
+        found: list[Deleted] = []
+        with suppress(OSError):
+            for path in self.folder.iterdir():
+                # A name of digits that are no date is not one of ours.
+                with suppress(ValueError):
+                    if parts := _NAME.fullmatch(path.name):
+                        when = datetime.strptime(parts[1], _MOMENT).replace(tzinfo=UTC)
+                        found.append(Deleted(parts[2], when, path))
+        return sorted(found, key=lambda deletion: deletion.when, reverse=True)
+
+    def empty_old(self, now: datetime) -> None:
+        """Remove for good what was deleted longer ago than `KEPT`."""
+        for deleted in self.deleted():
+            if now - deleted.when > KEPT:
+                with suppress(OSError):
+                    deleted.trash.unlink()
+
+
+def move(source: Path, target: Path) -> None:
+    """Move a file, which must not be there under its new name. Raises StorageError; nothing changed then."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source.rename(target)
+    except OSError as error:
+        hint = "Check the folder's permissions; nothing was changed."
+        raise refused(source, "cannot be moved", error, hint) from None
+
 
 _INDEX_FORMAT = 1
 _TEXT = 4000

@@ -18,12 +18,21 @@ from workbench.domain.errors import BusyError, StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session, in_order
 from workbench.domain.turns import Chat
-from workbench.storage.file_state import FileState, identity, read_from
 from workbench.storage.files import followed, read_bytes, refused, write_atomically
 from workbench.storage.journal import Increment, Journal
 from workbench.storage.recovery import recover
 from workbench.storage.run_format import run_to_toml, with_name, with_order, with_run, without_run
-from workbench.storage.session_file import append, error_in, line_end, not_written, parse_runs, parse_session
+from workbench.storage.session_file import (
+    FileState,
+    append,
+    error_in,
+    identity,
+    line_end,
+    not_written,
+    parse_runs,
+    parse_session,
+    read_from,
+)
 from workbench.storage.session_format import FORMAT, head_to_toml
 from workbench.storage.sidecars import Sidecars, write_draft
 

@@ -18,10 +18,9 @@ from msgspec import Struct
 from workbench.domain.json_values import parse_json
 from workbench.domain.session import Draft
 from workbench.storage.files import write_atomically
-from workbench.storage.quick_toml import parse
 from workbench.storage.records import BadField
 from workbench.storage.session_format import draft_from_table, draft_to_table
-from workbench.storage.toml_text import sound, toml_table
+from workbench.storage.toml_text import parse, sound, toml_table
 
 _WAIT = 20.0
 """Seconds to wait for another program that is writing."""

@@ -9,8 +9,7 @@ from typing import Any
 import tomli
 from msgspec import Struct
 
-from workbench.storage.quick_toml import parse
-from workbench.storage.toml_text import toml_key, toml_value
+from workbench.storage.toml_text import parse, toml_key, toml_value
 
 _PART = r"""(?:[\w-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
 _KEY = re.compile(rf"\s*{_PART}(?:\s*\.\s*{_PART})*\s*=")

@@ -15,8 +15,8 @@ from msgspec import Meta, Struct
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.storage.files import read_text
-from workbench.storage.quick_toml import parse
 from workbench.storage.toml_editing import NotEditable, changed, statements
+from workbench.storage.toml_text import parse
 
 _T = TypeVar("_T")
 

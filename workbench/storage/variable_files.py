@@ -9,7 +9,7 @@ from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.json_values import parse_json
 from workbench.storage.files import read_text
-from workbench.storage.quick_toml import parse
+from workbench.storage.toml_text import parse
 
 _MOST_BYTES = 16_000_000
 

@@ -48,8 +48,13 @@ from workbench.tui.painting import paint_directly
 from workbench.tui.reduced_motion import hold_cursor, is_reduced
 from workbench.tui.terminal import is_suspendable, let_go_of_terminal, safe_driver
 from workbench.tui.theme.theme_loading import Themes, load_themes, theme_stamp
-from workbench.tui.theme.token_colours import SIXTEEN_THEME, detect_depth, theme_for, token_styles
-from workbench.tui.theme.token_styles import TokenStyles
+from workbench.tui.theme.token_colours import (
+    SIXTEEN_THEME,
+    TokenStyles,
+    detect_depth,
+    theme_for,
+    token_styles,
+)
 from workbench.tui.tokens.legend import Legend
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript_view import TranscriptView

@@ -94,7 +94,7 @@ class Activity:
             endpoint, run, on_status=partial(self._note_status, run), wire=exchange.wire
         )
         if origin is not None and endpoint.tokenizer:
-            from workbench.runner.branch_retokenisation import beside, note_retokenisation, tokenizer_of
+            from workbench.runner.branching import beside, note_retokenisation, tokenizer_of
 
             launching = beside(
                 launching, note_retokenisation(run, origin, tokenizer_of(connections, endpoint))

@@ -16,8 +16,7 @@ from workbench.domain.run import Parent, Run
 from workbench.domain.turns import Chat, Turn, Turns
 from workbench.domain.variables import find_variables, unfilled
 from workbench.runner.branching import branch_at
-from workbench.runner.chat_prompter import Prompter
-from workbench.runner.chat_request import ChatRequest, answer_text
+from workbench.runner.chat_request import ChatRequest, Prompter, answer_text
 from workbench.workspace.undo_history import ExchangeTurns, UseChat
 
 if TYPE_CHECKING:

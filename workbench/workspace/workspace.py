@@ -17,8 +17,7 @@ from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
 from workbench.domain.variables import fill_prompt
 from workbench.storage.presets import load_presets
-from workbench.workspace.draft import EXAMPLE, first_draft
-from workbench.workspace.drafting import Drafting
+from workbench.workspace.drafting import EXAMPLE, Drafting, first_draft
 from workbench.workspace.keeper import Keeper, Keepers, is_same_file
 from workbench.workspace.notifications import (
     Notice,

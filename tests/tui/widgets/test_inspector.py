@@ -17,8 +17,7 @@ from workbench.domain.display import is_control, token_text
 from workbench.domain.scoring import Passage, SecondScoring
 from workbench.domain.what_if import Sampling
 from workbench.tui.fixed_width import fit, percent
-from workbench.tui.main.inspector import Inspector
-from workbench.tui.main.token_strip import TokenStrip
+from workbench.tui.main.inspector import Inspector, TokenStrip
 
 CAME = Token(
     1,

@@ -18,7 +18,7 @@ from textual.selection import SELECT_ALL, Selection
 from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.display import visible
 from workbench.domain.token_levels import Mode, Thresholds
-from workbench.tui.theme.token_styles import NO_COLOURS
+from workbench.tui.theme.token_colours import NO_COLOURS
 from workbench.tui.tokens.row_painter import PaintOptions, paint
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section, Transcript

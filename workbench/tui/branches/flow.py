@@ -9,8 +9,7 @@ from workbench.domain.prompt import TextPrompt, TokensPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.run_group import groups_of
-from workbench.runner.branch_retokenisation import tokenizer_of, with_token_ids
-from workbench.runner.branching import Origin, branch_from, end_of, origin_of
+from workbench.runner.branching import Origin, branch_from, end_of, origin_of, tokenizer_of, with_token_ids
 from workbench.tui.branches.branch_tree import TreeScreen
 from workbench.tui.branches.choices_screen import ChoicesScreen
 from workbench.tui.flows import FlowContext, load_flow

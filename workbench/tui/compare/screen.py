@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,6 +11,8 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.content import Content
 from textual.geometry import Size
+from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Static
 
 from workbench.domain.display import one_line
@@ -27,11 +30,40 @@ from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.reduced_motion import frame_seconds
 from workbench.tui.tokens.legend import Legend
 from workbench.tui.tokens.no_token import NO_TOKEN, no_alternative
-from workbench.tui.tokens.scrolling import Followers
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript_view import TranscriptView
 from workbench.workspace.comparison import Comparison
 from workbench.workspace.rerun import Rerun
+
+_FRAME = 1 / 30
+
+
+class Followers:
+    """Views that are still to be scrolled; those that wait longest come first."""
+
+    def __init__(self, owner: Widget, at_once: int) -> None:
+        """`owner` is the widget whose timer is used; `at_once` is how many views follow in one frame."""
+        self._owner = owner
+        self._at_once = at_once
+        self._y = 0
+        self._behind: list[Widget] = []
+        self._timer: Timer | None = None
+
+    def follow(self, views: Iterable[Widget], y: int) -> None:
+        """Let views follow to a row; one that is on its way to another goes to this one."""
+        self._y = y
+        self._behind += [one for one in views if one not in self._behind and one.scroll_offset.y != y]
+        if self._behind and self._timer is None:
+            self._timer = self._owner.set_interval(_FRAME, self._scroll_some)
+
+    def _scroll_some(self) -> None:
+        some, self._behind = self._behind[: self._at_once], self._behind[self._at_once :]
+        for view in some:
+            view.scroll_to(y=self._y, animate=False, force=True)
+        if not self._behind and self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+
 
 _LEAST_WIDTH, _LEAST_HEIGHT = 24, 9
 """Cells of a column that stands beside or below others."""

@@ -13,7 +13,7 @@ from textual.widgets import Input, Label, Static
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, StorageError
-from workbench.storage.endpoint_fields import ENDPOINT_FIELDS, field_of, looks_like_key, texts_of, with_texts
+from workbench.storage.endpoint_editing import ENDPOINT_FIELDS, field_of, looks_like_key, texts_of, with_texts
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.line_input import LineInput

@@ -16,8 +16,7 @@ from workbench.domain.display import one_line, visible
 from workbench.domain.endpoint import LOCAL, CommandKey, Endpoint, EnvironmentKey
 from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.runner.endpoint_check import ANNOUNCEMENT, Checked, check
-from workbench.storage.endpoint_editing import save_endpoint
-from workbench.storage.endpoint_fields import texts_of
+from workbench.storage.endpoint_editing import save_endpoint, texts_of
 from workbench.storage.endpoint_list import delete_endpoint, endpoint_for, profile_text, save_profile_text
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
@@ -26,9 +25,8 @@ from workbench.tui.editor.line_input import LineInput
 from workbench.tui.endpoints.endpoint_form import EndpointForm
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.popups.picker import Item, Picker, RowList
 from workbench.tui.popups.result_screen import ResultScreen
-from workbench.tui.popups.row_list import RowList
 from workbench.workspace.services import Services
 
 _PLAIN = "openai-compatible"

@@ -25,8 +25,7 @@ from workbench.tui.flows import FlowContext
 from workbench.tui.grid.screen import GridScreen
 from workbench.tui.popups.form import Form, FormLine
 from workbench.workspace.comparison import LEAST_COLUMNS, MOST_COLUMNS
-from workbench.workspace.grid import Grid, Layout
-from workbench.workspace.saved_grid import newest_answers, saved_grid
+from workbench.workspace.grid import Grid, Layout, newest_answers, saved_grid
 
 MOST_REQUESTS = 2000
 """The most requests of one grid."""

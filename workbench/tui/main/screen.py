@@ -33,11 +33,10 @@ from workbench.tui.commands.table import BY_ID, bindings_at
 from workbench.tui.main.error_block import ErrorBlock
 from workbench.tui.main.footer import Footer
 from workbench.tui.main.header import Header
-from workbench.tui.main.inspector import Inspector
+from workbench.tui.main.inspector import Inspector, TokenStrip
 from workbench.tui.main.output_pane import OutputPane
 from workbench.tui.main.parameter_panel import ParameterPanel
 from workbench.tui.main.prompt_editor import PromptEditor
-from workbench.tui.main.token_strip import TokenStrip
 from workbench.tui.reduced_motion import frame_seconds
 from workbench.tui.tokenizing import PromptCounter, token_ids
 from workbench.tui.tokens.legend import Legend

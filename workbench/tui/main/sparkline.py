@@ -16,7 +16,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.domain.choice import Choice
-from workbench.tui.theme.token_styles import NO_COLOURS, TokenStyles, styles_of
+from workbench.tui.theme.token_colours import NO_COLOURS, TokenStyles, styles_of
 
 _BARS = "▁▂▃▄▅▆▇█"
 _FULL = -log(0.01)

@@ -16,8 +16,7 @@ from workbench.domain.display import one_line
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.fixed_width import pad
-from workbench.tui.popups.picker import Box, Item, Popup
-from workbench.tui.popups.row_list import RowList
+from workbench.tui.popups.picker import Box, Item, Popup, RowList
 
 
 @dataclass(frozen=True, slots=True)

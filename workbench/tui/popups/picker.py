@@ -10,12 +10,15 @@ from textwrap import wrap
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, ScreenResultType
+from textual.strip import Strip
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -24,7 +27,38 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.line_input import LineInput
 from workbench.tui.fixed_width import pad
-from workbench.tui.popups.row_list import RowList
+
+
+class RowList(OptionList):
+    """Textual's list of options, whose rows may be of several colours that need not show on the highlight."""
+
+    DEFAULT_CSS = """
+    RowList, RowList:focus {
+        border: none; padding: 0; text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size-vertical: 1;
+        background: transparent;
+    }
+    RowList > .option-list--option-highlighted, RowList:focus > .option-list--option-highlighted {
+        background: $accent; color: $background; text-style: bold;
+    }
+    """
+
+    def render_line(self, y: int) -> Strip:
+        """One row; a colour of its own that stood on the highlight might not be readable."""
+        strip = super().render_line(y)
+        index = self.highlighted
+        line = self.scroll_offset.y + y
+        if index is None or not 0 <= line < len(self._lines) or self._lines[line][0] != index:
+            return strip
+        style = self.get_visual_style("option-list--option", "option-list--option-highlighted").rich_style
+        return Strip(
+            [
+                # The mouse finds the row by what its segments carry.
+                Segment(text, Style.from_meta(own.meta) + style if own else style)
+                for text, own, _ in strip
+            ],
+            strip.cell_length,
+        )
+
 
 _AROUND = 10
 """Rows of a popup beside those of its list: margins, frame, filter, and the note below."""

@@ -14,8 +14,7 @@ from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import StorageError, WorkbenchError
 from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
-from workbench.runner.endpoint_probe import MOST_REQUESTS, Probing
-from workbench.runner.probe_requests import MOST_TOKENS
+from workbench.runner.endpoint_probe import MOST_REQUESTS, MOST_TOKENS, Probing
 from workbench.storage.probes import load_probe, save_probe
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at

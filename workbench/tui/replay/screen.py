@@ -16,8 +16,7 @@ from workbench.domain.token_levels import Mode
 from workbench.runner.replayed_run import Replay
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.main.inspector import Inspector
-from workbench.tui.main.token_strip import TokenStrip
+from workbench.tui.main.inspector import Inspector, TokenStrip
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.reduced_motion import frame_seconds

@@ -19,16 +19,15 @@ from textual.widgets.option_list import Option
 
 from workbench.domain.display import one_line, plural, visible
 from workbench.domain.errors import StorageError
-from workbench.storage.library import Library, Listed
-from workbench.storage.trash import KEPT
+from workbench.storage.library import KEPT, Library, Listed
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.line_input import LineInput
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.popups.key_row import KeyRow
+from workbench.tui.popups.picker import RowList
 from workbench.tui.popups.question import LinePopup
 from workbench.tui.popups.result_screen import ResultScreen
-from workbench.tui.popups.row_list import RowList
 from workbench.tui.sessions.search import SearchEntry, ranked
 
 _TITLE_CELLS = 60

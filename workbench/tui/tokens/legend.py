@@ -12,7 +12,7 @@ from textual.widget import Widget
 from workbench.domain.display import one_line
 from workbench.domain.token_levels import FIXED, Mode, Scale, legend
 from workbench.tui.fixed_width import fit
-from workbench.tui.theme.token_styles import NO_COLOURS, TokenStyles, styles_of
+from workbench.tui.theme.token_colours import NO_COLOURS, TokenStyles, styles_of
 
 
 class Legend(Widget):

@@ -19,7 +19,7 @@ from textual.timer import Timer
 
 from workbench.domain.scoring import SecondScoring
 from workbench.domain.token_levels import Mode
-from workbench.tui.theme.token_styles import NO_COLOURS, TokenStyles, styles_of
+from workbench.tui.theme.token_colours import NO_COLOURS, TokenStyles, styles_of
 from workbench.tui.tokens.row_painter import PaintOptions, paint
 from workbench.tui.tokens.selection import selected_span, selected_text
 from workbench.tui.tokens.text_search import Search

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.client.cases import Case, recordings
-from workbench.client.logprobs_shape import logprobs_shape
+from workbench.runner.endpoint_probe import logprobs_shape
 
 
 @pytest.mark.parametrize("case", [one for one in recordings() if any(one.entries or [])], ids=str)
