@@ -27,6 +27,8 @@ NOW = datetime(2026, 11, 29, 12, 0, 0, tzinfo=UTC)
         ({"retry-after": "Sun, 29 Nov 2026 12:00:20 GMT"}, 20),
         ({"retry-after": "Sun, 29 Nov 2026 12:00:20 -0000"}, 20),
         ({"retry-after": "Sun, 29 Nov 2026 11:00:00 GMT"}, None),
+        ({"retry-after": "Sun, 29 Nov 99999999999999999999 12:00:20 GMT"}, None),
+        ({"retry-after": "Sun, 29 Nov 2026 12:00:20 +99999999999999999999"}, None),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "1e300"}, None),
         ({"retry-after-ms": "1e300"}, None),

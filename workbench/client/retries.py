@@ -53,7 +53,7 @@ def _number(text: str) -> float | None:
 def _seconds_until(text: str, now: datetime | None) -> float | None:
     try:
         when = parsedate_to_datetime(text)
-    except (TypeError, ValueError, IndexError):
+    except (TypeError, ValueError, IndexError, OverflowError):
         return None
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)
