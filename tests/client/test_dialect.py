@@ -118,6 +118,16 @@ def test_no_bytes_break_the_reading(payload: bytes) -> None:
     assert run_of(answer_events([b"data: ", payload, b"\n\n"])).outcome is not None
 
 
+@pytest.mark.parametrize("levels", [300, 100_000])
+@pytest.mark.parametrize(
+    "begin", ['{"choices":', '{"choices":[{"logprobs":{"top_logprobs":', '{"error":', "["]
+)
+def test_an_answer_that_nests_deeply_ends_as_any_other(begin: str, levels: int) -> None:
+    end = begin.translate({ord("{"): "}", ord("["): "]"})[::-1]
+    payload = begin * levels + "0" + "".join(one for one in end if one in "]}") * levels
+    assert run_of(answer_events([b"data: ", payload.encode(), b"\n\n"])).outcome is not None
+
+
 def test_most_recorded_events_take_the_fast_path() -> None:
     for case in recordings():
         if case.is_stream:

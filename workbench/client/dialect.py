@@ -128,7 +128,7 @@ def read_fast(payload: bytes) -> Reading | None:
             ChoicePart(choice.index, choice.text, _reason(choice.finish_reason), _entries(choice.logprobs))
             for choice in event.choices
         ]
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     usage = event.usage
     return Reading(
