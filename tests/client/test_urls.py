@@ -62,3 +62,20 @@ def test_what_is_no_address_is_refused(pasted: str) -> None:
 
 def test_names_and_passwords_are_not_shown() -> None:
     assert shown("https://me:secret@x.example/v1?key=secret") == "https://x.example/v1"
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "http://[::1?key=secret",
+        "https://x.example:port/v1?key=secret",
+        "https://me:a#secret@x.example/v1",
+        "https://me:secret/2@x.example/v1",
+        "//me:secret@x.example",
+        "ftp://me:secret@x.example/?key=secret",
+    ],
+)
+def test_nothing_secret_is_shown_of_what_is_no_address(pasted: str) -> None:
+    with pytest.raises(EndpointError) as caught:
+        normalise(pasted)
+    assert "secret" not in str(caught.value).replace("may hold a secret", "")

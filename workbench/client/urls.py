@@ -69,7 +69,7 @@ def normalise(base_url: str) -> Urls:
     if parts.scheme not in ("http", "https") or not host:
         raise EndpointError(
             "Invalid base URL",
-            shown(text) or "It is empty.",
+            shown(text) if text else "It is empty.",
             "It looks like https://api.example.com/v1; a path such as /completions may follow.",
         )
     path = re.sub(r"/{2,}", "/", parts.path).rstrip("/")
@@ -83,12 +83,14 @@ def normalise(base_url: str) -> Urls:
 
 
 def shown(url: str) -> str:
-    """A URL for a person: without user name, password and query."""
+    """A URL for a person: without user name, password and query; nothing of what may be one in no address."""
     try:
         parts = urlsplit(url)
+        if parts.hostname and (parts.port or 1) > 0:
+            return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
     except ValueError:
-        return url.rpartition("@")[2]
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+        pass
+    return "It is not shown, as it may hold a secret." if set("@?#") & set(url) else url
 
 
 def _is_near(host: str | None) -> bool:
