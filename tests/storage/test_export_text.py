@@ -13,7 +13,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import strategies as st
 
 from tests.domain.builders import choice_of, piece, run_of
 from tests.storage.session_cases import runs
@@ -145,7 +146,10 @@ def test_curl_s_ways_of_giving_data_are_understood(option: str) -> None:
     assert curl_from_text(text).request.model == "m"
 
 
-@pytest.mark.parametrize("text", ["", "wget x", "curl 'x", "curl http://a -d @file", "curl http://a -d '['"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "wget x", "curl 'x", "curl http://a -d @file", "curl http://a -d '['", "curl http://[ -d '{}'"],
+)
 def test_what_is_no_curl_command_says_why(text: str) -> None:
     with pytest.raises(BadValueError, match="cannot be imported"):
         curl_from_text(text)
@@ -172,6 +176,62 @@ def test_times_that_no_answer_takes_are_left_out_of_an_import(arrived: str) -> N
     assert list(run.choice(0).at) == [0.0]
     (again,) = parse_session(f"format = 1\n{run_to_toml(run)}".encode(), Path("s.toml")).session.runs
     assert again.id == run.id
+
+
+_ANY = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(
+        ["2024-01-01T00:00:00+01:02:03", "1970-01-01T00:00:00+23:59", "9999-12-31T23:59:59-01:00"]
+    )
+)
+_LINES = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(("run", "started", "model", "id", "created", "endpoint"), _ANY),
+        "request": st.dictionaries(
+            st.sampled_from(["prompt", "max_tokens", "stop", "x", ""]), _ANY, max_size=3
+        ),
+        "usage": st.dictionaries(st.sampled_from(["prompt_tokens", "total_tokens"]), _ANY),
+        "choices": st.lists(
+            st.fixed_dictionaries(
+                {"text": st.just("ab")},
+                optional={
+                    "index": _ANY,
+                    "finish_reason": _ANY,
+                    "arrived": st.lists(_ANY, max_size=2),
+                    "logprobs": st.fixed_dictionaries(
+                        {"tokens": st.just(["a", "b"])},
+                        optional={
+                            "token_logprobs": st.lists(_ANY, min_size=2, max_size=2),
+                            "top_logprobs": st.lists(
+                                st.dictionaries(st.text(), _ANY), min_size=2, max_size=2
+                            ),
+                        },
+                    ),
+                },
+            ),
+            max_size=2,
+        ),
+    },
+)
+
+
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
+@given(_LINES)
+@example({"started": "2024-01-01T00:00:00+01:02:03"})
+@example({"started": "1970-01-01T00:00:00+23:59"})
+@example({"created": True})
+def test_any_line_is_refused_or_makes_a_session_that_opens(line: dict[str, object]) -> None:
+    try:
+        (run,) = runs_from_json_lines(json.dumps(line))
+    except StorageError:
+        return
+    (again,) = parse_session(f"format = 1\n{run_to_toml(run)}".encode(), Path("s.toml")).session.runs
+    assert run_to_toml(again) == run_to_toml(run)
 
 
 def test_the_name_of_a_header_is_never_run_by_the_shell() -> None:

@@ -30,12 +30,15 @@ TOML = {
     "a hexadecimal number of 5,000 digits": "\nname = 0x" + "f" * 5000,
     "an array that nests endlessly": "\nname = " + "[" * 100_000,
     "a key that nests endlessly": "\nname" + ".a" * 100_000 + " = 1",
+    "an array that nests deeply": "\nname = " + "[" * 300 + "]" * 300,
+    "a key that nests deeply": "\nname" + ".a" * 300 + " = 1",
 }
 JSON = {
     "a number of 5,000 digits": "1" * 5000,
     "an array that nests endlessly": "[" * 100_000,
     "an object that nests endlessly": '{"a":' * 100_000,
     "a member that nests endlessly": '{"run": ' + "[" * 100_000,
+    "a member that nests deeply": '{"prompt": "a", "request": {"prompt": ' + "[" * 300 + "]" * 300 + "}}",
 }
 
 

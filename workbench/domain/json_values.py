@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NoReturn, TypeAlias
 
 JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
@@ -13,6 +14,10 @@ JsonObject: TypeAlias = Mapping[str, JsonValue]
 """A JSON object."""
 
 
+_DEEPEST = 100
+"""Levels of lists and objects within each other; what walks through a value calls itself for each."""
+
+
 def parse_json(text: str | bytes, *, is_strict: bool = False) -> JsonValue:
     """The value of a JSON text; a strict one has no NaN or Infinity.
 
@@ -20,9 +25,24 @@ def parse_json(text: str | bytes, *, is_strict: bool = False) -> JsonValue:
     """
     try:
         value: JsonValue = json.loads(text, parse_constant=_refused if is_strict else None)
+        check_depth(value)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     return value
+
+
+def check_depth(value: object) -> None:
+    """Raise RecursionError for a value whose lists and objects are nested too deeply to be written again."""
+    level: list[Iterable[object]] = [[value]]
+    for _ in range(_DEEPEST):
+        level = [
+            inner.values() if isinstance(inner, dict) else inner
+            for inner in chain.from_iterable(level)
+            if isinstance(inner, (dict, list))
+        ]
+        if not level:
+            return
+    raise RecursionError
 
 
 def _refused(constant: str) -> NoReturn:

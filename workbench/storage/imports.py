@@ -55,7 +55,7 @@ def _run_from_json(record: JsonValue) -> Run:
         run.started = in_utc(datetime.fromisoformat(str(started)))
     run.model, run.response_id = str(record.get("model") or ""), str(record.get("id") or "")
     created = record.get("created")
-    run.created = created if isinstance(created, int) else None
+    run.created = created if isinstance(created, int) and not isinstance(created, bool) else None
     run.outcome = Outcome(str(record.get("outcome") or Outcome.COMPLETE))
     usage = record.get("usage")
     if isinstance(usage, Mapping):
@@ -166,7 +166,10 @@ def _curl_command(url: str, data: str, *, had_key: bool) -> CurlCommand:
         raise _no_curl("it needs an address and a JSON object as data")
     if "prompt" not in body and "messages" in body:
         raise _no_curl("it sends messages of a chat, and no prompt")
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise _no_curl("its address is none") from None
     if parts.username or parts.password:
         url, had_key = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])), True
     return CurlCommand(url, Request.from_body(body), had_key)

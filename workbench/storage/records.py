@@ -62,7 +62,11 @@ def _plain(value: Any) -> Any:
 
 
 def in_utc(moment: datetime) -> datetime:
-    """A moment; one without a zone is UTC. Raises BadField for one that has no date in every time zone."""
-    if not EPOCH.year <= moment.year < MAXYEAR:
-        raise BadField(f"{moment} is not between {EPOCH.year} and {MAXYEAR - 1}")
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    """A moment in UTC, as one without a zone is. Raises BadField where it has no date in some time zone."""
+    try:
+        there = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        if EPOCH.year <= there.year < MAXYEAR:
+            return there
+    except OverflowError:
+        pass
+    raise BadField(f"{moment} is not between {EPOCH.year} and {MAXYEAR - 1}")

@@ -12,6 +12,8 @@ from typing import Any
 
 import tomli
 
+from workbench.domain.json_values import check_depth
+
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -109,6 +111,7 @@ def parse(text: str) -> dict[str, Any]:
 
 def _parse(text: str) -> dict[str, Any]:
     table = tomli.loads(text)
+    check_depth(table)
     if _LONG_NUMBER.search(text):
         # Whoever shows the number would fail.
         repr(table)
