@@ -156,6 +156,7 @@ async def failure_of(endpoint: Endpoint, environment: dict[str, str] | None = No
     ("fields", "title"),
     [
         ({"base_url": "nonsense://x"}, "Invalid base URL"),
+        ({"base_url": "http://xn--.example"}, "The request cannot be sent"),
         ({"proxy": "socks5://127.0.0.1:1"}, "The proxy needs SOCKS support, which is not installed"),
         ({"proxy": "nonsense"}, "Invalid proxy address"),
         (
@@ -205,6 +206,7 @@ async def test_a_proxy_of_the_environment_is_used_only_where_the_profile_says_so
         ({"ALL_PROXY": "socks://127.0.0.1:7891"}, ("ALL_PROXY", "socks5://127.0.0.1:7891")),
         ({"http_proxy": "gopher://127.0.0.1:1"}, ("http_proxy", "gopher://127.0.0.1:1")),
         ({"HTTP_PROXY": "http://me:s3cret@host:lpd"}, ("HTTP_PROXY",)),
+        ({"HTTP_PROXY": "http://me\udcff:s3cret@host"}, ("HTTP_PROXY",)),
         ({"ALL_PROXY": "socks5://127.0.0.1:1"}, ("ALL_PROXY", "SOCKS")),
     ],
 )

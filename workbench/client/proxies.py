@@ -43,7 +43,8 @@ def _checked(proxy: Proxy) -> Proxy:
     url = f"http://{proxy.url}" if proxy.variable and "://" not in proxy.url else proxy.url
     try:
         parts = urlsplit(url)
-        is_usable = parts.scheme in PROXY_SCHEMES and bool(parts.hostname) and (parts.port or 1) > 0
+        is_named = bool(parts.hostname) and (parts.port or 1) > 0
+        is_usable = parts.scheme in PROXY_SCHEMES and is_named and url.isprintable()
         address = shown(url).partition("://")[2]
     except ValueError:
         is_usable, address = False, ""

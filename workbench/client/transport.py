@@ -135,7 +135,7 @@ class Transport:
             httpx.UnsupportedProtocol,
             httpcore.UnsupportedProtocol,
             httpcore.LocalProtocolError,
-            UnicodeEncodeError,
+            UnicodeError,
         ):
             raise BrokenError(
                 EndpointError(
