@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,12 @@ import msgspec
 from workbench.domain.case_comparison import CaseResult
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
-from workbench.domain.json_values import JsonValue
+from workbench.domain.json_values import JsonValue, parse_json
+
+
+def _line(value: object) -> bytes:
+    # Names of files need not be Unicode, nor texts of tokens; and differences may be infinite.
+    return json.dumps(msgspec.to_builtins(value)).encode() + b"\n"
 
 
 class CheckProgress:
@@ -29,8 +35,8 @@ class CheckProgress:
         except OSError as error:
             raise self._failed(error) from None
         try:
-            self._begin(msgspec.json.encode(settings) + b"\n")
-        except (OSError, msgspec.MsgspecError, RecursionError, StorageError) as error:
+            self._begin(_line(settings))
+        except (OSError, ValueError, StorageError) as error:
             self.close()
             raise error if isinstance(error, StorageError) else self._failed(error) from None
 
@@ -38,7 +44,8 @@ class CheckProgress:
         """Read what is there, and leave the file at the end of its last whole line."""
         self._file.seek(0)
         first = self._file.readline()
-        if not first.endswith(b"\n"):
+        # A check that was killed may have left half a line.
+        if len(first) < len(head) and head.startswith(first):
             self._file.truncate(0)
             self._file.write(head)
             return
@@ -51,17 +58,16 @@ class CheckProgress:
             )
         whole = len(first)
         for line in self._file:
-            # A check that was killed may have left half a line.
             if not line.endswith(b"\n"):
                 break
-            self.done.append(msgspec.json.decode(line, type=CaseResult))
+            self.done.append(msgspec.convert(parse_json(line), CaseResult))
             whole += len(line)
         self._file.truncate(whole)
 
     def add(self, result: CaseResult) -> None:
         """Append a result. Raises StorageError."""
         try:
-            self._file.write(msgspec.json.encode(result) + b"\n")
+            self._file.write(_line(result))
         except OSError as error:
             raise self._failed(error) from None
 
