@@ -64,6 +64,14 @@ def test_a_broken_file_is_listed_with_its_line_and_reason(library: Library) -> N
     assert "nonsense" in bad.text
 
 
+def test_a_file_that_cannot_be_read_is_listed_with_the_reason(library: Library) -> None:
+    _add(library, "good")
+    # Whoever may read everything may not read this.
+    (library.folder / "refused.toml").symlink_to("/proc/self/mem")
+    (refused,) = (one for one in library.sessions() if one.error)
+    assert (Path(refused.path).name, refused.error) == ("refused.toml", "Input/output error")
+
+
 def test_a_change_shows_and_a_lost_or_damaged_index_is_built_again(library: Library, tmp_path: Path) -> None:
     path = _add(library, "before")
     assert library.sessions() == library.sessions()

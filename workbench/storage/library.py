@@ -113,7 +113,7 @@ class Listed(Struct, frozen=True):
     error: str = ""
     """Why it is not a session; empty where it is one."""
     line: int | None = None
-    """The line at fault."""
+    """The line at fault; None also where the file could not be read."""
 
     def matches(self, words: str) -> bool:
         """Whether every word is somewhere in its title, tags, prompts or answers, in any case."""
@@ -168,11 +168,13 @@ class Library:
         for entry in entries:
             if entry.name.startswith("."):
                 continue
+            # One that another program has just deleted, or a link that leads nowhere.
             with suppress(OSError):
                 stat = entry.stat()
                 old = known.get(entry.path)
                 is_same = old is not None and (old.modified, old.size) == (stat.st_mtime, stat.st_size)
-                listed[entry.path] = old if old and is_same else read_listed(Path(entry.path))
+                was_read = old is not None and (not old.error or old.line is not None)
+                listed[entry.path] = old if old and is_same and was_read else read_listed(Path(entry.path))
         if listed != known:
             index = msgspec.to_builtins(_Index(_INDEX_FORMAT, list(listed.values())))
             with suppress(StorageError):
@@ -237,9 +239,15 @@ class Library:
 
 
 def read_listed(path: Path) -> Listed:
-    """What a list shows of a file; token columns are not read. Raises OSError."""
-    stat, raw = path.stat(), path.read_bytes()
+    """What a list shows of a file; token columns are not read. Raises FileNotFoundError."""
+    stat = path.stat()
     bare = Listed(str(path), "", "", stat.st_mtime, stat.st_size)
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        return msgspec.structs.replace(bare, error=error.strerror or str(error))
     try:
         try:
             # Columns are most of the file and nothing that a list shows.
