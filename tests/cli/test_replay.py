@@ -52,6 +52,14 @@ async def test_an_unknown_run_is_named_with_the_known_ones(tmp_path: Path) -> No
     assert one.id[:8] in done.err
 
 
+@pytest.mark.parametrize("option", [("--json",), ("--times", "2")])
+async def test_what_only_a_check_has_is_refused_without_one(option: tuple[str, ...], tmp_path: Path) -> None:
+    file = session_file(tmp_path / "s.toml", upon())
+    done = await workbench("replay", str(file), "--speed", "0", *option)
+    assert (done.status, done.out) == (2, b"")
+    assert "need --check" in done.err
+
+
 async def test_the_request_that_begins_a_session_is_its_draft(tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
     async with serving(TWO_TOKENS) as server:

@@ -19,6 +19,7 @@ from workbench.cli.session_files import choose_runs, read_session
 from workbench.cli.tables import distribution
 from workbench.domain.case_comparison import ReportedToken
 from workbench.domain.display import visible
+from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Outcome, Run
 from workbench.domain.run_check import ChoiceCheck, RunCheck, check_run, describe_repeats
@@ -54,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Replay or check; returns the exit status."""
     runs = choose_runs(read_session(arguments.file), arguments.run)
     if not arguments.check:
+        if arguments.json or arguments.times > 1:
+            raise BadValueError("--json and --times need --check")
         return asyncio.run(_replay(runs, arguments.speed))
     return _check(runs, arguments)
 
