@@ -60,7 +60,7 @@ FAILURES: dict[str, Handler] = {
     ),
     "an error field": answering(f"error: {_JSON_ERROR}\n\n".encode()),
     "names that hold it": answering(
-        event("text", finish_reason="stop", id=f"id-{KEY}", model=f"model-{KEY}") + DONE
+        event("text", finish_reason=f"stop {KEY}", id=f"id-{KEY}", model=f"model-{KEY}") + DONE
     ),
     "no answer": answering(b""),
     "a broken head": lambda _, writer: _write(writer, f"{KEY} HTTP {KEY}\r\n\r\n".encode()),

@@ -57,6 +57,11 @@ def test_a_secret_shows_in_no_representation() -> None:
     assert Secret().redact("abc") == "abc"
 
 
+def test_what_is_too_short_for_a_key_is_masked_nowhere() -> None:
+    # Servers that want any key at all are given such ones.
+    assert Secret("x").redact("max_tokens is not an integer") == "max_tokens is not an integer"
+
+
 @pytest.mark.parametrize(
     "echoed",
     ['a/b+c="d\\', '{"key": "a\\/b+c=\\"d\\\\"}', '{"key": "a/b+c=\\"d\\\\"}', "?key=a%2Fb%2Bc%3D%22d%5C"],

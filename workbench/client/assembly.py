@@ -220,7 +220,7 @@ class Assembly:
             self._add(index, state, text, entries or (), events)
         if reason is not None and reason != state.finished:
             state.finished = reason
-            events.append(Finished(index, reason))
+            events.append(Finished(index, self._redact(reason)))
 
     def _add(
         self,

@@ -21,7 +21,7 @@ _ASKED_JUST_NOW = 10.0
 _FAILED_JUST_NOW = 2.0
 """Seconds within which a command that failed is not tried again."""
 _LEAST = 4
-"""Characters below which nothing is taken for a key."""
+"""Characters below which nothing is taken for a key: some servers want one and take any."""
 
 
 class Secret:
@@ -48,8 +48,9 @@ class Secret:
 
     def redact(self, text: str) -> str:
         """A text without the key, however an endpoint may escape it when echoing it."""
-        for spelling in self._spellings:
-            text = text.replace(spelling, MASK)
+        if len(self._value) >= _LEAST:
+            for spelling in self._spellings:
+                text = text.replace(spelling, MASK)
         return text
 
 
