@@ -112,6 +112,18 @@ async def test_a_session_that_closes_is_opened_again_once_it_has_let_go(tmp_path
     assert await keepers.aclose(60)
 
 
+async def test_a_link_that_leads_to_itself_is_refused_while_a_session_closes(tmp_path: Path) -> None:
+    keepers, keeper, path = await kept(tmp_path)
+    loop = tmp_path / "loop.toml"
+    loop.symlink_to(loop)
+    with lock_of(path):
+        keeper.ended(ended(" last"))
+        keeper.begin_closing()
+        with pytest.raises(StorageError, match="cannot be read"):
+            await keepers.open(loop)
+    assert await keepers.aclose(60)
+
+
 async def test_a_defect_in_one_job_is_told_and_stops_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from operator import is_not
+from os.path import realpath
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -592,4 +593,4 @@ class Keepers:
 
 def is_same_file(one: Path | None, other: Path | None) -> bool:
     """Whether two paths lead to one file."""
-    return one is not None and other is not None and one.resolve() == other.resolve()
+    return one is not None and other is not None and realpath(one) == realpath(other)
