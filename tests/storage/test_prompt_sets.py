@@ -64,6 +64,10 @@ def test_a_column_is_found_by_name_whatever_separates(tmp_path: Path) -> None:
     assert read_prompts(path, "kind,of") == ("2",)
 
 
+def test_a_quotation_mark_separates_nothing(tmp_path: Path) -> None:
+    assert read_prompts(written(tmp_path, "a.csv", 'sep="\na"b\n')) == ('a"b',)
+
+
 def test_a_text_may_be_as_long_as_its_file(tmp_path: Path) -> None:
     long = "word " * 40_000
     assert read_prompts(written(tmp_path, "a.csv", f"id,prompt\n1,{long}\n2,b\n")) == (long, "b")

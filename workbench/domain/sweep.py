@@ -65,7 +65,7 @@ class Sweep:
 def parse_axis(text: str) -> Axis:
     """An axis as a person types it: `temperature=0:1.5:0.25` (ends included) or `top_p=0.5,1`.
 
-    `unset` is a value too. Raises BadValueError naming the field, its range, or the malformed part.
+    Raises BadValueError naming the field, its range, or the malformed part.
     """
     name, equals, listed = text.partition("=")
     name = name.strip().replace("-", "_")

@@ -109,7 +109,7 @@ def _separators(text: str, usual: str) -> tuple[str, str]:
     """The text, with an empty line for a line `sep=;` at its beginning, and what may separate values."""
     first, _, others = text.partition("\n")
     declared = first.rstrip("\r")
-    if len(declared) == 5 and declared.startswith("sep="):
+    if len(declared) == 5 and declared.startswith("sep=") and declared[4] != '"':
         return f"\n{others}", declared[4]
     return text, usual + "".join(separator for separator in ",;\t|" if separator != usual)
 
