@@ -125,7 +125,7 @@ def test_every_mode_has_a_legend_of_five() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "expected", "words"),
+    ("values", "expected", "fitted_to"),
     [
         ({"temperature": 0}, ("≥90%", "60%", "30%", "10%", "<10%"), "temperature 0"),
         ({}, ("≥73%", "22%", "3%", "0.1%", "<0.1%"), "temperature 1"),
@@ -139,12 +139,12 @@ def test_every_mode_has_a_legend_of_five() -> None:
     ],
 )
 def test_a_fitted_scale_follows_what_the_parameters_make_likely(
-    values: dict[str, ParameterValue], expected: tuple[str, ...], words: str
+    values: dict[str, ParameterValue], expected: tuple[str, ...], fitted_to: str
 ) -> None:
     scale = fitted(Parameters(values))
     assert legend(Mode.FITTED, scale) == legend(Mode.CONTINUOUS, scale) == expected
     assert legend(Mode.PROBABILITY, scale) == ("≥90%", "60%", "30%", "10%", "<10%")
-    assert scale.words == words
+    assert scale.fitted_to == fitted_to
 
 
 def test_answers_beside_each_other_share_the_widest_scale() -> None:

@@ -31,7 +31,7 @@ def shows_nothing(app: WorkbenchApp) -> bool:
         and main.header.state == IDLE
         and main.output.bars._peaks is None
         and str(main.output.border_subtitle) == ""
-        and main.legend.scale.words == ""
+        and main.legend.scale.fitted_to == ""
     )
 
 
@@ -43,7 +43,7 @@ async def look_at_token(app: WorkbenchApp, pilot: Pilot[int]) -> None:
     await run_once(app, pilot)
     await pilot.press("f4", "right")
     await until(pilot, lambda: "went" in inspected(app) and app.main.header.state.word == "done")
-    assert app.main.legend.scale.words
+    assert app.main.legend.scale.fitted_to
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])

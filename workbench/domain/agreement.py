@@ -40,8 +40,8 @@ def divergence(recorded: Mapping[bytes, float], now: Mapping[bytes, float]) -> f
     both = sorted(recorded.keys() & now.keys())
     if not both:
         return None
-    first, second = (_with_remaining([one[name] for name in both]) for one in (recorded, now))
-    return max(fsum(exp(one) * (one - other) for one, other in zip(first, second, strict=True)), 0.0)
+    first, second = (_with_remaining([logprobs[name] for name in both]) for logprobs in (recorded, now))
+    return max(fsum(exp(own) * (own - other) for own, other in zip(first, second, strict=True)), 0.0)
 
 
 def _with_remaining(logprobs: list[float]) -> list[float]:
@@ -75,7 +75,7 @@ def compare_position(recorded: ReceivedToken, now: ReceivedToken) -> Position:
     difference = abs(second[own] - first[own]) if own in first and own in second else None
     if not (recorded.alternatives and now.alternatives and first and second):
         return Position(None, None, difference, None)
-    ranked, ranked_now = (sorted(one, key=lambda name: -one[name]) for one in (first, second))
+    ranked, ranked_now = (sorted(logprobs, key=lambda name: -logprobs[name]) for logprobs in (first, second))
     k = min(len(first), len(second))
     return Position(
         first[ranked[0]] == first.get(ranked_now[0]) or ranked[0] == ranked_now[0],
@@ -130,7 +130,9 @@ class Agreement:
         return Agreement(len(found), *map(Sum.of, zip(*found, strict=True)))
 
     def __add__(self, other: Agreement) -> Agreement:
-        return Agreement(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Agreement)))
+        return Agreement(
+            *(getattr(self, field.name) + getattr(other, field.name) for field in fields(Agreement))
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections import Counter
 from math import fsum
 from typing import NamedTuple
 
-from workbench.domain.choice import Alternative, Token
+from workbench.domain.choice import Token
 from workbench.domain.display import token_text
 from workbench.domain.figures import probability
 
@@ -33,18 +33,16 @@ def remaining_row(mass: float) -> AlternativeRow:
 
 def rows_of(token: Token) -> tuple[AlternativeRow, ...]:
     """A token's rows in the endpoint's order: alternatives, the unlisted chosen one, the remaining mass."""
-    texts = Counter((one.text, one.raw) for one in token.alternatives)
+    texts = Counter((alternative.text, alternative.raw) for alternative in token.alternatives)
     rank, chosen_at = token.rank, token.listed_at
     # The chosen token may be listed beside the most likely ones: it is not an alternative to branch to.
     outside = "" if rank is None or rank.is_exact else f"not among the top {rank.value - 1}"
     rows = []
-    for place, one in enumerate(token.alternatives):
-        is_chosen = place == chosen_at
-        note = (outside if is_chosen else "") or _note(one, texts[one.text, one.raw] > 1)
-        position = None if is_chosen and outside else place
-        rows.append(
-            AlternativeRow(token_text(one.text, one.raw), probability(one.logprob), position, is_chosen, note)
-        )
+    for index, (text, logprob, _, raw) in enumerate(token.alternatives):
+        is_chosen = index == chosen_at
+        note = (outside if is_chosen else "") or _note(text, raw, texts[text, raw] > 1)
+        position = None if is_chosen and outside else index
+        rows.append(AlternativeRow(token_text(text, raw), probability(logprob), position, is_chosen, note))
     if chosen_at is None and token.logprob is not None:
         note = outside or ("not listed" if token.alternatives else "")
         own = probability(token.logprob)
@@ -58,9 +56,9 @@ def rows_of(token: Token) -> tuple[AlternativeRow, ...]:
     return tuple(rows)
 
 
-def _note(one: Alternative, repeated: bool) -> str:
+def _note(text: str, raw: bytes | None, repeated: bool) -> str:
     if repeated:
         return "same text, another token"
-    if one.raw is not None and one.text and one.raw.decode("utf-8", "replace") != one.text:
+    if raw is not None and text and raw.decode("utf-8", "replace") != text:
         return "text is not its bytes"
     return ""

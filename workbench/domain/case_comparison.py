@@ -47,7 +47,7 @@ class ReportedToken:
         """The distribution at a token; None is the end of the answer."""
         if token is None:
             return ReportedToken("")
-        listed = tuple((_shown(one.text, one.raw), _finite(one.logprob)) for one in token.alternatives)
+        listed = tuple((_shown(text, raw), _finite(logprob)) for text, logprob, _, raw in token.alternatives)
         return ReportedToken(_shown(token.text, token.raw), _finite(token.logprob), listed)
 
 
@@ -102,7 +102,7 @@ def is_deterministic(run: Run) -> bool:
 
 def is_scored(run: Run) -> bool:
     """Whether any token of its answers has a logprob."""
-    return any(not isnan(one) for choice in run.choices.values() for one in choice.logprobs[choice.echoed :])
+    return any(not all(map(isnan, choice.logprobs[choice.echoed :])) for choice in run.choices.values())
 
 
 def compare_runs(recorded: Run, now: Run, tolerances: Tolerances) -> AnswerComparison:
@@ -118,10 +118,10 @@ def compare_runs(recorded: Run, now: Run, tolerances: Tolerances) -> AnswerCompa
     if not is_deterministic(recorded):
         return compared
     texts = tuple(
-        (f"choice {one.choice.index}: " if len(pairs) > 1 else "")
-        + f"the text diverges at token {_divergence(one, other)[0] - one.tokens.start + 1}"
-        for one, other in pairs
-        if one.text != other.text
+        (f"choice {before.choice.index}: " if len(pairs) > 1 else "")
+        + f"the text diverges at token {_divergence(before, after)[0] - before.tokens.start + 1}"
+        for before, after in pairs
+        if before.text != after.text
     )
     return replace(compared, why=texts + compared.why)
 

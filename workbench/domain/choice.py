@@ -29,12 +29,12 @@ class Alternative(NamedTuple):
 
 def top_choice(alternatives: Iterable[Alternative]) -> Alternative | None:
     """The likeliest of some alternatives; None where none has a logprob."""
-    known = (one for one in alternatives if one.logprob is not None)
-    return max(known, key=lambda one: one.logprob or 0.0, default=None)
+    known = (alternative for alternative in alternatives if alternative.logprob is not None)
+    return max(known, key=lambda alternative: alternative.logprob or 0.0, default=None)
 
 
 class ReceivedToken(NamedTuple):
-    """A token as it arrives; the pieces of a choice join to its text."""
+    """A token as it arrives; the texts of a choice's tokens join to its text."""
 
     text: str
     """What the token adds to the text; empty where it only begins a character."""
@@ -82,12 +82,12 @@ class Token(NamedTuple):
         """
         mine, own = token_bytes(self.text, self.raw), self.logprob or 0.0
         same = [
-            place
-            for place, one in enumerate(self.alternatives)
+            index
+            for index, alternative in enumerate(self.alternatives)
             if (
-                one.id == self.id
-                if one.id is not None and self.id is not None
-                else token_bytes(one.text, one.raw) == mine
+                alternative.id == self.id
+                if alternative.id is not None and self.id is not None
+                else token_bytes(alternative.text, alternative.raw) == mine
             )
         ]
         return min(same, key=lambda at: abs((self.alternatives[at].logprob or 0.0) - own), default=None)
@@ -118,10 +118,11 @@ class Choice:
 
     __slots__ = (
         "_alternative_ends",
+        "_alternative_entries",
         "_alternative_ids",
         "_alternative_logprobs",
         "_alternative_raws",
-        "_alternative_words",
+        "_entries",
         "_fewest",
         "_ids",
         "_known",
@@ -129,7 +130,6 @@ class Choice:
         "_starts",
         "_text",
         "_vocabulary",
-        "_words",
         "at",
         "echoed",
         "finish_reason",
@@ -156,7 +156,7 @@ class Choice:
         self._clear()
 
     def _clear(self) -> None:
-        self._words = array("I")
+        self._entries = array("I")
         self._starts = array("I")
         self.length = 0
         """Characters in the text so far."""
@@ -167,7 +167,7 @@ class Choice:
         self._ids = array("q")
         self._raws: dict[int, bytes] = {}
         self._alternative_ends = array("I")
-        self._alternative_words = array("I")
+        self._alternative_entries = array("I")
         self._alternative_logprobs = array("d")
         self._alternative_ids = array("q")
         self._alternative_raws: dict[int, bytes] = {}
@@ -175,72 +175,72 @@ class Choice:
         self._text: str | None = ""
 
     def __len__(self) -> int:
-        return len(self._words)
+        return len(self._entries)
 
     def __iter__(self) -> Iterator[Token]:
         return map(self.token, range(len(self)))
 
-    def _word(self, text: str) -> int:
+    def _entry(self, text: str) -> int:
         known = self._known
-        word = known.get(text)
-        if word is None:
-            word = known[text] = len(known)
+        entry = known.get(text)
+        if entry is None:
+            entry = known[text] = len(known)
             self._vocabulary.append(text)
-        return word
+        return entry
 
-    def append(self, piece: ReceivedToken, at: float) -> None:
+    def append(self, token: ReceivedToken, at: float) -> None:
         """Add a token that arrived `at` seconds after the request."""
         # Spelt out rather than divided: this runs for every token that any endpoint sends.
-        text, logprob, alternatives, token_id, raw = piece
-        known, words = self._known, self._words
-        word = known.get(text)
-        words.append(self._word(text) if word is None else word)
+        text, logprob, alternatives, token_id, raw = token
+        known, entries = self._known, self._entries
+        entry = known.get(text)
+        entries.append(self._entry(text) if entry is None else entry)
         self._starts.append(self.length)
         self.length += len(text)
         self._text = None
         self.logprobs.append(nan if logprob is None else logprob)
         self.at.append(at)
         if token_id is not None or self._ids:
-            _put(self._ids, len(words) - 1, token_id)
+            _put(self._ids, len(entries) - 1, token_id)
         if raw is not None:
-            self._raws[len(words) - 1] = raw
+            self._raws[len(entries) - 1] = raw
         if alternatives:
-            others, logprobs = self._alternative_words, self._alternative_logprobs
+            others, logprobs = self._alternative_entries, self._alternative_logprobs
             if self._fewest is None or len(alternatives) < self._fewest:
                 self._fewest = len(alternatives)
             for other, its_logprob, its_id, its_raw in alternatives:
-                word = known.get(other)
-                others.append(self._word(other) if word is None else word)
+                entry = known.get(other)
+                others.append(self._entry(other) if entry is None else entry)
                 logprobs.append(nan if its_logprob is None else its_logprob)
                 if its_id is not None or self._alternative_ids:
                     _put(self._alternative_ids, len(others) - 1, its_id)
                 if its_raw is not None:
                     self._alternative_raws[len(others) - 1] = its_raw
-        self._alternative_ends.append(len(self._alternative_words))
+        self._alternative_ends.append(len(self._alternative_entries))
 
-    def replace(self, pieces: Iterable[ReceivedToken], at: Sequence[float]) -> None:
+    def replace(self, tokens: Iterable[ReceivedToken], at: Sequence[float]) -> None:
         """Replace all tokens by those that the endpoint reported afterwards."""
         self._clear()
         self.revision += 1
-        for piece, when in zip(pieces, at, strict=True):
-            self.append(piece, when)
+        for token, when in zip(tokens, at, strict=True):
+            self.append(token, when)
 
     @property
     def text(self) -> str:
         """The whole text so far."""
         if self._text is None:
             vocabulary = self._vocabulary
-            self._text = "".join([vocabulary[word] for word in self._words])
+            self._text = "".join([vocabulary[entry] for entry in self._entries])
         return self._text
 
     def text_of(self, index: int) -> str:
         """What a token adds to the text."""
-        return self._vocabulary[self._words[index]]
+        return self._vocabulary[self._entries[index]]
 
     def texts(self, start: int = 0, stop: int | None = None) -> list[str]:
         """The texts of some tokens."""
         vocabulary = self._vocabulary
-        return [vocabulary[word] for word in self._words[start:stop]]
+        return [vocabulary[entry] for entry in self._entries[start:stop]]
 
     def start_of(self, index: int) -> int:
         """Where a token's text begins, in characters."""
@@ -269,11 +269,11 @@ class Choice:
     def alternatives_of(self, index: int) -> tuple[Alternative, ...]:
         """The alternatives listed for a token, in the endpoint's order."""
         first, end = self._alternative_ends[index - 1] if index else 0, self._alternative_ends[index]
-        texts = map(self._vocabulary.__getitem__, self._alternative_words[first:end])
+        texts = map(self._vocabulary.__getitem__, self._alternative_entries[first:end])
         logprobs = map(_number, self._alternative_logprobs[first:end])
         if not self._alternative_ids and not self._alternative_raws:
             return tuple(map(Alternative, texts, logprobs))
-        ids = (_id(self._alternative_ids, place) for place in range(first, end))
+        ids = (_id(self._alternative_ids, position) for position in range(first, end))
         raws = map(self._alternative_raws.get, range(first, end))
         return tuple(map(Alternative, texts, logprobs, ids, raws))
 
@@ -333,10 +333,10 @@ class Choice:
             self._ids[start:],
             {index - start: raw for index, raw in self._raws.items() if index >= start},
             array("I", (ends[i] - (ends[i - 1] if i else 0) for i in range(start, len(ends)))),
-            [self._vocabulary[word] for word in self._alternative_words[first:]],
+            [self._vocabulary[entry] for entry in self._alternative_entries[first:]],
             self._alternative_logprobs[first:],
             self._alternative_ids[first:],
-            {place - first: raw for place, raw in self._alternative_raws.items() if place >= first},
+            {index - first: raw for index, raw in self._alternative_raws.items() if index >= first},
         )
 
     def extend(self, columns: Columns) -> None:
@@ -352,23 +352,23 @@ class Choice:
             and len(columns.alternative_ids) in (0, alternatives)
         ):
             raise ValueError("token columns of unequal length")
-        index, place = len(self._words), len(self._alternative_words)
+        index, first = len(self._entries), len(self._alternative_entries)
         self._extend_ids(self._ids, columns.ids, index, count)
-        self._extend_ids(self._alternative_ids, columns.alternative_ids, place, alternatives)
+        self._extend_ids(self._alternative_ids, columns.alternative_ids, first, alternatives)
         self._learn(columns.texts)
         self._learn(columns.alternative_texts)
-        word = self._known.__getitem__
-        self._words.extend(map(word, columns.texts))
+        entry = self._known.__getitem__
+        self._entries.extend(map(entry, columns.texts))
         ends = array("I", accumulate(map(len, columns.texts), initial=self.length))
         self.length = ends.pop()
         self._starts.extend(ends)
         self.logprobs.extend(columns.logprobs)
         self.at.extend(columns.at)
         self._raws.update((index + i, raw) for i, raw in columns.raws.items())
-        self._alternative_ends.extend(islice(accumulate(columns.alternative_counts, initial=place), 1, None))
-        self._alternative_words.extend(map(word, columns.alternative_texts))
+        self._alternative_ends.extend(islice(accumulate(columns.alternative_counts, initial=first), 1, None))
+        self._alternative_entries.extend(map(entry, columns.alternative_texts))
         self._alternative_logprobs.extend(columns.alternative_logprobs)
-        self._alternative_raws.update((place + i, raw) for i, raw in columns.alternative_raws.items())
+        self._alternative_raws.update((first + i, raw) for i, raw in columns.alternative_raws.items())
         self._fewest = min(filter(None, (self._fewest, *columns.alternative_counts)), default=None)
         self._text = None
 

@@ -68,7 +68,8 @@ class Conversation(NamedTuple):
 def conversation_to_json(conversation: Conversation) -> list[dict[str, str]]:
     """The turns as chat endpoints spell them, the system prompt first, without the prefill."""
     system = [{"role": Role.SYSTEM.value, "content": conversation.system}] if conversation.system else []
-    return [*system, *({"role": one.role.value, "content": one.text} for one in conversation.messages)]
+    messages = ({"role": message.role.value, "content": message.text} for message in conversation.messages)
+    return [*system, *messages]
 
 
 def conversation_from_json(value: JsonValue) -> Conversation:

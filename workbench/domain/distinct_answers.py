@@ -74,14 +74,14 @@ def _forks(choices: Sequence[Choice]) -> list[tuple[Fork, ...]]:
     compared.
     """
     texts = [choice.texts(choice.echoed) for choice in choices]
-    order = sorted(range(len(texts)), key=lambda place: texts[place])
-    shared = [common_length(texts[one], texts[other]) for one, other in pairwise(order)]
+    order = sorted(range(len(texts)), key=lambda number: texts[number])
+    shared = [common_length(texts[first], texts[other]) for first, other in pairwise(order)]
     found: list[tuple[Fork, ...]] = [()] * len(choices)
-    for rank, place in enumerate(order):
+    for rank, number in enumerate(order):
         parts: dict[int, list[int]] = {}
         ahead = zip(accumulate(shared[rank:], min), order[rank + 1 :], strict=True)
         behind = zip(accumulate(reversed(shared[:rank]), min), reversed(order[:rank]), strict=True)
         for length, other in chain(ahead, behind):
-            parts.setdefault(choices[place].echoed + length, []).append(choices[other].index)
-        found[place] = tuple(Fork(token, tuple(sorted(others))) for token, others in sorted(parts.items()))
+            parts.setdefault(choices[number].echoed + length, []).append(choices[other].index)
+        found[number] = tuple(Fork(token, tuple(sorted(others))) for token, others in sorted(parts.items()))
     return found

@@ -53,9 +53,8 @@ def first_divergence(choices: Sequence[Choice], start: int = 0) -> Divergence | 
 
 def margin(token: Token) -> float | None:
     """How close the race was: the probability of the best listed token less that of the second one."""
-    known = sorted(
-        (mass for one in token.alternatives if (mass := probability(one.logprob)) is not None), reverse=True
-    )
+    masses = (probability(alternative.logprob) for alternative in token.alternatives)
+    known = sorted((mass for mass in masses if mass is not None), reverse=True)
     return known[0] - known[1] if len(known) > 1 else None
 
 
@@ -72,9 +71,10 @@ def distinguishing(parameters: Sequence[Parameters]) -> tuple[tuple[str, ...], .
     changed = differing(parameters)
     return tuple(
         tuple(
-            f"{name} {'unset' if one.get(name) is None else format_value(one.get(name))}" for name in changed
+            f"{name} {'unset' if values.get(name) is None else format_value(values.get(name))}"
+            for name in changed
         )
-        for one in parameters
+        for values in parameters
     )
 
 

@@ -38,7 +38,7 @@ class Timeouts(NamedTuple):
 
     connect: float = 10
     read: float = 600
-    """Between two pieces of an answer; long, as a prompt's evaluation sends nothing."""
+    """Between two chunks of an answer; long, as a prompt's evaluation sends nothing."""
     write: float = 60
 
 

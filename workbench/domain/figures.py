@@ -7,14 +7,14 @@ nothing to stand on is None.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import filterfalse, pairwise
 from math import exp, fsum, isnan, log, nan
 
 from workbench.domain.choice import Choice
 from workbench.domain.run import Run
 
 _AT_ONCE = 0.02
-"""Seconds; tokens that arrive closer together came in one piece."""
+"""Seconds; tokens that arrive closer together came in one chunk."""
 _ROUNDING = 1e-6
 """Probability; less than this may remain beside the listed ones only because they are rounded."""
 
@@ -63,7 +63,7 @@ def bits_per_byte(choice: Choice, tokens: range) -> float | None:
     Gao et al. (2020), "The Pile: an 800GB dataset of diverse text for language modeling", section 3.1.
     """
     logprobs = logprob_ceilings(choice, tokens)
-    known = [(index, one) for index, one in zip(tokens, logprobs, strict=True) if not isnan(one)]
+    known = [(index, logprob) for index, logprob in zip(tokens, logprobs, strict=True) if not isnan(logprob)]
     size = sum(len(choice.bytes_of(index)) for index, _ in known)
     return -total(logprob for _, logprob in known) / log(2) / size if size else None
 
@@ -87,7 +87,7 @@ def logprob_ceilings(choice: Choice, tokens: range) -> list[float]:
 
 
 def _ceiling(choice: Choice, index: int) -> float:
-    listed = sorted((one for one in choice.alternative_logprobs_of(index) if not isnan(one)), reverse=True)
+    listed = sorted(filterfalse(isnan, choice.alternative_logprobs_of(index)), reverse=True)
     top = min(choice.listed_top, len(listed))
     if not top:
         return nan
@@ -127,7 +127,7 @@ def completion_logprobs(choice: Choice) -> Sequence[float]:
 
 
 def completion_tokens(run: Run) -> int:
-    """Tokens generated: as the endpoint counts them, else the pieces that came."""
+    """Tokens generated: as the endpoint counts them, else those that came."""
     if run.usage is not None and run.usage.completion_tokens:
         return run.usage.completion_tokens
     return sum(len(choice) - choice.echoed for choice in run.choices.values())

@@ -61,14 +61,16 @@ class Probe:
 
     def verdict(self, name: str) -> ProbeVerdict:
         """What was found about a field; unknown where nobody asked."""
-        return next((one.verdict for one in self.findings if one.name == name), ProbeVerdict.UNKNOWN)
+        named = (finding.verdict for finding in self.findings if finding.name == name)
+        return next(named, ProbeVerdict.UNKNOWN)
 
     def table(self) -> str:
         """The findings as lines of plain text."""
-        width = max((len(one.name) for one in self.findings), default=0)
+        width = max((len(finding.name) for finding in self.findings), default=0)
         return "\n".join(
-            f"{one.verdict.glyph} {one.name:{width}}  {one.verdict:9}  {one_line(one.evidence, 120)}"
-            for one in self.findings
+            f"{finding.verdict.glyph} {finding.name:{width}}  {finding.verdict:9}  "
+            f"{one_line(finding.evidence, 120)}"
+            for finding in self.findings
         )
 
     def to_json(self) -> dict[str, JsonValue]:

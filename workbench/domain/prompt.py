@@ -112,13 +112,13 @@ def prompt_from_json(value: JsonValue) -> Prompt:
     if isinstance(value, str):
         return TextPrompt(value)
     if isinstance(value, (list, tuple)) and value:
-        if all(isinstance(one, str) for one in value):
-            return TextsPrompt(tuple(one for one in value if isinstance(one, str)))
+        if all(isinstance(item, str) for item in value):
+            return TextsPrompt(tuple(text for text in value if isinstance(text, str)))
         if (ids := _ids(value)) is not None:
             return TokensPrompt(ids)
-        lists = [_ids(one) for one in value]
+        lists = [_ids(item) for item in value]
         if all(lists):
-            return TokenListsPrompt(tuple(one for one in lists if one))
+            return TokenListsPrompt(tuple(token_ids for token_ids in lists if token_ids))
     raise _bad(
         "must be a string, a list of strings, a list of token ids, or a list of such lists, and not empty"
     )
@@ -176,14 +176,14 @@ def parse_ids(text: str, line: int | None = None) -> tuple[int, ...]:
 
     Raises BadValueError naming the part that is not a token id.
     """
-    words = text.strip().removeprefix("[").removesuffix("]").replace(",", " ").split()
+    parts = text.strip().removeprefix("[").removesuffix("]").replace(",", " ").split()
     where = f" in line {line}" if line is not None else ""
-    for word in words:
-        if not _ID.fullmatch(word):
-            raise _bad(f"{word[:40]!r}{where} is not a token id")
-    if not words:
+    for part in parts:
+        if not _ID.fullmatch(part):
+            raise _bad(f"{part[:40]!r}{where} is not a token id")
+    if not parts:
         raise _bad(f"holds no token ids{where}")
-    return tuple(map(int, words))
+    return tuple(map(int, parts))
 
 
 def _ids(value: JsonValue) -> tuple[int, ...] | None:

@@ -24,7 +24,7 @@ class Change(NamedTuple):
     after: ParameterValue | None
 
     def __str__(self) -> str:
-        before, after = ("unset" if one is None else format_value(one) for one in (self.before, self.after))
+        before, after = ("unset" if value is None else format_value(value) for value in self[1:])
         return f"{self.name} {before} → {after}"
 
 
@@ -116,7 +116,7 @@ class Parameters:
 
         Raises BadValueError for an unknown field or a value of another type.
         """
-        known = {one.name: one for one in PARAMETERS}
+        known = {parameter.name: parameter for parameter in PARAMETERS}
         values: dict[str, ParameterValue] = {}
         for name, value in table.items():
             if name not in known:

@@ -135,7 +135,7 @@ def describe_repeats(runs: Sequence[Run]) -> str:
         return f"reproducible: {len(runs)} of {len(runs)} identical"
     counted = f"{same} of {len(runs)} identical to the first"
     choices = [choice for check in checks for choice in check.choices]
-    if (different := next((one for one in choices if one.differs), None)) is not None:
+    if (different := next((choice for choice in choices if choice.differs), None)) is not None:
         return f"not reproducible: {counted}; {different.describe()}"
     unknown = [check.error for check in checks if check.error]
     unknown += [choice.describe() for choice in choices if choice.cut]

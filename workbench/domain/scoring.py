@@ -96,7 +96,7 @@ def align_scorings(first: Passage, second: Passage) -> Iterator[Span]:
     ends are token boundaries of both.
     """
     ours, theirs = first.boundaries(), second.boundaries()
-    for start, end in pairwise(place for place in ours if place in theirs):
+    for start, end in pairwise(boundary for boundary in ours if boundary in theirs):
         mine, other = range(ours[start], ours[end]), range(theirs[start], theirs[end])
         yield Span(start, end, mine, other, (first.surprisal(mine), second.surprisal(other)))
 
@@ -133,15 +133,15 @@ class SecondScoring(NamedTuple):
 
     def of_spans(self, choice: Choice) -> SecondScoring:
         """The same for a choice whose tokens are the spans."""
-        spans = (span._replace(first=range(place, place + 1)) for place, span in enumerate(self.spans))
+        spans = (span._replace(first=range(index, index + 1)) for index, span in enumerate(self.spans))
         return self._replace(choice=choice, spans=tuple(spans))
 
     def at(self, token: int) -> tuple[Span, Alternative | None] | None:
         """The span that a token of the choice is in, and its other top choice; None outside of all."""
-        place = bisect_right(self.spans, token, key=lambda span: span.first.start) - 1
-        if place < 0 or token not in self.spans[place].first:
+        index = bisect_right(self.spans, token, key=lambda span: span.first.start) - 1
+        if index < 0 or token not in self.spans[index].first:
             return None
-        return self.spans[place], self.elsewhere[place]
+        return self.spans[index], self.elsewhere[index]
 
     def difference(self, choice: Choice, token: int) -> float | None:
         """How much more the token's span surprises the other model.
@@ -181,16 +181,16 @@ def common_positions(first: Passage, second: Passage) -> Iterator[tuple[int, int
     """
     shared = common_length(first.text, second.text)
     theirs = second.boundaries()
-    for place, index in first.boundaries().items():
-        if place > shared:
+    for start, index in first.boundaries().items():
+        if start > shared:
             return
-        if (other := theirs.get(place)) is not None:
+        if (other := theirs.get(start)) is not None:
             yield index, other
 
 
 def common_length(first: Sequence[str], second: Sequence[str]) -> int:
     """How many leading characters two texts share, or leading tokens two lists of them."""
     return next(
-        (place for place, (one, other) in enumerate(zip(first, second, strict=False)) if one != other),
+        (index for index, (mine, other) in enumerate(zip(first, second, strict=False)) if mine != other),
         min(len(first), len(second)),
     )

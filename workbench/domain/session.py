@@ -106,7 +106,7 @@ def subtree(runs: Sequence[Run], root: Run) -> list[Run]:
     depth = next((depth for depth, run in tree if run is root), None)
     if depth is None:
         return []
-    return [root, *(run for _, run in takewhile(lambda place: place[0] > depth, tree))]
+    return [root, *(run for _, run in takewhile(lambda branch: branch[0] > depth, tree))]
 
 
 def lineage(runs: Sequence[Run], run: Run) -> list[Run]:

@@ -60,13 +60,13 @@ def parts_of(request: Request, split: Split) -> tuple[Part, ...]:
     prompts = list(enumerate(single_prompts(request.prompt)))
     parts: list[Part] = []
     for group in [[numbered] for numbered in prompts] if split.prompts else [prompts]:
-        asked = replace(request, prompt=join_prompts(tuple(prompt for _, prompt in group)))
+        whole = replace(request, prompt=join_prompts(tuple(prompt for _, prompt in group)))
         choices = [[number * n + choice for number, _ in group] for choice in range(n)]
         if split.choices:
             for choice, indexes in enumerate(choices):
-                parts.append(Part(replace(asked, parameters=reseeded(single, choice)), tuple(indexes)))
+                parts.append(Part(replace(whole, parameters=reseeded(single, choice)), tuple(indexes)))
         else:
-            parts.append(Part(asked, tuple(sorted(chain.from_iterable(choices)))))
+            parts.append(Part(whole, tuple(sorted(chain.from_iterable(choices)))))
     return tuple(parts)
 
 

@@ -75,8 +75,8 @@ def parse_axis(text: str) -> Axis:
         raise BadValueError(f"{text!r} is not FIELD=VALUES", hint=f"Fields: {known}.", field=name)
     if field.kind not in (Kind.INTEGER, Kind.NUMBER, Kind.SWITCH):
         raise BadValueError(f"{name} cannot be varied", hint="Vary a number.", field=name)
-    words = _range(name, listed) if ":" in listed else [word.strip() for word in listed.split(",")]
-    values = tuple(parse_value(field, word) for word in words)
+    texts = _range(name, listed) if ":" in listed else [text.strip() for text in listed.split(",")]
+    values = tuple(parse_value(field, text) for text in texts)
     for value in values:
         if why := check_value(field, value):
             raise BadValueError(why, hint=field.help, field=name)

@@ -27,7 +27,7 @@ class Scale(NamedTuple):
 
     edges: tuple[float, float, float, float]
     """Surprisals in nats; a token up to the first one is expected."""
-    words: str = ""
+    fitted_to: str = ""
     """What the scale is fitted to; empty for the one that fits all."""
 
 
@@ -48,10 +48,10 @@ def fitted(parameters: Parameters) -> Scale:
     cut = [name for name in ("top_p", "top_k", "min_p") if parameters.get(name) not in (None, 1, 0)]
     growth = 1 + 2 * temperature * temperature * (0.5 if cut else 1.0)
     low, middle, high, last = FIXED.edges
-    words = " ".join(
+    fitted_to = " ".join(
         [f"temperature {temperature:g}", *(f"{name} {format_value(parameters.get(name))}" for name in cut)]
     )
-    return Scale((low * growth, middle * growth, high * growth, last * growth), words)
+    return Scale((low * growth, middle * growth, high * growth, last * growth), fitted_to)
 
 
 def widest(scales: Iterable[Scale]) -> Scale:
@@ -166,9 +166,9 @@ def difference_level(nats: float | None) -> int | None:
 def _level(value: float | None, edges: tuple[float, float, float, float]) -> int | None:
     if value is None or isnan(value):
         return None
-    for place, edge in enumerate(edges):
+    for index, edge in enumerate(edges):
         if value <= edge + _ROUNDING:
-            return place
+            return index
     return len(edges)
 
 

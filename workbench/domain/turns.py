@@ -73,8 +73,8 @@ class Turns(NamedTuple):
     def beside(self, turn: Turn, step: int) -> Turns:
         """The path through another branch at a turn, `step` further on, to the newest end of it."""
         ids = [branch.id for branch in self.branches(turn)]
-        place = ids.index(turn.id) + step
-        return self._replace(last=self._end_of(ids[place])) if 0 <= place < len(ids) else self
+        index = ids.index(turn.id) + step
+        return self._replace(last=self._end_of(ids[index])) if 0 <= index < len(ids) else self
 
     def ending_with(self, id: str) -> Turns:
         """The path that ends with a turn, though others may come after it."""
@@ -101,7 +101,7 @@ class Turns(NamedTuple):
         turns = self.ending_with("")
         for message in messages:
             wanted = (message.role, message.text, turns.last)
-            there = next((one.id for one in turns.all if (one.role, one.text, one.parent) == wanted), None)
+            there = next((old.id for old in turns.all if (old.role, old.text, old.parent) == wanted), None)
             turn = Turn(message.role, message.text, parent=turns.last)
             turns = turns.with_turn(turn) if there is None else turns.ending_with(there)
         return turns

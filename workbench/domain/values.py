@@ -72,8 +72,8 @@ def value_from_json(field: Field, value: JsonValue) -> ParameterValue:
             return value
         case Kind.TEXTS if isinstance(value, str):
             return (value,)
-        case Kind.TEXTS if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):
-            return tuple(one for one in value if isinstance(one, str))
+        case Kind.TEXTS if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+            return tuple(text for text in value if isinstance(text, str))
         case Kind.BIASES if isinstance(value, Mapping) and all(map(_is_finite, value.values())):
             return MappingProxyType(
                 {key: bias for key, bias in value.items() if isinstance(bias, (int, float))}

@@ -89,15 +89,15 @@ class _State:
 
     @staticmethod
     def of(logprobs: Sequence[float | None], top: int) -> _State:
-        weights = [None if one is None else exp(min(one, 0.0)) for one in logprobs]
-        total = fsum(one for one in weights if one is not None)
+        weights = [None if logprob is None else exp(min(logprob, 0.0)) for logprob in logprobs]
+        total = fsum(weight for weight in weights if weight is not None)
         remaining = max(1 - total, 0.0)
         # Listed probabilities are rounded: what rounding leaves is not a token.
         return _State(weights, remaining if remaining > 1e-6 else 0.0, top)
 
     def ranked(self) -> list[int]:
-        known = [(weight, -place) for place, weight in enumerate(self.weights) if weight]
-        return [-place for _, place in sorted(known, reverse=True)]
+        known = [(weight, -index) for index, weight in enumerate(self.weights) if weight]
+        return [-index for _, index in sorted(known, reverse=True)]
 
     def most_unlisted(self) -> float:
         """The weight above which no unlisted token is."""
@@ -109,7 +109,8 @@ class _State:
 
     def cut(self, keep: set[int]) -> None:
         self.weights = [
-            None if one is None else (one if place in keep else 0.0) for place, one in enumerate(self.weights)
+            None if weight is None else (weight if index in keep else 0.0)
+            for index, weight in enumerate(self.weights)
         ]
 
     def drop_remaining(self) -> None:
@@ -121,13 +122,13 @@ class _State:
             return
         if temperature == 1:
             return
-        known = [one for one in self.weights if one]
+        known = [weight for weight in self.weights if weight]
         best, least = max(known, default=1.0), self.most_unlisted()
 
         def hot(weight: float) -> float:
             return exp(min(log(weight) - log(best), 0.0) / temperature) if weight > 0 else 0.0
 
-        self.weights = [None if one is None else hot(one) for one in self.weights]
+        self.weights = [None if weight is None else hot(weight) for weight in self.weights]
         if self.remaining:
             # No unlisted token is likelier than the least likely listed one, so it is at least so many.
             count = min(max(self.remaining / least, 1.0), _LARGEST_VOCABULARY)
@@ -144,9 +145,9 @@ class _State:
     def keep_nucleus(self, mass: float) -> None:
         total = self.total()
         reached, keep = 0.0, set[int]()
-        for place in self.ranked()[: self.top]:
-            keep.add(place)
-            reached += (self.weights[place] or 0.0) / total
+        for index in self.ranked()[: self.top]:
+            keep.add(index)
+            reached += (self.weights[index] or 0.0) / total
             if reached >= mass:
                 self.cut(keep)
                 self.drop_remaining()
@@ -159,7 +160,7 @@ class _State:
         if not ranked:
             return
         least, most_unlisted = fraction * (self.weights[ranked[0]] or 0.0), self.most_unlisted()
-        self.cut({place for place in ranked if (self.weights[place] or 0.0) >= least})
+        self.cut({index for index in ranked if (self.weights[index] or 0.0) >= least})
         # What a nucleus left of the remaining mass is only known where the nucleus was.
         if most_unlisted < least or (self.exact and self.remaining < least):
             self.drop_remaining()

@@ -61,7 +61,7 @@ class Legend(Widget):
             case Mode.PROBABILITY:
                 return "probability, fixed scale"
             case Mode.FITTED | Mode.CONTINUOUS:
-                scale = f"fitted to {self.scale.words}" if self.scale.words else "fixed scale"
+                scale = f"fitted to {self.scale.fitted_to}" if self.scale.fitted_to else "fixed scale"
                 return f"continuous, {scale}" if self.mode is Mode.CONTINUOUS else scale
             case Mode.DIFFERENCE:
                 return "more surprised, by nats"
