@@ -149,13 +149,13 @@ class WorkbenchApp(App[int]):
             self.flows.start("replay.flow:play_demo", self._demo)
         self.theme_changed_signal.subscribe(self, lambda _: self._use_styles())
         self.set_interval(_LOOK_FOR_THEMES, self._reload_themes)
-        self._tell_problems("Configuration", (*self.services.problems, *self.commands.problems))
+        self._report_problems("Configuration", (*self.services.problems, *self.commands.problems))
         loop = asyncio.get_running_loop()
         if hasattr(signal, "SIGHUP"):
             loop.add_signal_handler(signal.SIGHUP, self._hang_up)
         loop.add_signal_handler(signal.SIGTERM, self._end)
 
-    def _tell_problems(self, title: str, problems: Iterable[StorageError]) -> None:
+    def _report_problems(self, title: str, problems: Iterable[StorageError]) -> None:
         for problem in problems:
             self.notify(str(problem), title=title, severity="warning", timeout=10)
 
@@ -183,10 +183,10 @@ class WorkbenchApp(App[int]):
     @on(MainScreen.DraftShown)
     def _take_keys(self) -> None:
         self._keys.begin()
-        self._tell_problems("Configuration", self.services.endpoints.problems)
+        self._report_problems("Configuration", self.services.endpoints.problems)
         self._load_themes()
-        self._tell_problems("Theme", self.themes.problems)
-        self._tell_unknown_theme()
+        self._report_problems("Theme", self.themes.problems)
+        self._report_unknown_theme()
 
     # --- flows -------------------------------------------------------------------------------------------
 
@@ -220,17 +220,17 @@ class WorkbenchApp(App[int]):
             return
         self._stamp = stamp
         self._load_themes()
-        self._tell_problems("Theme", self.themes.problems)
+        self._report_problems("Theme", self.themes.problems)
         self._use_styles()
         self.refresh_css(animate=False)
 
-    def _tell_unknown_theme(self) -> None:
+    def _report_unknown_theme(self) -> None:
         name = self.services.config.theme
         broken = (Path(problem.path).stem for problem in self.themes.problems)
         if name and name not in {*self.available_themes, *broken}:
             near = get_close_matches(name, self.available_themes, 1) or sorted(self.themes.themes)
-            words = f"There is no theme named {one_line(name, 40)!r}\nKnown: {', '.join(near)}"
-            self.notify(words, title="config.toml", severity="warning", timeout=10)
+            message = f"There is no theme named {one_line(name, 40)!r}\nKnown: {', '.join(near)}"
+            self.notify(message, title="config.toml", severity="warning", timeout=10)
 
     def remember_theme(self, name: str) -> None:
         """Start with a theme the next time too."""
@@ -285,8 +285,8 @@ class WorkbenchApp(App[int]):
     ) -> None:
         """Show a toast, whose words come from files and servers too: as they are, and never obeyed."""
         del markup
-        words, head = visible(message), one_line(title)
-        super().notify(words, title=head, severity=severity, timeout=timeout, markup=False)
+        text, head = visible(message), one_line(title)
+        super().notify(text, title=head, severity=severity, timeout=timeout, markup=False)
 
     # --- leaving -----------------------------------------------------------------------------------------
 

@@ -147,9 +147,9 @@ class FlowContext:
             return path if await self.confirmed(question, "replace", "cancel") else None
         return path
 
-    def warn(self, words: str, title: str) -> None:
+    def warn(self, message: str, title: str) -> None:
         """Say why something was not done."""
-        self.app.notify(words, title=title, severity="warning")
+        self.app.notify(message, title=title, severity="warning")
 
     def fail(self, error: WorkbenchError, title: str) -> None:
         """Say what went wrong."""
@@ -239,11 +239,11 @@ class Flows:
         if isinstance(error, WorkbenchError):
             failure = Failure.of(error)
         else:
-            words = one_line(f"{type(error).__name__}: {error}")
-            failure = Failure("The workbench failed", words, "Nothing typed, received or saved is lost.")
+            message = one_line(f"{type(error).__name__}: {error}")
+            failure = Failure("The workbench failed", message, "Nothing typed, received or saved is lost.")
         if self._app.screen is self._app.main:
             where = "nothing was changed" if isinstance(error, StorageError) else "nothing was sent"
             self._app.main.output.fail(failure, where, field, was_sent=False)
         else:
-            words = "\n".join(filter(None, (failure.title, failure.message, failure.hint)))
-            self._app.notify(words, title="Not done", severity="error", timeout=10)
+            message = "\n".join(filter(None, (failure.title, failure.message, failure.hint)))
+            self._app.notify(message, title="Not done", severity="error", timeout=10)

@@ -84,13 +84,13 @@ def _style_change(old: str, new: str) -> str:
         return "\x1b[0m" if old else ""
     before, after = _attributes(old), _attributes(new)
     ended = {_OFF[code] for code in before[0] - after[0]}
-    begun = {code for code in after[0] if code not in before[0] or _OFF[code] in ended}
+    started = {code for code in after[0] if code not in before[0] or _OFF[code] in ended}
     colours = [
         wanted or default
         for had, wanted, default in zip(before[1:], after[1:], ("39", "49"), strict=True)
         if had != wanted
     ]
-    changed = ";".join([*sorted(ended), *sorted(begun), *colours])
+    changed = ";".join([*sorted(ended), *sorted(started), *colours])
     whole = f"0;{new}"
     return f"\x1b[{min(changed, whole, key=len)}m" if changed else ""
 
@@ -152,7 +152,7 @@ def _paint(compositor: Compositor, regions: list[Region]) -> PaintUpdate:
     painted: list[tuple[Region, list[Strip]]] = []
     for region in _rectangles(compositor._regions_to_spans(regions)):
         left = [region]
-        for widget, place, seen in shown:
+        for widget, widget_region, seen in shown:
             if not seen.overlaps(region):
                 continue
             still = []
@@ -161,7 +161,7 @@ def _paint(compositor: Compositor, regions: list[Region]) -> PaintUpdate:
                     still.append(part)
                     continue
                 mine = part.intersection(seen)
-                painted.append((mine, widget.render_lines(mine.translate(-place.offset))))
+                painted.append((mine, widget.render_lines(mine.translate(-widget_region.offset))))
                 still += _around(part, mine)
             left = still
             if not left:

@@ -83,7 +83,7 @@ class PromptCounter:
         await asyncio.sleep(_PAUSE)
         size: PromptSize | None = None
         with suppress(EndpointError, EngineError):
-            counts = [await self._tokens(endpoint, one) for one in prompts]
+            counts = [await self._tokens(endpoint, prompt) for prompt in prompts]
             size = PromptSize(sum(counts), max(counts), await self._context(endpoint, model))
         self._show(size)
 

@@ -90,12 +90,12 @@ def branch_line(row: BranchRow, width: int) -> Content:
     room = max(width - sum(cell_len(text) for text, _ in head) - cell_len(figures), 0)
     context = end_of(row.context, min(_CONTEXT, room // 3))
     taken = fit_short(token_text(row.taken), min(_TAKEN, room - cell_len(context))) if row.taken else ""
-    rest = max(room - cell_len(context) - cell_len(taken), 0)
+    left = max(room - cell_len(context) - cell_len(taken), 0)
     return Content.assemble(
         *head,
         (context, "$text-muted"),
         (taken, "bold underline"),
-        fit(_beginning(row.run), rest),
+        fit(_beginning(row.run), left),
         (figures, "$text-muted"),
     )
 
@@ -118,7 +118,7 @@ def branch_passage(row: BranchRow, runs: Sequence[Run]) -> Content:
     """All that there is to say of a run, and its text around the place where it parts."""
     numbers = {run.id: number for number, run in enumerate(runs, 1)}
     run = row.run
-    path = " › ".join(_titled(numbers[one.id], one) for one in lineage(runs, run))
+    path = " › ".join(_titled(numbers[ancestor.id], ancestor) for ancestor in lineage(runs, run))
     facts = [
         figures_of(run),
         f"{one_line(run.model or run.request.model, 60)} @ {one_line(run.endpoint, 40)}",
@@ -163,8 +163,8 @@ def _where(row: BranchRow, numbers: dict[str, int]) -> str:
     parents = row.parent.choices.get(own.choice) if row.parent is not None else None
     if parents is not None and own.token < len(parents):
         instead = f" in place of {token_text(parents.text_of(own.token), parents.raw_of(own.token))}"
-    words = f"branched from {parent}{choice} at token {own.token + 1}"
-    return f"{words} with {token_text(own.alternative)}{instead}" if own.alternative else words
+    text = f"branched from {parent}{choice} at token {own.token + 1}"
+    return f"{text} with {token_text(own.alternative)}{instead}" if own.alternative else text
 
 
 _EVERY = 0.5
@@ -203,22 +203,24 @@ class TreeScreen(ResultScreen[Run]):
             return
         if self._runs != tuple(self._workspace.runs):
             self.show_rows()
-        for place in self._growing:
-            self.listing.put_row(place, branch_line(self.rows[place], self.listing.row_width))
-        self._growing = [place for place in self._growing if self.rows[place].run.is_running]
+        for index in self._growing:
+            self.listing.put_row(index, branch_line(self.rows[index], self.listing.row_width))
+        self._growing = [index for index in self._growing if self.rows[index].run.is_running]
 
     @on(RowListing.RowsFitted)
     def show_rows(self) -> None:
         """Show the runs as they are now."""
         self._runs = tuple(self._workspace.runs)
         self.rows = rows_of_tree(self._runs)
-        self._growing = [place for place, row in enumerate(self.rows) if row.run.is_running]
-        places = [place for place, row in enumerate(self.rows) if row.run.id == self._wanted]
+        self._growing = [index for index, row in enumerate(self.rows) if row.run.is_running]
         lines = [branch_line(row, self.listing.row_width) for row in self.rows]
         roots = sum(row.depth == 0 for row in self.rows)
         count = f"{len(lines)} run{'s' * (len(lines) != 1)}"
-        words = f"{count}, {len(lines) - roots} of them branches" if lines else "no runs yet"
-        self.listing.put_rows(lines, places[0] if places else len(lines) - 1, words)
+        about = f"{count}, {len(lines) - roots} of them branches" if lines else "no runs yet"
+        wanted = next(
+            (index for index, row in enumerate(self.rows) if row.run.id == self._wanted), len(lines) - 1
+        )
+        self.listing.put_rows(lines, wanted, about)
 
     @on(RowListing.RowHighlighted)
     def _show_passage(self) -> None:
@@ -230,14 +232,14 @@ class TreeScreen(ResultScreen[Run]):
     @property
     def highlighted(self) -> BranchRow | None:
         """The run under the cursor."""
-        return None if self.listing.place is None else self.rows[self.listing.place]
+        return None if self.listing.highlighted is None else self.rows[self.listing.highlighted]
 
     # --- walking -----------------------------------------------------------------------------------------
 
     def _go(self, run: Run | None) -> None:
-        for place, row in enumerate(self.rows):
+        for index, row in enumerate(self.rows):
             if row.run is run:
-                self.listing.options.highlighted = place
+                self.listing.options.highlighted = index
 
     def action_parent(self) -> None:
         """Go to the run that this one branched from."""
@@ -247,7 +249,7 @@ class TreeScreen(ResultScreen[Run]):
     def action_child(self) -> None:
         """Go to the first branch of this run."""
         if (row := self.highlighted) is not None:
-            self._go(next((one.run for one in self.rows if one.parent is row.run), None))
+            self._go(next((child.run for child in self.rows if child.parent is row.run), None))
 
     @on(OptionList.OptionSelected)
     def _choose(self) -> None:
@@ -269,7 +271,7 @@ class TreeScreen(ResultScreen[Run]):
         """Take the run and all its branches out of the session."""
         if (row := self.highlighted) is None:
             return
-        pruned = subtree([one.run for one in self.rows], row.run)
+        pruned = subtree([listed.run for listed in self.rows], row.run)
         label = "the pruned run" if len(pruned) == 1 else f"the {len(pruned)} pruned runs"
         try:
             self._workspace.runs.remove(pruned, label)

@@ -67,7 +67,7 @@ def _marked(answer: Answer, stop: int, shown: Callable[[str], str]) -> Iterator[
 def choice_passage(run: Run, answer: Answer) -> Content:
     """All that there is to say of an answer, and its text with what is shared dimmed and forks marked."""
     choice = answer.choice
-    numbers = ", ".join(str(one.index + 1) for one in answer.choices)
+    numbers = ", ".join(str(equal.index + 1) for equal in answer.choices)
     many = len(answer.choices) > 1
     title = f"choice{'s' * many} {numbers} of {run.request.choices}" + " · equal" * many
     title += f" · {BEST} best mean logprob" if answer.is_best else ""
@@ -78,8 +78,8 @@ def choice_passage(run: Run, answer: Answer) -> Content:
     for fork in answer.forks:
         others = ", ".join(str(index + 1) for index in fork.others)
         noun = "choices" if len(fork.others) > 1 else "choice"
-        words = f"\n{FORK} diverges from {noun} {others} at token {fork.token - choice.echoed + 1}"
-        parts.append(Content.styled(words, "$text-accent"))
+        text = f"\n{FORK} diverges from {noun} {others} at token {fork.token - choice.echoed + 1}"
+        parts.append(Content.styled(text, "$text-accent"))
     shared = visible("".join(choice.texts(choice.echoed, answer.shared)))
     parts.append(Content.styled(f"\n\n{shared}", "$text-muted"))
     return Content("").join([*parts, *_marked(answer, answer.shared + _PASSAGE, visible)])
@@ -109,18 +109,20 @@ class ChoicesScreen(ResultScreen[Choice]):
         """Show the answers."""
         run, answers = self._answered, self.answers
         rows = [choice_line(run, answer, self.listing.row_width) for answer in answers]
-        places = [place for place, answer in enumerate(answers) if self._current in answer.choices]
+        current = next((index for index, answer in enumerate(answers) if self._current in answer.choices), 0)
         count = sum(len(answer.choices) for answer in answers)
-        words = f"run {self._number} · {count} choices, {len(answers)} different"
-        words = f"{words} · {BEST} likeliest · {FORK} diverges"
-        self.listing.put_rows(rows, places[0] if places else 0, words)
+        about = (
+            f"run {self._number} · {count} choices, {len(answers)} different"
+            f" · {BEST} likeliest · {FORK} diverges"
+        )
+        self.listing.put_rows(rows, current, about)
 
     @on(RowListing.RowHighlighted)
     def _show_passage(self) -> None:
-        if (place := self.listing.place) is not None:
-            self.listing.show_passage(choice_passage(self._answered, self.answers[place]))
+        if (index := self.listing.highlighted) is not None:
+            self.listing.show_passage(choice_passage(self._answered, self.answers[index]))
 
     @on(OptionList.OptionSelected)
     def _choose(self) -> None:
-        if (place := self.listing.place) is not None:
-            self.dismiss(self.answers[place].choice)
+        if (index := self.listing.highlighted) is not None:
+            self.dismiss(self.answers[index].choice)

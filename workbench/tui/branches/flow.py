@@ -53,7 +53,7 @@ async def _send_from(flow: FlowContext, origin: Origin) -> Run | None:
     if flow.workspace.sends_ids and not endpoint.sends_ids:
         hint = "Choose another endpoint, or send branches as text."
         raise BadValueError(f"{one_line(endpoint.name, 40)} takes no token ids", hint=hint, field="prompt")
-    lacks_ids = any(one.id is None for one in origin.generated)
+    lacks_ids = any(token.id is None for token in origin.generated)
     if flow.workspace.sends_ids or (
         isinstance(origin.prompt, TokensPrompt) and lacks_ids and endpoint.tokenizer
     ):
@@ -68,8 +68,8 @@ async def _send_from(flow: FlowContext, origin: Origin) -> Run | None:
 async def branch_ids(flow: FlowContext) -> None:
     """Send branches as token ids from now on, or as text again."""
     flow.workspace.sends_ids = not flow.workspace.sends_ids
-    words = "token ids, so that every token stays as it was" if flow.workspace.sends_ids else "text"
-    flow.app.notify(f"Branches are sent as {words}.", timeout=4)
+    form = "token ids, so that every token stays as it was" if flow.workspace.sends_ids else "text"
+    flow.app.notify(f"Branches are sent as {form}.", timeout=4)
 
 
 async def branch_tree(flow: FlowContext) -> None:
@@ -90,7 +90,7 @@ async def run_list(flow: FlowContext) -> None:
         for title, run in reversed(numbered)
     ]
     chosen = await flow.ask(Picker("Runs", items, chosen=answer[0].id if answer is not None else ""))
-    if (run := next((one for one in runs if one.id == chosen), None)) is not None:
+    if (run := next((run for run in runs if run.id == chosen), None)) is not None:
         runs.select(run)
 
 

@@ -114,7 +114,7 @@ class RowListing(Vertical):
         super().__init__()
         self._heading = heading
         self._drawn = 0
-        self._place = -1
+        self._marked = -1
         self._rows: list[Content] = []
 
     def compose(self) -> ComposeResult:
@@ -136,53 +136,53 @@ class RowListing(Vertical):
         """Cells that a row may fill."""
         return max(self.size.width - _EDGES, 1)
 
-    def put_rows(self, rows: Sequence[Content], place: int, words: str) -> None:
-        """Show these rows with the cursor on one of them; `words` say what they are."""
-        self.query_one("#about", Static).update(Content.assemble((self._heading, "bold"), f"  {words}"))
+    def put_rows(self, rows: Sequence[Content], highlighted: int, about: str) -> None:
+        """Show these rows with the cursor on one of them; `about` says what they are."""
+        self.query_one("#about", Static).update(Content.assemble((self._heading, "bold"), f"  {about}"))
         self.query_one("#heads", Static).update(Content(figure_heads(self.row_width)))
         self._rows = [Content.assemble(_NO_MARK, row) for row in rows]
         self.options.clear_options()
         self.options.add_options(map(Option, self._rows))
         if rows:
-            self.options.highlighted = place
+            self.options.highlighted = highlighted
         else:
             self.show_passage(Content(""))
 
     @property
-    def place(self) -> int | None:
+    def highlighted(self) -> int | None:
         """The row under the cursor; None where there is none."""
         return self.options.highlighted
 
     @on(OptionList.OptionHighlighted)
     def _look(self) -> None:
         # The rows may be others by now than those that the message was sent about.
-        if (place := self.place) is None:
+        if (index := self.highlighted) is None:
             return
         self.post_message(self.RowHighlighted())
-        self._show_plain(place)
-        if place != self._place:
-            self._place = place
+        self._show_plain(index)
+        if index != self._marked:
+            self._marked = index
             self.query_one(VerticalScroll).scroll_home(animate=False)
 
     def show_passage(self, passage: Content) -> None:
         """Show what there is to say of the row under the cursor."""
         self.query_one("#passage", Static).update(passage)
 
-    def put_row(self, place: int, row: Content) -> None:
+    def put_row(self, index: int, row: Content) -> None:
         """Show one row in another state."""
-        self._rows[place] = Content.assemble(_NO_MARK, row)
-        if place == self.options.highlighted:
-            self._show_plain(place)
+        self._rows[index] = Content.assemble(_NO_MARK, row)
+        if index == self.options.highlighted:
+            self._show_plain(index)
             self.post_message(self.RowHighlighted())
         else:
-            self.options.replace_option_prompt_at_index(place, self._rows[place])
+            self.options.replace_option_prompt_at_index(index, self._rows[index])
 
-    def _show_plain(self, place: int) -> None:
+    def _show_plain(self, index: int) -> None:
         """Let the row under the cursor have the cursor's colours alone: others may not show on them."""
-        if 0 <= self._place < len(self._rows):
-            self.options.replace_option_prompt_at_index(self._place, self._rows[self._place])
-        plain = self._rows[place].plain.removeprefix(_NO_MARK)
-        self.options.replace_option_prompt_at_index(place, Content(f"{_MARK}{plain}"))
+        if 0 <= self._marked < len(self._rows):
+            self.options.replace_option_prompt_at_index(self._marked, self._rows[self._marked])
+        plain = self._rows[index].plain.removeprefix(_NO_MARK)
+        self.options.replace_option_prompt_at_index(index, Content(f"{_MARK}{plain}"))
 
     def action_scroll_passage(self, pages: int) -> None:
         """Scroll the passage by pages."""

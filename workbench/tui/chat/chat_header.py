@@ -29,11 +29,11 @@ class ChatHeader(Static):
         self._state = state
         name = self._chat.chat.template.rpartition("/")[2] or "the endpoint's own"
         model = one_line(self._chat.draft.model, 40) or "default model"
-        place = f"{model} @ {one_line(self._chat.endpoint.name, 30)}"
+        target = f"{model} @ {one_line(self._chat.endpoint.name, 30)}"
         right = Content.assemble(self.gauge, "   ", (str(state), f"$text-{state.tone}"))
         width = self.size.width - 2
         left = Content.assemble(
-            ("Chat", "bold"), ("   template ", "$text-muted"), one_line(name, 40), f"   {place}"
+            ("Chat", "bold"), ("   template ", "$text-muted"), one_line(name, 40), f"   {target}"
         ).truncate(max(width - right.cell_length - 1, 0), ellipsis=True)
         gap = max(width - left.cell_length - right.cell_length, 1)
         self.update(Content.assemble(left, " " * gap, right))

@@ -33,9 +33,9 @@ async def replay_answer(flow: FlowContext) -> None:
     """Play the answer of a turn again, offline, at its recorded pace."""
     screen = _open(flow)
     if (run := _run_of_turn(screen)) is not None:
-        places = [place for place, turn in enumerate(screen.chat.path, 1) if turn is screen.turns.turn]
+        numbers = [number for number, turn in enumerate(screen.chat.path, 1) if turn is screen.turns.turn]
         view = screen.turns.view
-        await flow.ask(ReplayScreen(run, number=places[0], mode=view.mode))
+        await flow.ask(ReplayScreen(run, number=numbers[0], mode=view.mode))
 
 
 async def rerun_answer(flow: FlowContext) -> None:
@@ -66,6 +66,6 @@ def _run_of_turn(screen: ChatScreen) -> Run | None:
     turn = screen.turns.turn
     run = screen.chat.run_of(turn) if turn is not None else None
     if run is None or run.is_running:
-        screen.tell("Go to an answer: only a finished run can be replayed or re-run.")
+        screen.show_problem("Go to an answer: only a finished run can be replayed or re-run.")
         return None
     return run

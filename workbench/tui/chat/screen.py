@@ -101,14 +101,14 @@ class ChatScreen(ResultScreen[str]):
             self.keys.running = self.answering.is_running or self.is_preparing
             self.about.show(_PREPARING if self.is_preparing else state_of_newest(self.answering))
 
-    def tell(self, problem: str) -> None:
+    def show_problem(self, problem: str) -> None:
         """Say what went wrong, or with an empty text nothing any more."""
         self.set_class(bool(problem), "-failed")
         self.query_one("#problem", Static).update(Content(visible(problem)))
 
     @on(TurnsPane.NotDone)
-    def _tell_not_done(self, event: TurnsPane.NotDone) -> None:
-        self.tell(event.why)
+    def _show_not_done(self, event: TurnsPane.NotDone) -> None:
+        self.show_problem(event.why)
 
     def _show_change(self) -> None:
         if self.is_attached:
@@ -143,10 +143,10 @@ class ChatScreen(ResultScreen[str]):
                 self.about.gauge = FULL
                 self.show_about()
             if self.turns.is_previewing:
-                self.tell(str(problem))
+                self.show_problem(str(problem))
                 self.turns.preview.show_problem(problem)
             return
-        self.tell("")
+        self.show_problem("")
         self._show_made(made)
 
     def _show_made(self, made: ChatRequest) -> None:
@@ -168,7 +168,7 @@ class ChatScreen(ResultScreen[str]):
             self.turns.preview.show_making()
             self._make_prompt()
         else:
-            self.tell("")
+            self.show_problem("")
 
     @work(exclusive=True, group="prompt")
     async def action_to_raw(self) -> None:
@@ -176,7 +176,7 @@ class ChatScreen(ResultScreen[str]):
         try:
             made = await self.chat.preview(self.composer.text, self.composer.editing)
         except WorkbenchError as problem:
-            self.tell(str(problem))
+            self.show_problem(str(problem))
             return
         self.dismiss(made.rendered.prompt)
 
@@ -216,8 +216,14 @@ class ChatScreen(ResultScreen[str]):
         """Show every command of this screen with its key; choosing one does it."""
         wheres = Where.CHAT, Where.TURNS
         # What has a key for each digit needs one to be chosen.
-        found = {one.id: one for one in flow.commands if one.where in wheres and len(one.actions) <= 2}
-        items = [Item(one.id, one.title, one.help, one.key_label) for one in found.values()]
+        found = {
+            command.id: command
+            for command in flow.commands
+            if command.where in wheres and len(command.actions) <= 2
+        }
+        items = [
+            Item(command.id, command.title, command.help, command.key_label) for command in found.values()
+        ]
         id = await flow.ask(Picker("Chat", items, note="type to filter · Enter run · Esc close"))
         if id is not None and found[id].where is Where.TURNS:
             self.set_focus(self.turns.view)
@@ -247,7 +253,7 @@ class ChatScreen(ResultScreen[str]):
         run = proposal.run
         if not await flow.agreed(cost_of(self.chat.endpoint, run.request)):
             return
-        self.tell("")
+        self.show_problem("")
         self.chat.accept(proposal)
         if proposal.message is not None:
             self.composer.text = ""
@@ -270,7 +276,7 @@ class ChatScreen(ResultScreen[str]):
         try:
             return await make()
         except WorkbenchError as problem:
-            self.tell(f"Nothing was sent. {problem}")
+            self.show_problem(f"Nothing was sent. {problem}")
             return None
         finally:
             self.is_preparing = False
@@ -312,15 +318,15 @@ class ChatScreen(ResultScreen[str]):
         """Whether turns can be changed now; says why not."""
         is_free = not (self.answering.is_running or self.is_preparing)
         if not is_free:
-            self.tell("An answer is streaming: stop it with Esc, or wait for its end.")
+            self.show_problem("An answer is streaming: stop it with Esc, or wait for its end.")
         return is_free
 
     def action_other_branch(self, step: int) -> None:
         """Show the next or previous branch at the turn."""
         if (turn := self.turns.turn) is not None and self.may_change():
-            place = self.chat.path.index(turn)
+            index = self.chat.path.index(turn)
             if self.chat.show_branch(turn, step):
-                self.turns.go_to(place)
+                self.turns.go_to(index)
             else:
                 where = "after" if step > 0 else "before"
                 self.notify(f"There is no branch {where} this one.", timeout=3)

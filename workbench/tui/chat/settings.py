@@ -36,7 +36,7 @@ async def template(flow: FlowContext) -> None:
     """Choose the template for the next turns."""
     chat = flow.workspace.session.chat
     items = [Item(_OWN, "the endpoint's own", "as llama.cpp and the local server report it")]
-    items += [Item(name, name, one.title) for name, one in BUILTIN_TEMPLATES.items()]
+    items += [Item(name, name, builtin.title) for name, builtin in BUILTIN_TEMPLATES.items()]
     if chat.template and chat.template not in BUILTIN_TEMPLATES:
         items.append(Item(chat.template, chat.template, "a file"))
     note = "or type a path: a template, a tokenizer_config.json or their folder"
@@ -66,7 +66,7 @@ async def _template_in_file(flow: FlowContext, name: str) -> str | None:
     if await asyncio.to_thread(path.exists):
         name = str(path.resolve())
         if len(found := load_templates(path)) > 1:
-            items = [Item(one, one) for one in found]
+            items = [Item(template_name, template_name) for template_name in found]
             chosen = await flow.ask(Picker("Templates in the file", items))
             if chosen is None:
                 return None
@@ -94,7 +94,7 @@ async def prefill(flow: FlowContext) -> None:
 async def when_full(flow: FlowContext) -> None:
     """Choose what is left out when the context is full, or say how much it is."""
     chat = flow.workspace.session.chat
-    items = [Item(rule.value, rule.value, words) for rule, words in _RULES.items()]
+    items = [Item(rule.value, rule.value, detail) for rule, detail in _RULES.items()]
     size = f"{chat.context:,} tokens" if chat.context else "as the endpoint reports"
     items.append(Item(_SIZE, "size…", size))
     name = await flow.ask(Picker("When the context is full", items, chosen=chat.when_full.value))

@@ -46,21 +46,21 @@ class TurnSections:
     def of(self, current: int | None, folded: Collection[str], left_out: Collection[int]) -> list[Section]:
         """The sections of the turns shown.
 
-        `current` is the place of the turn that keys work on, `folded` are ids, `left_out` the places of
+        `current` is the index of the turn that keys work on, `folded` are ids, `left_out` the indices of
         turns that the next prompt goes without.
         """
         branches = self._chat.chat.turns.branch_counts()
         sections: list[Section] = []
         before: Run | None = None
-        for place, turn in enumerate(self._chat.path):
+        for index, turn in enumerate(self._chat.path):
             runs = self._chat.runs_of(turn) if turn.run else []
             state = _State(
-                place + 1,
+                index + 1,
                 turn,
                 branches.get(turn.id),
-                place == current,
+                index == current,
                 turn.id in folded,
-                place in left_out,
+                index in left_out,
                 tuple(run.outcome for run in runs),
                 self._difference(before, runs[-1]) if runs else "",
             )
@@ -87,9 +87,9 @@ class TurnSections:
         key = before.id, run.id
         if key not in self._differs:
             changes = before.request.parameters.changes_to(run.request.parameters)
-            words = [one_line(str(change), 60) for change in changes]
-            words += [f"@ {one_line(run.endpoint, 40)}"] * (before.endpoint != run.endpoint)
-            self._differs[key] = " · ".join(words)
+            differences = [one_line(str(change), 60) for change in changes]
+            differences += [f"@ {one_line(run.endpoint, 40)}"] * (before.endpoint != run.endpoint)
+            self._differs[key] = " · ".join(differences)
         return self._differs[key]
 
 
@@ -109,15 +109,15 @@ def _sections(state: _State, runs: list[Run]) -> list[Section]:
         return [Section(key_of(turn), title, turn.text, dimmed=dimmed, emphasis=emphasis)]
     # What the runs did not answer themselves stands before them: a prefill, or the shared part of a branch.
     choices = [run.choice(turn.choice if run is runs[-1] else 0) for run in runs]
-    begun = turn.text
+    prefix = turn.text
     for run, choice in zip(reversed(runs), reversed(choices), strict=True):
         if not run.is_running:
-            begun = begun.removesuffix(answer_text(run, choice.index))
+            prefix = prefix.removesuffix(answer_text(run, choice.index))
     return [
         Section(
             key_of(turn, part),
             title if part == 0 else "   continued",
-            begun if part == 0 else "",
+            prefix if part == 0 else "",
             choice,
             _figures(run),
             dimmed,

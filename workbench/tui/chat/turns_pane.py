@@ -59,7 +59,7 @@ class PromptPreview(Vertical):
         """Show a prompt; `unfilled` are the variables in it without a value."""
         rendered = made.rendered
         self.view.set_sections([Section("prompt", "", rendered.prompt, specials=rendered.specials)])
-        self.border_subtitle = Content(" · ".join(_words(made, unfilled)))
+        self.border_subtitle = Content(" · ".join(_remarks(made, unfilled)))
 
     def show_problem(self, problem: WorkbenchError) -> None:
         """Show that there is no prompt."""
@@ -67,7 +67,7 @@ class PromptPreview(Vertical):
         self.border_subtitle = Content(one_line(problem.title, 70))
 
 
-def _words(made: ChatRequest, unfilled: Sequence[str]) -> Iterator[str]:
+def _remarks(made: ChatRequest, unfilled: Sequence[str]) -> Iterator[str]:
     fitted, specials = made.left_out, made.rendered.specials
     about = "" if fitted is None or fitted.is_exact else "about "
     yield f"{about}{fitted.tokens:,} tokens" if fitted is not None else _UNCOUNTED
@@ -90,7 +90,7 @@ class TurnView(TokenView, inherit_bindings=False):
     """What is done with a turn is its pane's, which gets the keys that mean turns here, not tokens."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        one for key, bindings in _KEYS.items() if key not in _TAKEN for one in bindings
+        binding for key, bindings in _KEYS.items() if key not in _TAKEN for binding in bindings
     ]
 
     @dataclass
@@ -101,7 +101,7 @@ class TurnView(TokenView, inherit_bindings=False):
         """The key of the section it belongs to."""
 
     @on(events.Click)
-    def _tell_turn(self, event: events.Click) -> None:
+    def _post_turn_clicked(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
         row = self._transcript.row(offset.y + self.scroll_offset.y) if offset is not None else None
         if row is not None:
@@ -157,9 +157,9 @@ class TurnsPane(Vertical):
         self._sections = TurnSections(chat)
         self._folded: set[str] = set()
         self.left_out: Collection[int] = frozenset()
-        """The places of turns that the next prompt goes without."""
+        """The indices of turns that the next prompt goes without."""
         self.current: int | None = None
-        """The place of the turn that keys work on; None is the last one."""
+        """The index of the turn that keys work on; None is the last one."""
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="stage"):
@@ -193,21 +193,21 @@ class TurnsPane(Vertical):
             self.inspector.show(None)
             self.strip.show(None)
 
-    def go_to(self, place: int) -> None:
+    def go_to(self, index: int) -> None:
         """Let keys work on a turn, and show it."""
         path = self._chat.path
         if path:
-            self._mark(max(min(place, len(path) - 1), 0))
+            self._mark(max(min(index, len(path) - 1), 0))
             self.view.show_section(key_of(path[self.current or 0]))
 
-    def _mark(self, place: int | None) -> None:
+    def _mark(self, index: int | None) -> None:
         """Show which turn keys work on; no other turn of thousands is looked at for it."""
-        before, self.current = self.current, place
-        if before == place:
+        before, self.current = self.current, index
+        if before == index:
             return
-        for one, is_current in ((before, False), (place, True)):
-            if one is not None and one < len(self._chat.path):
-                for section in self._sections.marked(self._chat.path[one], is_current=is_current):
+        for changed, is_current in ((before, False), (index, True)):
+            if changed is not None and changed < len(self._chat.path):
+                for section in self._sections.marked(self._chat.path[changed], is_current=is_current):
                     self.view.update_section(section)
 
     def action_turn(self, step: int) -> None:
@@ -230,14 +230,14 @@ class TurnsPane(Vertical):
     async def jump(self, flow: FlowContext) -> None:
         """Choose a turn by its number or its words."""
         items = [
-            Item(str(place), f"{place + 1} {turn.role}", one_line(turn.text, 100))
-            for place, turn in enumerate(self._chat.path)
+            Item(str(index), f"{index + 1} {turn.role}", one_line(turn.text, 100))
+            for index, turn in enumerate(self._chat.path)
         ]
         here = len(items) - 1 if self.current is None else self.current
-        place = await flow.ask(Picker("Turns", items, chosen=str(here)))
-        if place is not None:
+        chosen = await flow.ask(Picker("Turns", items, chosen=str(here)))
+        if chosen is not None:
             self.view.focus()
-            self.go_to(int(place))
+            self.go_to(int(chosen))
 
     def action_fold(self) -> None:
         """Fold the turn, or unfold it."""
@@ -272,10 +272,10 @@ class TurnsPane(Vertical):
             self.strip.show(token)
 
     def _choice_at(self, key: str) -> Choice | None:
-        section = next((one for one in self.view.sections if one.key == key), None)
+        section = next((section for section in self.view.sections if section.key == key), None)
         return section.choice if section is not None else None
 
-    def alternative(self, place: int) -> tuple[Turn, Choice, int, Alternative] | None:
+    def alternative(self, index: int) -> tuple[Turn, Choice, int, Alternative] | None:
         """An alternative to the token under the cursor, from 0, with the turn, choice and position of that.
 
         None where there is none, which is said.
@@ -292,9 +292,9 @@ class TurnsPane(Vertical):
             self.post_message(self.NotDone(why))
             return None
         alternatives = choice.token(position).alternatives
-        if place < len(alternatives):
-            return turn, choice, position, alternatives[place]
-        self.notify(no_alternative(place + 1, len(alternatives)), timeout=3)
+        if index < len(alternatives):
+            return turn, choice, position, alternatives[index]
+        self.notify(no_alternative(index + 1, len(alternatives)), timeout=3)
         return None
 
     def action_cycle_colour(self) -> None:

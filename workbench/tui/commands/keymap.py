@@ -58,39 +58,42 @@ def commands_of(app: App[object]) -> CommandTable:
 
 def with_keys(wanted: Mapping[str, str]) -> CommandTable:
     """The commands with a person's keys by command id, several divided by commas."""
-    asked: dict[str, tuple[str, ...]] = {}
+    keys_by_id: dict[str, tuple[str, ...]] = {}
     problems: list[StorageError] = []
     for name, text in wanted.items():
         try:
             command = _named(name)
-            asked[command.id] = _keys(command, text)
+            keys_by_id[command.id] = _keys(command, text)
         except StorageError as problem:
             problems.append(problem)
-    while (clash := _clash(asked)) is not None:
+    while (clash := _clash(keys_by_id)) is not None:
         id, key, title = clash
         problems.append(StorageError(f"config.toml: keys.{id}: {key} is the key of {title}"))
-        del asked[id]
-    return CommandTable(_commands(asked), dict(_keymap(asked)), tuple(problems))
+        del keys_by_id[id]
+    return CommandTable(_commands(keys_by_id), dict(_keymap(keys_by_id)), tuple(problems))
 
 
-def _keymap(asked: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+def _keymap(keys_by_id: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
     """The keys by the id of a binding."""
-    for id, keys in asked.items():
+    for id, keys in keys_by_id.items():
         if BY_ID[id].actions:
             yield from ((f"{id}.{index}", key) for index, key in enumerate(keys))
         else:
             yield id, ",".join(keys)
 
 
-def _commands(asked: Mapping[str, tuple[str, ...]]) -> tuple[Command, ...]:
-    return tuple(replace(one, keys=asked[one.id], shown="") if one.id in asked else one for one in COMMANDS)
+def _commands(keys_by_id: Mapping[str, tuple[str, ...]]) -> tuple[Command, ...]:
+    return tuple(
+        replace(command, keys=keys_by_id[command.id], shown="") if command.id in keys_by_id else command
+        for command in COMMANDS
+    )
 
 
-def _clash(asked: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | None:
+def _clash(keys_by_id: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | None:
     """A command whose new key is another's that could be meant as well: its id, the key, and the other."""
-    commands = _commands(asked)
+    commands = _commands(keys_by_id)
     for command in commands:
-        if command.id not in asked:
+        if command.id not in keys_by_id:
             continue
         for other in commands:
             key = next((key for key in command.keys if key in other.keys), None)
@@ -99,9 +102,9 @@ def _clash(asked: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | None:
     return None
 
 
-def _meet(one: Where, other: Where) -> bool:
+def _meet(first: Where, second: Where) -> bool:
     """Whether the keys of both can be meant at the same time."""
-    return any({one, other} <= together for together in _TOGETHER)
+    return any({first, second} <= together for together in _TOGETHER)
 
 
 _TOGETHER = [
@@ -116,7 +119,7 @@ _TOGETHER = [
 
 def _named(name: str) -> Command:
     """The command of a name. Raises StorageError where there is none whose keys can be others."""
-    known = {one.id: one for one in COMMANDS if not one.is_fixed}
+    known = {command.id: command for command in COMMANDS if not command.is_fixed}
     if name not in known:
         near = get_close_matches(name, known, 1, 0.5)
         hint = f"Did you mean {near[0]}?" if near else "The README's table of keys has the names."
@@ -126,7 +129,7 @@ def _named(name: str) -> Command:
 
 def _keys(command: Command, text: str) -> tuple[str, ...]:
     """The keys for a command. Raises StorageError where one is none, or there are too few or too many."""
-    keys = tuple(dict.fromkeys(_key(one.strip(), command) for one in text.split(",")))
+    keys = tuple(dict.fromkeys(_key(key.strip(), command) for key in text.split(",")))
     if command.actions and len(keys) != len(command.keys):
         needed = f"config.toml: keys.{command.id} needs {len(command.keys)} keys, not {len(keys)}"
         raise StorageError(needed, hint=f"One each, as {command.key_label} are: {command.help}")

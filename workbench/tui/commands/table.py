@@ -540,7 +540,7 @@ def _command(where: Where, row: str, help: str) -> Command:
             case "pane":
                 fields["needs_pane"] = True
             case "also":
-                fields["also"] = tuple(tuple(one.split("=")) for one in value.split())
+                fields["also"] = tuple(tuple(pair.split("=")) for pair in value.split())
             case "resting":
                 fields["at_rest"] = value
             case "shown":

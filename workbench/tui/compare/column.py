@@ -66,10 +66,10 @@ class FigureGrid(Widget):
         """The cells of each column's labels and of all of it: as many columns as there is room for."""
         for count in range(len(self._figures), 1, -1):
             columns = []
-            for place in range(count):
-                labels = [label for label, _ in self._figures[place::count]]
+            for column in range(count):
+                labels = [label for label, _ in self._figures[column::count]]
                 widest = max(map(len, labels))
-                columns.append((widest, max(widest, *(len(one) + 1 + _WIDTHS[one] for one in labels))))
+                columns.append((widest, max(widest, *(len(label) + 1 + _WIDTHS[label] for label in labels))))
             if (spare := width + 1 - sum(cells + 1 for _, cells in columns)) >= 0:
                 return [(label, cells + 1 + spare // count) for label, cells in columns]
         return [(max(len(label) for label, _ in self._figures), width)]
@@ -125,7 +125,7 @@ def _in_order(figures: Mapping[str, str], priced: bool) -> Figures:
     return [(label, figures[label]) for label in _WIDTHS if priced or label != "cost"]
 
 
-_LABEL, _SHARE = 10, 7
+_LABEL, _PERCENTAGE = 10, 7
 _NUMBERED = 9
 """Alternatives that a digit branches with."""
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -165,15 +165,15 @@ def trimmed(rows: Sequence[AlternativeRow], most: int) -> list[AlternativeRow]:
     if kept[-1].is_remaining:
         remaining = kept.pop().mass or 0.0
     while len(kept) >= most:
-        place = max(place for place, row in enumerate(kept) if not row.is_chosen)
-        remaining += kept.pop(place).mass or 0.0
+        index = max(index for index, row in enumerate(kept) if not row.is_chosen)
+        remaining += kept.pop(index).mass or 0.0
     return [*kept, remaining_row(remaining)]
 
 
 def _line(row: AlternativeRow, width: int) -> Content:
-    label = min(_LABEL, max(width - _SHARE - 3, 1))
-    room = max(width - label - _SHARE - 4, 0)
-    share = "—".rjust(6) if row.mass is None else percent(row.mass)
+    label = min(_LABEL, max(width - _PERCENTAGE - 3, 1))
+    room = max(width - label - _PERCENTAGE - 4, 0)
+    percentage = "—".rjust(6) if row.mass is None else percent(row.mass)
     style = "bold" if row.is_chosen else "$text-muted" if row.position is None else ""
     number = str(row.position + 1) if row.position is not None and row.position < _NUMBERED else " "
     return Content.assemble(
@@ -182,12 +182,12 @@ def _line(row: AlternativeRow, width: int) -> Content:
         (fit(row.label, label), style),
         " ",
         (fit(_bar(row.mass or 0.0, room), room), "$accent" if row.is_chosen else "$text-muted"),
-        (f" {share}", style),
+        (f" {percentage}", style),
     )
 
 
-def _bar(share: float, room: int) -> str:
-    eighths = round(share * room * 8)
+def _bar(mass: float, room: int) -> str:
+    eighths = round(mass * room * 8)
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 

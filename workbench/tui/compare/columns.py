@@ -15,7 +15,7 @@ from workbench.domain.run import Run
 from workbench.runner.compare_plan import Column, seeded
 from workbench.storage.endpoint_list import endpoint_for
 from workbench.storage.presets import load_presets
-from workbench.tui.endpoints.flow import ask_place
+from workbench.tui.endpoints.flow import ask_target
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.multi_picker import MultiPicker, Selection
 from workbench.tui.popups.picker import Item
@@ -49,7 +49,8 @@ async def choose_columns(
         flow.warn(str(problem), "Preset")
     items = [Item(_PANEL, "current settings", "as the panel shows them")]
     items += [
-        Item(one.name, one.name, changes_of(one, request.parameters)) for one in loaded.presets.values()
+        Item(preset.name, preset.name, changes_of(preset, request.parameters))
+        for preset in loaded.presets.values()
     ]
     columns = {item.value: _column(flow, loaded.presets.get(item.value), request) for item in items}
     settings = columns[_PANEL].parameters
@@ -73,11 +74,11 @@ async def choose_columns(
         selection = answer
         if selection.varied is None:
             break
-        if (place := await ask_place(flow)) is not None:
-            endpoint, model = place
+        if (target := await ask_target(flow)) is not None:
+            endpoint, model = target
             varied = next(item for item in items if item.value == selection.varied)
-            words = f"{one_line(model, 40) or 'its default model'} @ {one_line(endpoint.name, 40)}"
-            item = Item(f"{_ELSEWHERE}{len(items)}", varied.title, words)
+            detail = f"{one_line(model, 40) or 'its default model'} @ {one_line(endpoint.name, 40)}"
+            item = Item(f"{_ELSEWHERE}{len(items)}", varied.title, detail)
             items.append(item)
             columns[item.value] = replace(columns[varied.value], endpoint=endpoint, model=model)
             selection = selection.with_added(item.value, MOST_COLUMNS)
@@ -120,18 +121,18 @@ def check_columns(columns: Sequence[Column]) -> None:
 
 
 def with_seeds(chosen: Chosen) -> tuple[Sequence[Column], str, list[Column]]:
-    """The columns with their seeds, the words for them, and the columns whose own seed was replaced."""
+    """The columns with their seeds, a note on them, and the columns whose own seed was replaced."""
     columns = chosen.columns
     if chosen.own_seeds:
         return [seeded(column, random.getrandbits(31)) for column in columns], "separate seeds", []
-    seed, words = _shared_seed(columns)
-    replaced = [one for one in columns if one.parameters.get("seed") not in (None, seed)]
+    seed, seed_note = _shared_seed(columns)
+    replaced = [column for column in columns if column.parameters.get("seed") not in (None, seed)]
     shared = [replace(column, parameters=column.parameters.set("seed", seed)) for column in columns]
-    return shared, words, replaced
+    return shared, seed_note, replaced
 
 
 def _shared_seed(columns: Sequence[Column]) -> tuple[int, str]:
-    """The seed of all columns, the first that one has, else a drawn one; and the words for it."""
+    """The seed of all columns, the first that one has, else a drawn one; and a note on it."""
     for column in columns:
         seed = column.parameters.get("seed")
         if isinstance(seed, int):

@@ -74,7 +74,7 @@ async def compare_request(
         return
     notes = [
         *(["one answer a column: n and best_of are not sent"] if request.choices > 1 else []),
-        *(f"{one_line(one.title, 40)}: own seed replaced by the shared seed" for one in replaced),
+        *(f"{one_line(column.title, 40)}: own seed replaced by the shared seed" for column in replaced),
         *ignored(columns, probes_of(flow.services.folders, columns)),
     ]
     runs = [job.run for job in jobs]
@@ -120,14 +120,15 @@ async def compare_runs(flow: FlowContext) -> None:
     """Choose saved runs of the open session, or of another one too, and compare them; nothing is sent."""
     saved = numbered(flow.workspace.runs, "run")
     answer = flow.workspace.runs.answer
-    places = [place for place, one in enumerate(saved) if answer is not None and one.run is answer[0]]
-    chosen = [saved[place].run.id for place in (places[0] - 1, places[0]) if place >= 0] if places else []
+    shown = answer[0] if answer is not None else None
+    indices = [index for index, saved_run in enumerate(saved) if saved_run.run is shown]
+    chosen = [saved[index].run.id for index in (indices[0] - 1, indices[0]) if index >= 0] if indices else []
     items = [Item(_ANOTHER, "another session…", "choose runs of it next"), *saved_items(saved)]
     picker = MultiPicker("Compare runs", items, Selection(tuple(chosen)), least=1, most=MOST_COLUMNS + 1)
     taken = await flow.ask(picker)
     if taken is None:
         return
-    mine = [one for one in saved if one.run.id in taken.values]
+    mine = [saved_run for saved_run in saved if saved_run.run.id in taken.values]
     if _ANOTHER not in taken.values:
         await compare_saved(flow, mine)
     elif (path := await flow.ask(_other_sessions(flow))) is not None:
@@ -147,11 +148,11 @@ async def compare_session(flow: FlowContext, path: Path, mine: Sequence[SavedRun
     # The same run may be in both files, so that its id alone does not tell them apart.
     offered = [*theirs, *([] if mine else numbered(flow.workspace.runs, "run"))]
     shown = saved_items(offered, newest_first=False)
-    items = [Item(f"{place}", item.title, item.detail) for place, item in enumerate(shown)]
+    items = [Item(f"{index}", item.title, item.detail) for index, item in enumerate(shown)]
     title = f"Compare with runs of {path.stem}"
     picker = MultiPicker(title, items, Selection(), least=1 if mine else LEAST_COLUMNS, most=MOST_COLUMNS)
     if (taken := await flow.ask(picker)) is not None:
-        await compare_saved(flow, [*mine, *(offered[int(place)] for place in taken.values)])
+        await compare_saved(flow, [*mine, *(offered[int(index)] for index in taken.values)])
 
 
 def _other_sessions(flow: FlowContext) -> Picker:
@@ -172,8 +173,8 @@ async def compare_saved(
     if not LEAST_COLUMNS <= len(saved) <= MOST_COLUMNS:
         flow.warn(f"A comparison has {LEAST_COLUMNS} to {MOST_COLUMNS} runs, not {len(saved)}.", "Compare")
         return
-    columns = [saved_column(one, flow.services.endpoints) for one in saved]
-    runs = [one.run for one in saved]
+    columns = [saved_column(saved_run, flow.services.endpoints) for saved_run in saved]
+    runs = [saved_run.run for saved_run in saved]
     notes = notes if second is not None else [*notes, *saved_remarks(runs)]
     comparison = Comparison(flow.workspace, columns, runs, notes, is_scoring=second is not None)
     screen = CompareScreen(comparison, "saved runs: nothing is sent", second)
@@ -193,7 +194,8 @@ def numbered(runs: Sequence[Run], word: str) -> list[SavedRun]:
 def saved_items(saved: Sequence[SavedRun], newest_first: bool = True) -> list[Item]:
     """The newest runs with their figures, to choose from."""
     shown = list(saved[-_NEWEST:])
-    return [run_item(one.run, one.title) for one in (reversed(shown) if newest_first else shown)]
+    ordered = reversed(shown) if newest_first else shown
+    return [run_item(saved_run.run, saved_run.title) for saved_run in ordered]
 
 
 async def other_sessions(library: Library, own: Path | None) -> Late:
@@ -202,9 +204,15 @@ async def other_sessions(library: Library, own: Path | None) -> Late:
         listed = await asyncio.to_thread(library.sessions)
     except StorageError as problem:
         return Late([], one_line(str(problem)))
-    others = [one for one in listed if not one.error and Path(one.path) != own and one.runs]
+    others = [
+        session for session in listed if not session.error and Path(session.path) != own and session.runs
+    ]
     items = [
-        Item(one.path, one.title or Path(one.path).stem, f"{one.runs} runs · {one_line(one.text, 60)}")
-        for one in others
+        Item(
+            session.path,
+            session.title or Path(session.path).stem,
+            f"{session.runs} runs · {one_line(session.text, 60)}",
+        )
+        for session in others
     ]
     return Late(items, f"{len(items)} other sessions · Enter choose · Esc close")

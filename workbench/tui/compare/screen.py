@@ -73,7 +73,7 @@ _FOLLOW_AT_ONCE = 3
 """Columns that are scrolled along in one frame."""
 _FIGURES_EVERY = 3
 """Frames between two columns whose figures are shown."""
-_WORDS_EVERY = 6
+_LINES_EVERY = 6
 """Frames between two looks at the lines above and below the columns."""
 _SELECT = "Press ← or → to select a token"
 
@@ -173,7 +173,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
     def on_resize(self, event: events.Resize) -> None:
         """Let columns and lines fit, also when nothing streams any more."""
         self._fit(event.size)
-        self._show_words()
+        self._show_lines()
 
     def _fit(self, size: Size) -> None:
         """Let the columns share the room, or scroll where each would have too little."""
@@ -195,11 +195,11 @@ class CompareScreen(ResultScreen[Adopted | None]):
             self.call_after_refresh(self._reveal_divergence)
             return
         self._columns[self._frames % len(self._columns)].pull()
-        turn, rest = divmod(self._frames, _FIGURES_EVERY)
-        if not rest:
+        turn, remainder = divmod(self._frames, _FIGURES_EVERY)
+        if not remainder:
             self._show_figures(turn % len(self._columns))
-        if self._frames % _WORDS_EVERY == 0:
-            self._show_words()
+        if self._frames % _LINES_EVERY == 0:
+            self._show_lines()
         self._frames += 1
 
     def _reveal_divergence(self) -> None:
@@ -217,24 +217,24 @@ class CompareScreen(ResultScreen[Adopted | None]):
     def _show(self) -> None:
         """Show everything that is not the text itself."""
         self._show_figures(*range(len(self._columns)))
-        self._show_words()
+        self._show_lines()
 
-    def _show_figures(self, *places: int) -> None:
+    def _show_figures(self, *indices: int) -> None:
         """Show what stands around the text of some columns."""
         shared, divergence = self._comparison.agreement()
         position = self._position()
         diverges = divergence is not None and divergence.position == position
         titles = self._comparison.titles
-        for place in places:
-            column = self._columns[place]
-            column.show_state(titles[place], self._comparison.state(place))
+        for index in indices:
+            column = self._columns[index]
+            column.show_state(titles[index], self._comparison.state(index))
             column.show_agreement(shared if len(self._columns) > 1 else 0, divergence)
             if position is None:
                 column.distribution.show(self._comparison.agreed or _SELECT, None)
             else:
                 column.show_token(position, diverges=diverges)
 
-    def _show_words(self) -> None:
+    def _show_lines(self) -> None:
         """Show what stands above and below the columns."""
         self._show_about()
         self._show_tabs()
@@ -270,10 +270,10 @@ class CompareScreen(ResultScreen[Adopted | None]):
 
     def _show_tabs(self) -> None:
         parts = []
-        for place, column in enumerate(self._comparison.columns):
-            glyph = self._comparison.state(place).glyph
+        for index, column in enumerate(self._comparison.columns):
+            glyph = self._comparison.state(index).glyph
             name = f" {one_line(column.title, 12)} {glyph} "
-            parts.append(Content.styled(name, "reverse" if place == self._current else "$text-muted"))
+            parts.append(Content.styled(name, "reverse" if index == self._current else "$text-muted"))
         self._show_line(self.query_one("#tabs", Static), Content("").join(parts))
 
     # --- columns -----------------------------------------------------------------------------------------
@@ -283,10 +283,10 @@ class CompareScreen(ResultScreen[Adopted | None]):
         """The column with the focus."""
         return self._columns[self._current]
 
-    def _go_to(self, place: int) -> None:
-        self._current = place
+    def _go_to(self, index: int) -> None:
+        self._current = index
         for other, column in enumerate(self._columns):
-            column.set_class(other == place, "-current")
+            column.set_class(other == index, "-current")
         self.current.view.focus()
         self._show()
 
@@ -296,9 +296,9 @@ class CompareScreen(ResultScreen[Adopted | None]):
 
     @on(events.DescendantFocus)
     def _follow_focus(self, event: events.DescendantFocus) -> None:
-        for place, column in enumerate(self._columns):
-            if column.view is event.widget and place != self._current:
-                self._go_to(place)
+        for index, column in enumerate(self._columns):
+            if column.view is event.widget and index != self._current:
+                self._go_to(index)
 
     # --- scrolling together ------------------------------------------------------------------------------
 

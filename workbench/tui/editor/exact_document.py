@@ -84,12 +84,12 @@ class _Glyphs(dict[int, str]):
 _GLYPHS = _Glyphs()
 
 
-def _glyph(one: str) -> str:
-    if one in (_JOINER, "\t", "\n") or not is_control(one):
-        return one
-    if one in _NAMED:
-        return _NAMED[one]
-    return chr(0x2400 + ord(one)) if one < " " else _OTHER
+def _glyph(character: str) -> str:
+    if character in (_JOINER, "\t", "\n") or not is_control(character):
+        return character
+    if character in _NAMED:
+        return _NAMED[character]
+    return chr(0x2400 + ord(character)) if character < " " else _OTHER
 
 
 class ShownLines(ExactDocument):

@@ -69,9 +69,9 @@ class ExactTextArea(TextArea):
             last = max(right - begin, 0) if bottom == index else len(text)
             text.stylize(theme.selection_style, first, last)
         if cursor_row == index and self._draw_cursor and theme.cursor_style:
-            place = cursor_column - begin
-            if 0 <= place < len(text):
-                text.stylize(theme.cursor_style, place, place + 1)
+            column = cursor_column - begin
+            if 0 <= column < len(text):
+                text.stylize(theme.cursor_style, column, column + 1)
         if "\t" in text.plain:
             before = self.document.get_line(index).count("\t", 0, begin)
             text = expand_text_tabs_from_widths(text, self.wrapped_document.get_tab_widths(index)[before:])

@@ -31,7 +31,7 @@ def field_to_text(field: Field, value: ParameterValue | None) -> str:
         case None:
             return ""
         case tuple():
-            return "\n".join(_quoted(one) for one in value)
+            return "\n".join(_quoted(text) for text in value)
         case Mapping():
             return "\n".join(f"{key}={format_value(bias)}" for key, bias in value.items())
         case _:
@@ -107,8 +107,8 @@ def _quoted(text: str) -> str:
     # Quotes stay as they are typed; everything that a line cannot hold is escaped.
     escaped = json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"')
     return "".join(
-        f"\\u{ord(one):04x}" if one not in "\n\t" and is_control(one) and one < "\U00010000" else one
-        for one in escaped
+        f"\\u{ord(char):04x}" if char not in "\n\t" and is_control(char) and char < "\U00010000" else char
+        for char in escaped
     )
 
 

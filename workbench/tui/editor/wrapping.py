@@ -89,7 +89,9 @@ def _wrap_narrow(line: str, width: int) -> list[int]:
 
 def _wrap_measured(line: str, width: int, tab_width: int) -> list[int] | None:
     """The same for characters of different widths; None where Textual treats a tab unlike others."""
-    cells = [_CELLS[one] for one in line] if "\t" not in line else _cells_with_tabs(line, tab_width)
+    cells = (
+        [_CELLS[character] for character in line] if "\t" not in line else _cells_with_tabs(line, tab_width)
+    )
     ends = list(accumulate(cells, initial=0))
     offsets: list[int] = []
     start, total = 0, ends[-1]
@@ -107,7 +109,7 @@ def _wrap_measured(line: str, width: int, tab_width: int) -> list[int] | None:
 
 def _cells_with_tabs(line: str, tab_width: int) -> list[int]:
     widths = iter(tab_widths(line, tab_width))
-    return [next(widths) if one == "\t" else _CELLS[one] for one in line]
+    return [next(widths) if character == "\t" else _CELLS[character] for character in line]
 
 
 class _RowsOfLines:
@@ -166,7 +168,7 @@ class FastWrappedDocument(WrappedDocument):
         old = min(max(start[0], old_end[0]), last_old)
         new = min(max(start[0], new_end[0]), last_new)
         offsets = self._measure(first, new + 1)
-        heights = [len(one) + 1 for one in offsets]
+        heights = [len(line_offsets) + 1 for line_offsets in offsets]
         is_same = heights == self._heights[first : old + 1]
         self._wrap_offsets[first : old + 1] = offsets
         self._heights[first : old + 1] = heights

@@ -36,7 +36,7 @@ async def choose_model(flow: FlowContext) -> None:
         flow.workspace.drafting.use_model(name)
 
 
-async def ask_place(flow: FlowContext) -> tuple[Endpoint, str] | None:
+async def ask_target(flow: FlowContext) -> tuple[Endpoint, str] | None:
     """Let a person choose an endpoint and a model of it; empty is the endpoint's own."""
     current = flow.workspace.drafting.endpoint
     endpoint = await flow.ask(EndpointsScreen(flow.services, current, current.model))

@@ -323,9 +323,9 @@ class Inspector(Static, can_focus=True):
         return last if last is not None and last.is_remaining else None
 
 
-def _bar(share: float, room: int) -> str:
-    eighths = round(share * room * 8)
-    if share > 0:
+def _bar(mass: float, room: int) -> str:
+    eighths = round(mass * room * 8)
+    if mass > 0:
         eighths = max(eighths, 1)
     return _EIGHTHS[8] * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
 

@@ -16,7 +16,7 @@ from workbench.runner.saved_runs import SavedRun
 from workbench.runner.score_text import aligned_runs, score_answer, scoring_request
 from workbench.storage.files import read_text
 from workbench.tui.compare.flow import compare_saved
-from workbench.tui.endpoints.flow import ask_place
+from workbench.tui.endpoints.flow import ask_target
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.popups.question import LinePopup, typed_path
@@ -88,7 +88,7 @@ async def score_elsewhere(flow: FlowContext) -> None:
     if answer is None or answer[0].is_running:
         raise BadValueError("No answer is under the cursor", hint="Select a finished answer.")
     run, choice = answer
-    if (place := await ask_place(flow)) is None:
+    if (place := await ask_target(flow)) is None:
         return
     endpoint, model = place
     if not await flow.agreed(cost_of(endpoint, scoring_request(run.request.prompt, model))):
