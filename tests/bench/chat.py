@@ -8,11 +8,11 @@ from pathlib import Path
 from tests.bench.figure import OWN_WORK, Figure, percentile
 from tests.bench.terminal import KEYS, Terminal, server
 from workbench.domain.choice import Alternative, ReceivedToken
+from workbench.domain.conversation import Chat, Turn, Turns
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
 from workbench.domain.session import Session
-from workbench.domain.turns import Chat, Turn, Turns
 from workbench.storage.session_store import SessionStore
 
 _TURNS = 2_000

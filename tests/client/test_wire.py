@@ -11,8 +11,7 @@ from tests.client.loopback import JSON, STREAM, answering, event, hanging, head,
 from workbench.client import wire_log as wire_module
 from workbench.client.client import Client
 from workbench.client.keys import Secret
-from workbench.client.wire_events import WireEvents
-from workbench.client.wire_log import WireLog
+from workbench.client.wire_log import WireEvents, WireLog
 from workbench.domain.endpoint import EnvironmentKey
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.conversation import Conversation, Message, Role
-from workbench.domain.turns import Chat, Turn, Turns, linked
+from workbench.domain.conversation import Chat, Conversation, Message, Role, Turn, Turns, linked
 
 A, B, C = Turn("user", "a", "A"), Turn("assistant", "b", "B", parent="A"), Turn("user", "c", "C", parent="B")
 TALK = Turns((A, B, C), "C")

@@ -19,8 +19,7 @@ from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
 from workbench.domain.scoring import common_positions
 from workbench.runner.connections import Connections
-from workbench.runner.one_token_scoring import plan_one_token_scoring
-from workbench.runner.score_text import score_answer, scored, scoring_request
+from workbench.runner.score_text import plan_one_token_scoring, score_answer, scored, scoring_request
 from workbench.storage.session_file import read_runs
 
 pytestmark = pytest.mark.slow

@@ -16,8 +16,7 @@ from workbench.domain.figures import bits_per_byte, logprob_ceilings, perplexity
 from workbench.domain.prompt import Prompt, TextPrompt, TokenListsPrompt, TokensPrompt
 from workbench.domain.run import Outcome, Run
 from workbench.runner.connections import Connections
-from workbench.runner.one_token_scoring import OneTokenScoring, plan_one_token_scoring
-from workbench.runner.score_text import scored, scoring_request
+from workbench.runner.score_text import OneTokenScoring, plan_one_token_scoring, scored, scoring_request
 
 TEXT = "Once salt wind 猫 gulls there tide"
 

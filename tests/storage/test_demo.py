@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.domain.run import Outcome
-from workbench.storage.demo import load_demo
+from workbench.storage.session_file import load_demo
 
 
 def test_the_demo_is_a_whole_run_with_alternatives_for_every_token() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from tests.domain.builders import choice_of, run_of
+from workbench.domain.conversation import Chat, Turn, Turns
 from workbench.domain.session import Session
-from workbench.domain.turns import Chat, Turn, Turns
 from workbench.storage.export_text import to_json_lines, to_markdown
 from workbench.storage.imports import runs_from_json_lines
 

@@ -9,8 +9,7 @@ import pytest
 
 from tests.client.loopback import JSON, Handler, Received, head
 from tests.tui.scripted import SIZES, answer, until, workbench
-from workbench.domain.conversation import Role
-from workbench.domain.turns import Turn
+from workbench.domain.conversation import Role, Turn
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.chat.screen import ChatScreen

@@ -11,8 +11,7 @@ from textual.pilot import Pilot
 from tests.client.loopback import Loopback
 from tests.tui.scripted import FOUR_PRESETS, answer, until, workbench
 from tests.tui.test_chat import chatty, screen_of
-from workbench.domain.conversation import WhenFull
-from workbench.domain.turns import Turn
+from workbench.domain.conversation import Turn, WhenFull
 from workbench.tui.chat.screen import ChatScreen
 from workbench.tui.popups.multi_picker import MultiPicker
 

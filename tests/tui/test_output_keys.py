@@ -19,7 +19,7 @@ from workbench.domain.choice import Choice
 from workbench.domain.request import Parameters
 from workbench.domain.token_levels import Mode, legend
 from workbench.storage.config import load_state
-from workbench.storage.demo import load_demo
+from workbench.storage.session_file import load_demo
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.main.flow import read_probability
 from workbench.tui.popups.form import Form

@@ -22,8 +22,7 @@ from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.popups.question import LinePopup
 from workbench.tui.sessions import screen as sessions_module
-from workbench.tui.sessions.screen import SessionsScreen
-from workbench.tui.sessions.search import SearchEntry, ranked
+from workbench.tui.sessions.screen import SearchEntry, SessionsScreen, ranked
 
 HELD = 30.0
 """Seconds after which a thread that is held up goes on, and its test fails."""

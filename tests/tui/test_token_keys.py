@@ -8,7 +8,7 @@ from tests.client.loopback import DONE, answering
 from tests.tui.scripted import answer, logprob_event, until, workbench
 from tests.tui.test_wiring import toasts
 from workbench.storage.config import load_state
-from workbench.tui.tokens.no_token import OTHER
+from workbench.tui.tokens.token_view import OTHER
 
 ANSWER = b"".join(
     logprob_event(text, logprob, "stop" if text == " e" else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.workspace.prompt_text import PromptText
+from workbench.workspace.drafting import PromptText
 from workbench.workspace.undo_history import History, Location, ReplaceText, Step
 
 

@@ -8,16 +8,17 @@ from pathlib import Path
 
 from workbench.cli.parsing import file_name
 from workbench.domain.conversation import (
+    Chat,
     Conversation,
     Prefixes,
     Role,
+    Turn,
     WhenFull,
     conversation_from_json,
 )
 from workbench.domain.display import unescaped
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import parse_json
-from workbench.domain.turns import Chat, Turn
 from workbench.storage.variable_files import load_variables
 
 _PREFIXES = ("user", "assistant", "system", "separator")

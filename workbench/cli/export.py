@@ -12,11 +12,11 @@ from pathlib import Path
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.parsing import file_name
 from workbench.cli.session_files import choose_runs, read_session
+from workbench.domain.conversation import Chat
 from workbench.domain.display import visible
 from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.domain.session import Session
-from workbench.domain.turns import Chat
 from workbench.runner.export_formats import REQUEST_FORMS, RUN_FORMS, SESSION_FORMS, export_run
 from workbench.storage.endpoint_list import endpoint_for, load_endpoints
 from workbench.storage.files import write_atomically

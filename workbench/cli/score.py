@@ -31,8 +31,7 @@ from workbench.domain.prompt import TextPrompt
 from workbench.domain.run import Failure, Run
 from workbench.domain.scoring import Passage, SecondScoring, Span
 from workbench.runner.many_runs import Job
-from workbench.runner.one_token_scoring import OneTokenScoring, plan_one_token_scoring
-from workbench.runner.score_text import scored, scoring_request
+from workbench.runner.score_text import OneTokenScoring, plan_one_token_scoring, scored, scoring_request
 from workbench.storage.endpoint_list import EndpointList, endpoint_for
 from workbench.workspace.costs import cost_of_jobs
 from workbench.workspace.workspace import Workspace

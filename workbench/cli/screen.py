@@ -57,7 +57,7 @@ def _session(name: str | None) -> Path | None:
 
 def _demo() -> Run:
     # Only the demonstration needs to read a session before the first paint.
-    from workbench.storage.demo import load_demo
+    from workbench.storage.session_file import load_demo
 
     return load_demo()
 

@@ -1,12 +1,16 @@
-"""A record of one exchange as it went over the wire, for a person to look at."""
+"""A record of one exchange as it went over the wire, and its events, each with the tokens it gave."""
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from time import perf_counter
 
+from workbench.client.assembly import Assembly
+from workbench.client.events import Delta, Event
 from workbench.client.keys import Secret
 
 MOST_KEPT = 32 * 1024 * 1024
@@ -90,3 +94,135 @@ class WireLog:
         """Seconds from the request to the piece that holds a byte of the answer."""
         place = min(bisect_right(self._ends, offset), len(self._times) - 1)
         return self._times[place] if self._times else 0.0
+
+
+_EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_BLANK = b" \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Gave:
+    """Tokens of one choice that an event gave."""
+
+    choice: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class WireEvent:
+    """One event of an answer; an answer that is not a stream is one event."""
+
+    at: float
+    """Seconds since the request."""
+    raw: bytes
+    """As it came."""
+    gave: tuple[Gave, ...]
+
+
+class WireEvents:
+    """Finds the events in a record that may still grow.
+
+    Offsets and counts are kept in columns: about 40 bytes an event beside the record.
+    """
+
+    def __init__(self, log: WireLog) -> None:
+        self.log = log
+        self._assembly = Assembly()
+        self._is_stream: bool | None = None
+        self._ends = array("Q")
+        self._searched = 0
+        """Where an event's end may still begin: what comes before was searched."""
+        self._gave: dict[int, tuple[Gave, ...]] = {}
+        """By event; most events of a stream give one token, kept in the columns below."""
+        self._choice = array("q")
+        self._first = array("q")
+        self._counts: dict[int, int] = {}
+        """Tokens so far, by choice."""
+        self._firsts: dict[int, tuple[array[int], array[int]]] = {}
+        """By choice: the first token of each event that gave any, and the event."""
+        self.is_over = False
+        """Whether every event was found."""
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, place: int) -> WireEvent:
+        start, end = self._ends[place - 1] if place else 0, self._ends[place]
+        raw = bytes(self.log.answer[start:end])
+        gave = self._gave.get(place, ())
+        if self._choice[place] >= 0:
+            gave = (Gave(self._choice[place], self._first[place], 1),)
+        return WireEvent(self.log.time_of(max(end - 1, 0)), raw, gave)
+
+    def event_of(self, choice: int, token: int) -> int | None:
+        """The event that gave a token of a choice; None where none did."""
+        if (known := self._firsts.get(choice)) is None or token >= self._counts[choice]:
+            return None
+        firsts, events = known
+        place = bisect_right(firsts, token) - 1
+        return events[place] if place >= 0 else None
+
+    def read(self, seconds: float) -> bool:
+        """Find more events, for about so long; whether any were found."""
+        before, until = len(self), perf_counter() + seconds
+        if self._is_stream is None:
+            self._look()
+        while self._is_stream and not self.is_over and self._next():
+            if len(self) % 16 == 0 and perf_counter() > until:
+                return True
+        if self.log.is_over and not self.is_over:
+            self._finish()
+        return len(self) > before
+
+    def _look(self) -> None:
+        """Find out whether the answer is a stream, as the client does."""
+        answer = self.log.answer
+        if not self.log.is_over and len(answer) < len(_BOM):
+            return
+        start = bytes(answer[:64]).removeprefix(_BOM).lstrip(_BLANK)[:1]
+        if start or self.log.is_over:
+            succeeded = self.log.status is not None and 200 <= self.log.status < 300
+            self._is_stream = succeeded and bool(start) and start not in b"{[<"
+
+    def _next(self) -> bool:
+        start = self._ends[-1] if self._ends else 0
+        found = _EVENT_END.search(self.log.answer, max(start, self._searched))
+        if found is None:
+            self._searched = max(len(self.log.answer) - 3, 0)
+            return False
+        # A pattern of the record must not outlive this step: the record could not grow under it.
+        end = found.end()
+        del found
+        self._add(end, list(self._assembly.feed(bytes(self.log.answer[start:end]))))
+        return True
+
+    def _finish(self) -> None:
+        start, end = self._ends[-1] if self._ends else 0, len(self.log.answer)
+        events: list[Event] = []
+        if self.log.status is not None and 200 <= self.log.status < 300:
+            events = [*self._assembly.feed(bytes(self.log.answer[start:end])), *self._assembly.finish()]
+        if end > start:
+            self._add(end, events)
+        self.is_over = True
+
+    def _add(self, end: int, events: list[Event]) -> None:
+        place, gave = len(self._ends), []
+        for event in events:
+            if isinstance(event, Delta) and event.pieces:
+                index = event.choice
+                if event.replaces or index not in self._firsts:
+                    self._firsts[index], self._counts[index] = (array("q"), array("q")), 0
+                first = self._counts[index]
+                self._counts[index] = first + len(event.pieces)
+                firsts, places = self._firsts[index]
+                firsts.append(first)
+                places.append(place)
+                gave.append(Gave(index, first, len(event.pieces)))
+        self._ends.append(end)
+        is_one = len(gave) == 1 and gave[0].count == 1
+        self._choice.append(gave[0].choice if is_one else -1)
+        self._first.append(gave[0].first if is_one else 0)
+        if gave and not is_one:
+            self._gave[place] = tuple(gave)

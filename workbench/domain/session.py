@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import takewhile
 
+from workbench.domain.conversation import Chat
 from workbench.domain.prompt import PromptKind
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
-from workbench.domain.turns import Chat
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,13 @@ from workbench.chat.rendered import Rendered
 from workbench.chat.sources import DEFAULT, load_templates, template_from_props
 from workbench.chat.templates import BUILTIN_TEMPLATES, PLAIN, BuiltinTemplate, plain_template
 from workbench.chat.truncation import Fitted, fit
-from workbench.domain.conversation import Conversation, Prefixes, WhenFull
+from workbench.domain.conversation import Chat, Conversation, Prefixes, WhenFull
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, EndpointError, TemplateError
 from workbench.domain.parameters import FIELDS
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
-from workbench.domain.turns import Chat
 from workbench.runner.connections import Connections
 
 _DEFAULT_MAX_TOKENS = 16

@@ -1,19 +1,151 @@
-"""Scoring a text: the logprob of each of its tokens, from an endpoint that echoes its prompt."""
+"""Scoring a text: its tokens' logprobs, from an endpoint that echoes its prompt or one token at a time."""
 
 from __future__ import annotations
 
+import codecs
+from dataclasses import dataclass, replace
 from math import isnan
 
-from workbench.domain.choice import Choice, ReceivedToken
+from workbench.domain.choice import Alternative, Choice, ReceivedToken, token_bytes
+from workbench.domain.display import plural, sentences
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.errors import EndpointError
-from workbench.domain.prompt import Prompt, TextPrompt, TokensPrompt
+from workbench.domain.errors import BadValueError, EndpointError
+from workbench.domain.figures import unlisted_tokens
+from workbench.domain.prompt import Prompt, TextPrompt, TokenListsPrompt, TokensPrompt
 from workbench.domain.request import Parameters, Request
+from workbench.domain.retokenisation import REPLACED
 from workbench.domain.run import Outcome, Run
 from workbench.domain.scoring import Passage, align_scorings
+from workbench.domain.split import Split
 from workbench.runner.branching import branch_from, end_of
 from workbench.runner.connections import Connections
 from workbench.runner.echo import ECHO, NEEDS_ECHO, NO_PROMPT_LOGPROBS
+
+MOST_TOKENS = 2000
+"""The longest text that is scored so: what is sent grows with the square of its tokens."""
+
+NO_TOKENIZER = "The endpoint did not tokenise the text"
+_NOT_THERE = (404, 405, 501)
+_NEEDS = "One-token requests need an endpoint that answers /tokenize, and token ids as a prompt."
+
+
+@dataclass(frozen=True, slots=True)
+class OneTokenScoring:
+    """A text's tokens, and the requests that ask for the logprob of each that follows another."""
+
+    prompt: TextPrompt
+    before: tuple[int, ...]
+    """Ids of tokens that the tokenizer puts before the text, such as the beginning-of-text token."""
+    ids: tuple[int, ...]
+    """Ids of the text's own tokens."""
+    raws: tuple[bytes, ...]
+    """The bytes of each, as the endpoint lists them; those of the first may hold more than the text does."""
+
+    @property
+    def _first(self) -> int:
+        """The first token that has another before it."""
+        return 0 if self.before else 1
+
+    def run(self, endpoint: Endpoint, model: str, top: int) -> Run:
+        """The requests, as one run with a choice for each token.
+
+        At temperature 1, as logprobs are those of the model then, also where they are taken after it.
+        """
+        prefixes = tuple((*self.before, *self.ids[:end]) for end in range(self._first, len(self.ids)))
+        parameters = Parameters({"temperature": 1.0, "max_tokens": 1, "logprobs": top})
+        return Run(Request(TokenListsPrompt(prefixes), model, parameters), endpoint.name, split=Split(True))
+
+    def scored(self, sent: Run) -> Run:
+        """The text with the logprobs that were found, as a run whose prompt has them.
+
+        Raises EndpointError where a request failed, or where none has alternatives.
+        """
+        if sent.error is not None:
+            raise sent.error.as_error()
+        top = sent.request.parameters.number("logprobs", 0)
+        choice = Choice(0, int(top))
+        decoder, skipped = codecs.getincrementaldecoder("utf-8")("replace"), self._lead
+        for place, (id, raw) in enumerate(zip(self.ids, self.raws, strict=True)):
+            own, skipped = raw[skipped:], max(skipped - len(raw), 0)
+            text = decoder.decode(own, final=place == len(self.ids) - 1)
+            answer = sent.choices.get(place - self._first)
+            listed = answer.alternatives_of(0) if answer is not None and len(answer) else ()
+            odd_bytes = None if text.encode() == own else own
+            choice.append(ReceivedToken(text, _logprob(raw, id, listed), listed, id, odd_bytes), 0.0)
+        if not any(choice.alternatives_of(place) for place in range(len(choice))):
+            raise EndpointError(
+                "The endpoint listed no alternatives", hint="One-token requests need logprobs of at least 1."
+            )
+        choice.echoed, choice.finish_reason = len(choice), "length"
+        request = Request(self.prompt, sent.request.model, sent.request.parameters)
+        run = Run(request, sent.endpoint, choices={0: choice}, model=sent.model, outcome=sent.outcome)
+        run.note(self._note(choice, int(top)))
+        return run
+
+    @property
+    def _lead(self) -> int:
+        """How many bytes of the first tokens are not of the text."""
+        return sum(map(len, self.raws)) - len(token_bytes(self.prompt.text, None))
+
+    def _note(self, choice: Choice, top: int) -> str:
+        text = range(self._first, len(choice))
+        answered = sum(choice.alternatives_of(place) != () for place in text)
+        count = plural(len(text), "one-token request")
+        scored = f"Scored by {count}" if answered == len(text) else f"Scored by {answered} of {count}"
+        if not (unlisted := unlisted_tokens(choice, text)):
+            return f"{scored}."
+        return (
+            f"{scored}: {unlisted} of {plural(answered, 'token')} not among the {top} listed. "
+            "Their logprobs are unknown; the figures take the most that they can be."
+        )
+
+
+async def plan_one_token_scoring(
+    connections: Connections, endpoint: Endpoint, prompt: Prompt
+) -> OneTokenScoring:
+    """Have a text tokenised by an endpoint.
+
+    Raises BadValueError for token ids, several texts and texts that are too long; EndpointError, also where
+    the endpoint has no tokenizer, or EngineError.
+    """
+    if not isinstance(prompt, TextPrompt):
+        raise BadValueError("Only one text can be scored by one-token requests", field="prompt")
+    text = token_bytes(prompt.text, None)
+    try:
+        # Requested, so the address is tried whatever the profile says of it.
+        asked = replace(endpoint, tokenizer=True)
+        tokens = await connections.tokenize(asked, prompt.text, as_prompt=True)
+    except EndpointError as error:
+        if error.status not in _NOT_THERE:
+            raise
+        raise EndpointError(NO_TOKENIZER, sentences(error.title, error.message), _NEEDS) from None
+    if len(tokens) > MOST_TOKENS:
+        raise BadValueError(
+            f"The text has {len(tokens)} tokens; one-token requests score at most {MOST_TOKENS}",
+            hint="Score a part of it, or use an endpoint that answers echo: true together with logprobs.",
+            field="prompt",
+        )
+    own, size = list(tokens), sum(len(raw) for _, raw in tokens)
+    while own and size - len(own[0][1]) >= len(text):
+        size -= len(own.pop(0)[1])
+    if not b"".join(raw for _, raw in own).endswith(text):
+        raise EndpointError("The tokenizer's tokens do not join to the text, so it cannot be scored by them")
+    before = tuple(id for id, _ in tokens[: len(tokens) - len(own)])
+    if len(own) < (1 if before else 2):
+        raise EndpointError("A text of one token has no logprob", "No token precedes it.")
+    return OneTokenScoring(prompt, before, tuple(id for id, _ in own), tuple(raw for _, raw in own))
+
+
+def _logprob(raw: bytes, id: int, listed: tuple[Alternative, ...]) -> float | None:
+    """The logprob of a token among alternatives; None where it is not listed, or not for certain."""
+    found = [one for one in listed if (_is_named(one, raw) if one.id is None else one.id == id)]
+    return found[0].logprob if len(found) == 1 else None
+
+
+def _is_named(alternative: Alternative, raw: bytes) -> bool:
+    """Whether an alternative is named by these bytes; U+FFFD may stand for any that are not text."""
+    named = token_bytes(alternative.text, alternative.raw)
+    return named == raw and (alternative.raw is not None or REPLACED not in named)
 
 
 def scoring_request(prompt: Prompt, model: str = "", top: int = 5) -> Request:

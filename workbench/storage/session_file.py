@@ -261,3 +261,11 @@ def read_from(path: Path, offset: int) -> bytes:
     with path.open("rb") as file:
         file.seek(offset)
         return file.read()
+
+
+_FILE = Path(__file__).parent / "shipped" / "demo.toml"
+
+
+def load_demo() -> Run:
+    """The recorded run: the embedded model's answer to the example prompt, with five alternatives a token."""
+    return parse_session(_FILE.read_bytes(), _FILE).session.runs[0]

@@ -10,14 +10,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from workbench.domain.conversation import Prefixes, Role, WhenFull
+from workbench.domain.conversation import SYSTEM, Chat, Prefixes, Role, Turn, Turns, WhenFull, linked
 from workbench.domain.errors import BadValueError
 from workbench.domain.parameters import PARAMETERS
 from workbench.domain.prompt import PromptKind
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
-from workbench.domain.turns import SYSTEM, Chat, Turn, Turns, linked
 from workbench.storage.records import EPOCH, BadField, in_utc, record, table_of, unknown
 from workbench.storage.run_format import json_table, plain_table, run_from_table
 from workbench.storage.toml_text import sound, toml_table

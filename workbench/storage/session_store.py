@@ -13,11 +13,11 @@ from pathlib import Path
 
 from filelock import Timeout
 
+from workbench.domain.conversation import Chat
 from workbench.domain.display import one_line
 from workbench.domain.errors import BusyError, StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session, in_order
-from workbench.domain.turns import Chat
 from workbench.storage.files import followed, read_bytes, refused, write_atomically
 from workbench.storage.journal import Increment, Journal
 from workbench.storage.recovery import recover

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.domain.choice import Alternative, Choice
-from workbench.domain.conversation import Role
+from workbench.domain.conversation import Chat, Role, Turn, Turns
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.request import Request
 from workbench.domain.run import Parent, Run
-from workbench.domain.turns import Chat, Turn, Turns
 from workbench.domain.variables import find_variables, unfilled
 from workbench.runner.branching import branch_at
 from workbench.runner.chat_request import ChatRequest, Prompter, answer_text

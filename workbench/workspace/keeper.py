@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from workbench.domain.conversation import Chat
 from workbench.domain.display import one_line
 from workbench.domain.errors import BusyError, StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session, in_order
-from workbench.domain.turns import Chat
 
 if TYPE_CHECKING:
     from workbench.storage.journal import Increment, Increments

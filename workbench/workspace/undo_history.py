@@ -10,11 +10,11 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from workbench.domain.conversation import Chat, Turn
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.preset import Preset
 from workbench.domain.run import Run
 from workbench.domain.session import Draft
-from workbench.domain.turns import Chat, Turn
 
 Location: TypeAlias = tuple[int, int]
 """A place in a text: line and column, both from 0; lines end with LF alone."""

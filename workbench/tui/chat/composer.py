@@ -6,8 +6,8 @@ from textual import on
 from textual.content import Content
 from textual.widgets import TextArea
 
+from workbench.domain.conversation import Turn
 from workbench.domain.display import one_line
-from workbench.domain.turns import Turn
 from workbench.tui.commands.keymap import commands_of
 from workbench.tui.editor.exact_text_area import ExactTextArea
 from workbench.workspace.chat_session import ChatSession

@@ -15,10 +15,10 @@ from textual.message import Message
 from textual.reactive import var
 
 from workbench.domain.choice import Alternative, Choice
+from workbench.domain.conversation import Turn
 from workbench.domain.display import one_line, visible
 from workbench.domain.errors import WorkbenchError
 from workbench.domain.token_levels import Mode
-from workbench.domain.turns import Turn
 from workbench.runner.chat_request import ChatRequest
 from workbench.tui.chat.turn_sections import TurnSections, key_of
 from workbench.tui.commands.command import Where
@@ -27,8 +27,7 @@ from workbench.tui.flows import FlowContext, asks
 from workbench.tui.main.inspector import Inspector, TokenStrip
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.popups.question import LinePopup
-from workbench.tui.tokens.no_token import NO_TOKEN, no_alternative
-from workbench.tui.tokens.token_view import TokenView
+from workbench.tui.tokens.token_view import NO_TOKEN, TokenView, no_alternative
 from workbench.tui.tokens.transcript import TITLE, ReadingPosition, Section
 from workbench.tui.tokens.transcript_view import TranscriptView
 from workbench.workspace.chat_session import ChatSession

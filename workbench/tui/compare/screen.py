@@ -29,8 +29,7 @@ from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.reduced_motion import frame_seconds
 from workbench.tui.tokens.legend import Legend
-from workbench.tui.tokens.no_token import NO_TOKEN, no_alternative
-from workbench.tui.tokens.token_view import TokenView
+from workbench.tui.tokens.token_view import NO_TOKEN, TokenView, no_alternative
 from workbench.tui.tokens.transcript_view import TranscriptView
 from workbench.workspace.comparison import Comparison
 from workbench.workspace.rerun import Rerun

@@ -20,7 +20,7 @@ from workbench.domain.what_if import LLAMA_ORDER, Reshaped, Sampling, reshape
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.fixed_width import fit, percent
-from workbench.tui.tokens.no_token import OTHER, UNLISTED, how_to_select, no_alternative
+from workbench.tui.tokens.token_view import OTHER, UNLISTED, how_to_select, no_alternative
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LABEL = 10

@@ -27,8 +27,7 @@ from workbench.tui.main.error_block import ErrorBlock
 from workbench.tui.main.run_blocks import RunBlocks
 from workbench.tui.main.sparkline import Sparkline
 from workbench.tui.tokens.blocks import group_key, key_of
-from workbench.tui.tokens.no_token import NO_TOKEN, no_alternative
-from workbench.tui.tokens.token_view import TokenView
+from workbench.tui.tokens.token_view import NO_TOKEN, TokenView, no_alternative
 from workbench.tui.tokens.transcript import Section
 from workbench.workspace.run_state import figures_of
 from workbench.workspace.runs import SelectedToken

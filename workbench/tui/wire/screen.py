@@ -17,8 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Static
 
-from workbench.client.wire_events import WireEvent, WireEvents
-from workbench.client.wire_log import MOST_KEPT
+from workbench.client.wire_log import MOST_KEPT, WireEvent, WireEvents
 from workbench.domain.display import one_line, token_text, visible
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
