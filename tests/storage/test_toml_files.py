@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from workbench.storage.config import Config
 from workbench.storage.endpoint_profile import EndpointFile, read_profile
 from workbench.storage.presets import PresetFile
-from workbench.storage.records import BadField
 from workbench.storage.session_format import session_from_tables
 from workbench.storage.theme_file import ThemeFile
-from workbench.storage.toml_files import TomlFile, schema_of, typed
+from workbench.storage.toml_files import BadField, TomlFile, schema_of, typed
 from workbench.storage.toml_text import toml_table
 
 KINDS: list[type[Any]] = [Config, EndpointFile, PresetFile, ThemeFile]

@@ -26,9 +26,8 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import BY_ID, COMMANDS
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.flows import FlowContext, load_flow
-from workbench.tui.popups.form import Form
 from workbench.tui.popups.picker import Picker
-from workbench.tui.popups.question import LinePopup
+from workbench.tui.popups.question import Form, LinePopup
 from workbench.workspace.drafting import EXAMPLE
 
 STEPS: Mapping[str, tuple[str, ...]] = {

@@ -20,9 +20,8 @@ from workbench.tui.compare.column import CompareColumn
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.grid.cell_table import CellTable
 from workbench.tui.grid.screen import GridScreen, bar_chart, level_edges
-from workbench.tui.popups.form import Form
 from workbench.tui.popups.multi_picker import MultiPicker
-from workbench.tui.popups.question import Question
+from workbench.tui.popups.question import Form, Question
 from workbench.workspace.grid import Grid
 
 

@@ -22,9 +22,9 @@ from workbench.storage.config import load_state
 from workbench.storage.session_file import load_demo
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.main.flow import read_probability
-from workbench.tui.popups.form import Form
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Picker
+from workbench.tui.popups.question import Form
 from workbench.tui.replay.screen import ReplayScreen
 from workbench.tui.tokens.token_view import TokenView
 from workbench.workspace.services import Services

@@ -16,8 +16,8 @@ from workbench.domain.session import Draft, Session
 from workbench.storage.folders import Folders
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.popups.form import Form
 from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.popups.question import Form
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_chat import chatty
 from workbench.domain.display import escaped, unescaped
-from workbench.tui.popups.form import Form
+from workbench.tui.popups.question import Form
 
 
 async def test_a_prompts_variables_are_filled_in_kept_and_undone(tmp_path: Path) -> None:

@@ -23,9 +23,8 @@ from workbench.domain.endpoint import (
     Timeouts,
 )
 from workbench.domain.parameters import PARAMETERS, Range
-from workbench.storage.records import table_of
 from workbench.storage.toml_editing import changed
-from workbench.storage.toml_files import Fault, about, typed, unknown_key
+from workbench.storage.toml_files import Fault, about, table_of, typed, unknown_key
 
 KEY_HINT = (
     "Files never hold keys. Put it where only you can read it, and name that place under [key]: an "

@@ -16,8 +16,8 @@ from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.json_values import JsonObject, JsonValue, parse_json
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run, Usage
-from workbench.storage.records import in_utc
 from workbench.storage.token_columns import are_times
+from workbench.storage.toml_files import in_utc
 
 
 class CurlCommand(Struct, frozen=True):

@@ -15,9 +15,9 @@ from msgspec import Struct
 from workbench.domain.choice import Columns
 from workbench.domain.json_values import parse_json
 from workbench.domain.run import Outcome, Run
-from workbench.storage.records import BadField
 from workbench.storage.run_format import add_columns, header_to_table, run_from_table
 from workbench.storage.token_columns import columns_to_table
+from workbench.storage.toml_files import BadField
 from workbench.storage.toml_text import parse, sound, toml_table
 
 

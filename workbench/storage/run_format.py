@@ -17,8 +17,8 @@ from workbench.domain.prompt import Prompt, TextPrompt, prompt_from_json, prompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Failure, Outcome, Parent, Run, Usage
 from workbench.domain.split import SentPart, Split
-from workbench.storage.records import EPOCH, BadField, in_utc, record, table_of, unknown
 from workbench.storage.token_columns import MOST_SECONDS, columns_from_table, columns_to_table
+from workbench.storage.toml_files import EPOCH, BadField, in_utc, record, table_of, unknown
 from workbench.storage.toml_text import sound, toml_column, toml_string, toml_table
 
 _ALWAYS_SENT = {"max_tokens": "max_tokens", "stream": "stream", "stream_options": "include_usage"}

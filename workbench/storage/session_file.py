@@ -16,9 +16,9 @@ from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
 from workbench.storage.files import read_bytes, refused
 from workbench.storage.journal import write_all
-from workbench.storage.records import BadField
 from workbench.storage.run_format import RUN_MARK
 from workbench.storage.session_format import runs_from_tables, session_from_tables
+from workbench.storage.toml_files import BadField
 from workbench.storage.toml_text import loads, tables_in
 
 _MOST_PARTS = 64

@@ -17,8 +17,8 @@ from workbench.domain.prompt import PromptKind
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
-from workbench.storage.records import EPOCH, BadField, in_utc, record, table_of, unknown
 from workbench.storage.run_format import json_table, plain_table, run_from_table
+from workbench.storage.toml_files import EPOCH, BadField, in_utc, record, table_of, unknown
 from workbench.storage.toml_text import sound, toml_table
 
 

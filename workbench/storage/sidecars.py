@@ -18,8 +18,8 @@ from msgspec import Struct
 from workbench.domain.json_values import parse_json
 from workbench.domain.session import Draft
 from workbench.storage.files import write_atomically
-from workbench.storage.records import BadField
 from workbench.storage.session_format import draft_from_table, draft_to_table
+from workbench.storage.toml_files import BadField
 from workbench.storage.toml_text import parse, sound, toml_table
 
 _WAIT = 20.0

@@ -22,8 +22,7 @@ from workbench.domain.prompt import (
     TokensPrompt,
     prompt_to_json,
 )
-from workbench.tui.editor.exact_document import ExactDocument, shown
-from workbench.tui.editor.wrapping import tab_widths, wrap_offsets
+from workbench.tui.editor.exact_document import ExactDocument, shown, tab_widths, wrap_offsets
 from workbench.tui.main.prompt_editor import PromptEditor
 from workbench.tui.tokenizing import PromptSize
 from workbench.workspace.notifications import Notification, SettingsChanged, TextReplaced

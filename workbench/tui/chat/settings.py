@@ -16,9 +16,8 @@ from workbench.domain.values import whole_number
 from workbench.domain.variables import find_variables
 from workbench.runner.chat_request import named_template
 from workbench.tui.flows import FlowContext
-from workbench.tui.popups.form import Form, FormLine, TextPopup
 from workbench.tui.popups.picker import Item, Picker
-from workbench.tui.popups.question import LinePopup, typed_path
+from workbench.tui.popups.question import Form, FormLine, LinePopup, TextPopup, typed_path
 from workbench.tui.prompt.flow import edit_variables
 
 _OWN = "\0own"

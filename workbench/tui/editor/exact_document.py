@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
+from typing import cast
 
+from rich.cells import get_character_cell_size
+from textual._wrap import compute_wrap_offsets
 from textual.document._document import Document, EditResult, Location, Newline
+from textual.document._wrapped_document import WrappedDocument
+from textual.expand_tabs import get_tab_widths
+from textual.geometry import Offset
 
 from workbench.domain.display import is_control
 
@@ -123,3 +133,209 @@ class ShownLines(ExactDocument):
     def get_line(self, index: int) -> str:
         """A line as shown."""
         return shown(self._source.lines[index])
+
+
+_ONE_CELL_EACH = re.compile(
+    "[ -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0377\u0391-\u0482\u048a-\u052f\u2010-\u2027\u2400-\u2426]*"
+)
+_NO_BREAKS: list[int] = []
+_LAST_WORD = re.compile(r".*\s(?=\S)", re.DOTALL)
+_NEXT_WORD = re.compile(r"\s(?=\S)|\Z")
+_WIDEST = 2
+"""Cells that a character other than a tab takes at most."""
+
+
+class _Cells(dict[str, int]):
+    """How many cells a character takes; what was asked for once is looked up without a call."""
+
+    def __missing__(self, character: str) -> int:
+        self[character] = cells = get_character_cell_size(character)
+        return cells
+
+
+_CELLS = _Cells()
+
+
+def tab_widths(line: str, tab_width: int) -> list[int]:
+    """How many cells each tab of a line takes."""
+    found: list[int] = []
+    at = 0
+    for part in line.split("\t")[:-1]:
+        at += len(part) if part.isascii() and part.isprintable() else sum(map(_CELLS.__getitem__, part))
+        width = tab_width - at % tab_width
+        found.append(width)
+        at += width
+    return found
+
+
+def wrap_offsets(line: str, width: int, tab_width: int) -> list[int]:
+    """Where a line breaks to fit `width` cells; the same places as Textual's own function finds."""
+    if not width:
+        return []
+    if _ONE_CELL_EACH.fullmatch(line):
+        return _wrap_narrow(line, width)
+    # These two change the cells of their neighbours.
+    if width < _WIDEST or "\u200d" in line or "\ufe0f" in line:
+        return _wrap_as_textual(line, width, tab_width)
+    offsets = _wrap_measured(line, width, tab_width)
+    return _wrap_as_textual(line, width, tab_width) if offsets is None else offsets
+
+
+def _wrap_as_textual(line: str, width: int, tab_width: int) -> list[int]:
+    # Textual narrows wide tabs here unless it is told of the sections.
+    sections = get_tab_widths(line, tab_width)
+    return compute_wrap_offsets(line, width, tab_width, precomputed_tab_sections=sections)
+
+
+def _wrap_narrow(line: str, width: int) -> list[int]:
+    offsets: list[int] = []
+    start, last = 0, len(line) - width
+    while start < last:
+        end = start + width
+        blank = line.rfind(" ", start, end)
+        if blank < 0:
+            start = end
+        elif line[blank + 1] != " ":
+            start = blank + 1
+        else:
+            # The row ends within blanks, which stay with their word.
+            word = _LAST_WORD.match(line, start, end + 1)
+            start = word.end() if word else end
+        offsets.append(start)
+    return offsets
+
+
+def _wrap_measured(line: str, width: int, tab_width: int) -> list[int] | None:
+    """The same for characters of different widths; None where Textual treats a tab unlike others."""
+    cells = (
+        [_CELLS[character] for character in line] if "\t" not in line else _cells_with_tabs(line, tab_width)
+    )
+    ends = list(accumulate(cells, initial=0))
+    offsets: list[int] = []
+    start, total = 0, ends[-1]
+    while total - ends[start] > width:
+        end = bisect_right(ends, ends[start] + width, start) - 1
+        word = _LAST_WORD.match(line, start, end + 1)
+        if word is None and "\t" in line:
+            folded = _NEXT_WORD.search(line, end)
+            if line.find("\t", start, folded.end() if folded else None) >= 0:
+                return None
+        start = word.end() if word else end
+        offsets.append(start)
+    return offsets
+
+
+def _cells_with_tabs(line: str, tab_width: int) -> list[int]:
+    widths = iter(tab_widths(line, tab_width))
+    return [next(widths) if character == "\t" else _CELLS[character] for character in line]
+
+
+class _RowsOfLines:
+    """Which rows every line takes."""
+
+    def __init__(self, tops: Sequence[int]) -> None:
+        self._tops = tops
+
+    def __len__(self) -> int:
+        return len(self._tops) - 1
+
+    def __getitem__(self, index: int) -> Sequence[int]:
+        index = range(len(self))[index]
+        return range(self._tops[index], self._tops[index + 1])
+
+
+class _LinesOfRows:
+    """Which line every row shows, and which of the line's rows it is."""
+
+    def __init__(self, tops: Sequence[int]) -> None:
+        self._tops = tops
+
+    def __len__(self) -> int:
+        return self._tops[-1]
+
+    def __getitem__(self, index: int) -> tuple[int, int]:
+        row = range(len(self))[index]
+        line = bisect_right(self._tops, row) - 1
+        return line, row - self._tops[line]
+
+
+class FastWrappedDocument(WrappedDocument):
+    """Textual's view of a wrapped document, measured with less work a line."""
+
+    _sections: tuple[str, list[int], list[str]] = ("", [], [""])
+    """The rows of the line asked for last, with what they were made of."""
+
+    _tabs: tuple[str, list[int]] = ("", [])
+    """The widths of the tabs of the line asked for last."""
+
+    document: ShownLines
+
+    def wrap(self, width: int, tab_width: int | None = None) -> None:
+        """Wrap every line; width 0 wraps none."""
+        self._width = width
+        if tab_width:
+            self._tab_width = tab_width
+        self._wrap_offsets = self._measure(0, self.document.line_count)
+        self._heights = [len(offsets) + 1 for offsets in self._wrap_offsets]
+        self._count_rows()
+
+    def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
+        """Wrap the lines that an edit touched, after the edit."""
+        last_old, last_new = len(self._wrap_offsets) - 1, self.document.line_count - 1
+        first = min(start[0], old_end[0], last_old, last_new)
+        old = min(max(start[0], old_end[0]), last_old)
+        new = min(max(start[0], new_end[0]), last_new)
+        offsets = self._measure(first, new + 1)
+        heights = [len(line_offsets) + 1 for line_offsets in offsets]
+        is_same = heights == self._heights[first : old + 1]
+        self._wrap_offsets[first : old + 1] = offsets
+        self._heights[first : old + 1] = heights
+        if not is_same:
+            self._count_rows()
+
+    @property
+    def height(self) -> int:
+        """How many rows there are."""
+        return len(self._offset_to_line_info)
+
+    def location_to_offset(self, location: Location) -> Offset:
+        """Where a place in the text is on screen; beyond the text it is the nearest one.
+
+        In the middle of an undo Textual asks for the cursor's old place, which may be gone.
+        """
+        line = max(min(location[0], len(self._wrap_offsets) - 1), 0)
+        return super().location_to_offset((line, location[1]))
+
+    def get_sections(self, line_index: int) -> list[str]:
+        """The rows that a line is divided into."""
+        line, offsets = self.document.get_line(line_index), self.get_offsets(line_index)
+        if self._sections[0] is not line or self._sections[1] is not offsets:
+            ends = [*offsets, len(line)]
+            self._sections = (line, offsets, [line[a:b] for a, b in zip([0, *offsets], ends, strict=True)])
+        return self._sections[2]
+
+    def get_tab_widths(self, line_index: int) -> list[int]:
+        """How many cells each tab of a line takes."""
+        line = self.document.get_line(line_index)
+        if self._tabs[0] is not line:
+            self._tabs = (line, tab_widths(line, self._tab_width))
+        return self._tabs[1]
+
+    def _measure(self, first: int, end: int) -> list[list[int]]:
+        lines = self.document.source_lines[first:end]
+        # A line that would fit whatever its characters are is not looked at.
+        short = self._width // max(_WIDEST, self._tab_width)
+        if not self._width or max(map(len, lines), default=0) <= short:
+            return [_NO_BREAKS] * len(lines)
+        return [_NO_BREAKS if len(line) <= short else self._breaks(line) for line in lines]
+
+    def _breaks(self, line: str) -> list[int]:
+        if len(line) <= self._width and line.isascii() and line.isprintable():
+            return _NO_BREAKS
+        return wrap_offsets(shown(line), self._width, self._tab_width)
+
+    def _count_rows(self) -> None:
+        tops = list(accumulate(self._heights, initial=0))
+        # The base class reads one item at a time of both, but for what is overridden here.
+        self._offset_to_line_info = cast(list[tuple[int, int]], _LinesOfRows(tops))
+        self._line_index_to_offsets = cast(list[list[int]], _RowsOfLines(tops))

@@ -9,8 +9,7 @@ from textual.expand_tabs import expand_text_tabs_from_widths
 from textual.strip import Strip
 from textual.widgets import TextArea
 
-from workbench.tui.editor.exact_document import ExactDocument, ShownLines, shown
-from workbench.tui.editor.wrapping import FastWrappedDocument
+from workbench.tui.editor.exact_document import ExactDocument, FastWrappedDocument, ShownLines, shown
 
 _GIANT = 2000
 """Characters from which a line is drawn row by row; Textual's own way divides the whole line for each row."""

@@ -23,7 +23,7 @@ from workbench.tui.compare.columns import check_columns, choose_columns
 from workbench.tui.compare.flow import compare_saved, request_to_compare, show_under_way
 from workbench.tui.flows import FlowContext
 from workbench.tui.grid.screen import GridScreen
-from workbench.tui.popups.form import Form, FormLine
+from workbench.tui.popups.question import Form, FormLine
 from workbench.workspace.comparison import LEAST_COLUMNS, MOST_COLUMNS
 from workbench.workspace.grid import Grid, Layout, newest_answers, saved_grid
 

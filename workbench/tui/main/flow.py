@@ -21,9 +21,9 @@ from workbench.tui.commands.table import BY_ID, commands_at
 from workbench.tui.editor.external_editor import edit_text, with_editor
 from workbench.tui.flows import FlowContext
 from workbench.tui.main.palette import ItemKind, about, palette
-from workbench.tui.popups.form import Form, FormLine
 from workbench.tui.popups.jump import Jump, JumpTarget
 from workbench.tui.popups.picker import Item, Picker, Popup
+from workbench.tui.popups.question import Form, FormLine
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.sessions.flow import open_session
 

@@ -1,18 +1,23 @@
-"""A question with two answers."""
+"""Asking: a question with two answers, a line, a text of any length, or several lines that fit together."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.screen import ScreenResultType
 from textual.widgets import Input, Label
 
-from workbench.domain.display import visible
+from workbench.domain.display import one_line, visible
+from workbench.domain.errors import WorkbenchError
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.editor.exact_text_area import ExactTextArea
 from workbench.tui.editor.line_input import LineInput
 from workbench.tui.popups.picker import Box, Popup
 
@@ -75,3 +80,96 @@ class LinePopup(Popup[str]):
             self.dismiss(name)
         else:
             self.query_one(Box).border_subtitle = Content("It is empty: type something · Esc cancel")
+
+
+@dataclass(frozen=True, slots=True)
+class FormLine:
+    """One line to fill in."""
+
+    label: str
+    text: str = ""
+    example: str = ""
+
+
+class Form(Popup[ScreenResultType]):
+    """Returns what the lines are read as, or None; what cannot be read is shown below them."""
+
+    DEFAULT_CSS = """
+    Form > Box { max-width: 76; max-height: 90%; overflow-y: auto; margin-top: 1; }
+    Form Label { color: $text-muted; }
+    Form LineInput { padding: 0 1; background: $panel; }
+    Form LineInput:focus { background: $boost; }
+    Form #wrong { color: $text-error; width: 100%; }
+    """
+
+    def __init__(
+        self,
+        title: str,
+        entries: Sequence[FormLine],
+        read: Callable[[Sequence[str]], ScreenResultType],
+        *,
+        exact: bool = False,
+    ) -> None:
+        """`read` makes the answer of the lines; it raises WorkbenchError where they cannot be read.
+
+        With `exact` it is given them with the blanks around them.
+        """
+        super().__init__()
+        self._title = title
+        self._entries = entries
+        self._read = read
+        self._exact = exact
+
+    def compose(self) -> ComposeResult:
+        with Box(self._title, "Tab next · Enter accept · Esc cancel"):
+            for entry in self._entries:
+                yield Label(Content(one_line(entry.label)))
+                yield LineInput(entry.text, placeholder=entry.example)
+            yield Label(id="wrong")
+
+    @on(Input.Changed)
+    def _clear(self) -> None:
+        self.query_one("#wrong", Label).update(Content(""))
+
+    @on(Input.Submitted)
+    def _submit(self) -> None:
+        try:
+            lines = [one.value for one in self.query(Input)]
+            answer = self._read(lines if self._exact else [line.strip() for line in lines])
+        except WorkbenchError as problem:
+            message = " ".join(filter(None, (problem.title, problem.message, problem.hint)))
+            self.query_one("#wrong", Label).update(Content(one_line(message, 300)))
+            return
+        self.dismiss(answer)
+
+
+class TextPopup(Popup[str]):
+    """Answers with the text exactly as it was written, or None."""
+
+    DEFAULT_CSS = """
+    TextPopup > Box { max-width: 90; height: 12; }
+    TextPopup ExactTextArea, TextPopup ExactTextArea:focus { border: none; height: 1fr; padding: 0;
+        background: $surface; }
+    """
+    BINDINGS = bindings_at(Where.WRITING)
+    where = Where.WRITING
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__()
+        self._title = title
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        with Box(self._title, "Ctrl+J or F5 accept · Esc cancel"):
+            yield ExactTextArea(soft_wrap=True, compact=True)
+
+    def on_mount(self) -> None:
+        """Show the text, with the cursor at its end."""
+        area = self.query_one(ExactTextArea)
+        area.text = self._text
+        area.move_cursor(area.document.end)
+        area.focus()
+
+    def action_take(self) -> None:
+        """Answer with the text."""
+        self.dismiss(self.query_one(ExactTextArea).text)

@@ -24,8 +24,8 @@ from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.exact_text_area import ExactTextArea
 from workbench.tui.editor.external_editor import edit_text, with_editor
 from workbench.tui.flows import FlowContext
-from workbench.tui.popups.form import Form, FormLine
 from workbench.tui.popups.picker import Box, Item, Picker, Popup
+from workbench.tui.popups.question import Form, FormLine
 from workbench.tui.tokenizing import has_tokenizer, no_tokenizer
 
 _KINDS = {
