@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from workbench.chat.jinja_template import ChatRenderer, JinjaTemplate
@@ -22,14 +23,12 @@ from workbench.runner.connections import Connections
 
 _DEFAULT_MAX_TOKENS = 16
 """The default length of an answer in the API."""
-
-
 _BYTES_A_TOKEN = 3
 """Where no tokenizer can be asked: fewer than in most texts, so that rather too much is left out."""
 
 
 @dataclass(frozen=True, slots=True)
-class ContextWindow:
+class _Window:
     """What an answer and its prompt may take together, and what to do where that is not enough."""
 
     size: int | None = None
@@ -80,63 +79,6 @@ def named_template(source: str) -> BuiltinTemplate | JinjaTemplate:
     return templates[wanted]
 
 
-async def chat_request(
-    renderer: ChatRenderer,
-    conversation: Conversation,
-    template: BuiltinTemplate | JinjaTemplate,
-    model: str,
-    parameters: Parameters,
-    *,
-    window: ContextWindow = ContextWindow(),
-) -> ChatRequest:
-    """The request that a conversation makes under a template.
-
-    The template's stop sequences are sent unless `stop` is set; where there are more than the contract
-    allows, the first ones are. Where the prompt outgrows the context, turns are left out as its window
-    says. Raises TemplateError, or BadValueError where it cannot be made to fit.
-    """
-    fitted = await _fitted(renderer, conversation, template, parameters, window)
-    if fitted is not None:
-        conversation = fitted.conversation
-    rendered = await renderer.render(template, conversation)
-    if parameters.get("stop") is None:
-        parameters = parameters.set("stop", rendered.stop[: FIELDS["stop"].most])
-    return ChatRequest(Request(TextPrompt(rendered.prompt), model, parameters), rendered, fitted, window.size)
-
-
-async def _fitted(
-    renderer: ChatRenderer,
-    conversation: Conversation,
-    template: BuiltinTemplate | JinjaTemplate,
-    parameters: Parameters,
-    window: ContextWindow,
-) -> Fitted | None:
-    """The conversation as it fits the context; None where the context is unknown."""
-    if window.size is None:
-        return None
-    room = window.size - int(parameters.number("max_tokens", _DEFAULT_MAX_TOKENS))
-    count = window.count
-
-    async def counted(one: Conversation) -> int:
-        prompt = (await renderer.render(template, one)).prompt
-        return _guess(prompt) if count is None else await count(prompt)
-
-    try:
-        fitted = await fit(conversation, room, counted, window.when_full)
-    except EndpointError:
-        return None
-    except BadValueError:
-        if count is not None:
-            raise
-        # A guess is not a reason to refuse: the endpoint will say whether it is too long.
-        fitted = Fitted(conversation, await counted(conversation))
-    return replace(fitted, is_exact=count is not None)
-
-
-def _guess(prompt: str) -> int:
-    return len(prompt.encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN + 1
-
-
 def answer_text(run: Run, choice: int = 0) -> str:
     """What a run answered, without the stop sequence that some endpoints leave at its end."""
     stop = run.request.parameters.get("stop")
@@ -175,22 +117,55 @@ class Prompter:
     ) -> ChatRequest:
         """The request that a conversation makes.
 
-        `sending` starts the embedded model where it is asked; without it the prompt of one that does not run
-        is neither counted nor cut. Raises EngineError, EndpointError, StorageError, TemplateError, or
-        BadValueError where the prompt does not fit the context.
+        The template's stop sequences are sent unless `stop` is set; where there are more than the contract
+        allows, the first ones are. `sending` starts the embedded model where it is asked; without it the
+        prompt of one that does not run is neither counted nor cut. Raises EngineError, EndpointError,
+        StorageError, TemplateError, or BadValueError where the prompt does not fit the context.
         """
         can_be_asked = sending or not chat.template or self._connections.is_ready(endpoint)
         template = await self._found(chat, endpoint)
-        window = await self.window(chat, endpoint, model) if can_be_asked else ContextWindow()
-        made = await chat_request(self._renderer, conversation, template, model, parameters, window=window)
-        bos = made.rendered.bos
-        if bos and can_be_asked and await self._adds_bos(endpoint, bos):
-            rendered = made.rendered.without_bos()
-            request = replace(made.request, prompt=TextPrompt(rendered.prompt))
-            return replace(made, request=request, rendered=rendered, bos_left_out=bos)
-        return made
+        window = await self._window(chat, endpoint, model) if can_be_asked else _Window()
+        fitted = await self._fitted(conversation, template, parameters, window)
+        rendered = await self._renderer.render(template, fitted.conversation if fitted else conversation)
+        if parameters.get("stop") is None:
+            parameters = parameters.set("stop", rendered.stop[: FIELDS["stop"].most])
+        left_out = ""
+        if rendered.bos and can_be_asked and await self._adds_bos(endpoint, rendered.bos):
+            left_out, rendered = rendered.bos, rendered.without_bos()
+        request = Request(TextPrompt(rendered.prompt), model, parameters)
+        return ChatRequest(request, rendered, fitted, window.size, left_out)
 
-    async def window(self, chat: Chat, endpoint: Endpoint, model: str) -> ContextWindow:
+    async def _fitted(
+        self,
+        conversation: Conversation,
+        template: BuiltinTemplate | JinjaTemplate,
+        parameters: Parameters,
+        window: _Window,
+    ) -> Fitted | None:
+        """The conversation as it fits the context; None where the context is unknown."""
+        if window.size is None:
+            return None
+        room = window.size - int(parameters.number("max_tokens", _DEFAULT_MAX_TOKENS))
+        count = window.count
+
+        async def counted(one: Conversation) -> int:
+            prompt = (await self._renderer.render(template, one)).prompt
+            if count is not None:
+                return await count(prompt)
+            return len(prompt.encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN + 1
+
+        try:
+            fitted = await fit(conversation, room, counted, window.when_full)
+        except EndpointError:
+            return None
+        except BadValueError:
+            if count is not None:
+                raise
+            # A guess is not a reason to refuse: the endpoint will say whether it is too long.
+            fitted = Fitted(conversation, await counted(conversation))
+        return replace(fitted, is_exact=count is not None)
+
+    async def _window(self, chat: Chat, endpoint: Endpoint, model: str) -> _Window:
         """The context of an endpoint, which is asked for it where nothing else says it."""
         size, name = chat.context or endpoint.context, endpoint.name
         is_needed = endpoint.tokenizer or chat.when_full is not WhenFull.REFUSE or self._is_shown
@@ -198,11 +173,8 @@ class Prompter:
             if (name, model) not in self._contexts:
                 self._contexts[name, model] = await self._connections.context_size(endpoint, model)
             size = self._contexts[name, model]
-
-        async def count(prompt: str) -> int:
-            return await self._connections.count_tokens(endpoint, prompt)
-
-        return ContextWindow(size, chat.when_full, count if endpoint.tokenizer else None)
+        count = partial(self._connections.count_tokens, endpoint) if endpoint.tokenizer else None
+        return _Window(size, chat.when_full, count)
 
     async def _found(self, chat: Chat, endpoint: Endpoint) -> BuiltinTemplate | JinjaTemplate:
         key = (chat.template, chat.prefixes, "" if chat.template else endpoint.name)
