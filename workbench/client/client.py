@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from workbench.client.assembly import Assembly
 from workbench.client.events import End, Error, Event, RequestSent, ResponseStarted
@@ -17,7 +18,7 @@ from workbench.client.retries import can_retry
 from workbench.client.urls import normalise, shown
 from workbench.client.wire_log import WireLog
 from workbench.domain.display import show_bytes
-from workbench.domain.endpoint import Endpoint, Timeouts
+from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
 from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.request import Request
@@ -119,7 +120,11 @@ _AFTER_DONE = 1.0
 
 _MOST_BYTES = 64 * 1024 * 1024
 
-_Settings: TypeAlias = tuple[str, Timeouts, str, bool, str, str, str, bool]
+_settings_of = attrgetter(
+    *("base_url", "timeouts", "proxy", "trust_environment"),
+    *("ca_file", "client_certificate", "client_key", "verify"),
+)
+"""What two endpoints must have in common to share connections."""
 
 
 class Client:
@@ -128,7 +133,7 @@ class Client:
     def __init__(self, environment: Mapping[str, str]) -> None:
         """`environment` is where keys are found."""
         self._keys = Keys(environment)
-        self._transports: dict[_Settings, Transport] = {}
+        self._transports: dict[tuple[object, ...], Transport] = {}
 
     async def stream(
         self, endpoint: Endpoint, request: Request, *, wire: WireLog | None = None
@@ -245,16 +250,7 @@ class Client:
         return Call(endpoint, transport, method, url, urls, headers, content, key, wire)
 
     def _transport(self, endpoint: Endpoint) -> Transport:
-        settings = (
-            endpoint.base_url,
-            endpoint.timeouts,
-            endpoint.proxy,
-            endpoint.trust_environment,
-            endpoint.ca_file,
-            endpoint.client_certificate,
-            endpoint.client_key,
-            endpoint.verify,
-        )
+        settings = _settings_of(endpoint)
         if settings not in self._transports:
             # The HTTP library is slow to import, and nothing before the first request needs it.
             from workbench.client.transport import Transport
