@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
 from contextlib import aclosing
 
 from workbench.cli.arguments import (
@@ -23,7 +22,6 @@ from workbench.cli.messages import print_message
 from workbench.cli.parsing import file_name
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
-from workbench.domain.parameters import Range
 from workbench.domain.prompt import TextPrompt, count_prompts, kind_of, prompt_to_editor
 from workbench.domain.request import Request
 from workbench.domain.run import Run
@@ -61,7 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     variables = read_variables(arguments.var, arguments.vars)
     prompt = TextPrompt("") if is_chat(arguments) else fill_prompt(read_prompt(arguments), variables)
     _refuse_mixed_prompts(arguments)
-    limits = limits_of(endpoint, split=arguments.split)
+    # Asked for one by one, any number of choices is within an endpoint's limit.
+    limits = {name: one for name, one in endpoint.limits.items() if name != "n" or not arguments.split}
     parameters, problems = read_parameters(arguments, limits, endpoint.lenient)
     refuse(problems)
     request = Request(prompt, arguments.model or endpoint.model, parameters)
@@ -131,11 +130,6 @@ def add_split_option(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="send a request for each prompt and each choice, counting a seed up, and show them as one run",
     )
-
-
-def limits_of(endpoint: Endpoint, *, split: bool) -> Mapping[str, Range]:
-    """The ranges of the fields; asked for one by one, any number of choices is within an endpoint's limit."""
-    return {name: one for name, one in endpoint.limits.items() if name != "n" or not split}
 
 
 def split_of(request: Request, endpoint: Endpoint, *, split: bool) -> Split | None:

@@ -44,11 +44,6 @@ class Reply:
     pieces: AsyncGenerator[bytes]
     """Raises BrokenError where the connection breaks off."""
 
-    @property
-    def is_success(self) -> bool:
-        """Whether the status announces an answer rather than an error."""
-        return 200 <= self.status < 300
-
 
 _MOST_ERROR_BYTES = 256 * 1024
 
@@ -91,7 +86,7 @@ class Call:
                 reply = await trial.enter_async_context(exchange)
                 if self.wire is not None:
                     self.wire.answered(reply.status, reply.headers)
-                if reply.is_success:
+                if 200 <= reply.status < 300:
                     stack.push_async_callback(trial.pop_all().aclose)
                     return reply
                 body = await read_all(reply, _MOST_ERROR_BYTES)

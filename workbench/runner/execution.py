@@ -328,7 +328,7 @@ def _remarks(run: Run, endpoint: Endpoint) -> Iterator[str]:
         run.is_answered
         and request.parameters.get("logprobs") is not None
         and run.tokens
-        and not _has_logprobs(run)
+        and all(isnan(logprob) for choice in run.choices.values() for logprob in choice.logprobs)
     ):
         yield "logprobs were requested, but none were returned"
     if dropped := [name for name in request.parameters.values if name in endpoint.drop]:
@@ -337,7 +337,3 @@ def _remarks(run: Run, endpoint: Endpoint) -> Iterator[str]:
         yield "the answer ended without a finish_reason"
     if run.outcome is Outcome.TRUNCATED:
         yield "the stream ended without [DONE]; the answer may be incomplete"
-
-
-def _has_logprobs(run: Run) -> bool:
-    return any(not isnan(logprob) for choice in run.choices.values() for logprob in choice.logprobs)

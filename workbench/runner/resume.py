@@ -50,7 +50,7 @@ def earlier(
             request, seed = run.request, _seed(run.request)
             if draws and seed is not None and (run.endpoint, request) not in wanted:
                 drawn.append(seed)
-                request = _seedless(request)
+                request = Request(request.prompt, request.model, request.parameters.set("seed", None))
             sent.add((run.endpoint, request))
         if (sent <= wanted or sent >= wanted) and bool(drawn) == draws:
             return Earlier(group, min(drawn, default=None), runs)
@@ -107,7 +107,3 @@ def _drawn() -> Earlier:
 def _seed(request: Request) -> int | None:
     seed = request.parameters.get("seed")
     return seed if isinstance(seed, int) else None
-
-
-def _seedless(request: Request) -> Request:
-    return Request(request.prompt, request.model, request.parameters.set("seed", None))

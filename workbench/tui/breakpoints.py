@@ -7,6 +7,10 @@ from typing import TypeVar
 from textual.geometry import Size
 from textual.screen import Screen
 
+WIDTHS = [(0, "-narrow"), (100, "-medium"), (160, "-wide")]
+HEIGHTS = [(0, "-low"), (40, "-tall")]
+"""The classes of a screen from so many cells on."""
+
 _Result = TypeVar("_Result")
 
 

@@ -47,8 +47,9 @@ class Comparison:
         `before_kept` receives each run that has ended, however it did, before the session keeps it.
         """
         self._workspace = workspace
-        self._columns = list(columns)
-        self._runs = list(runs)
+        self.columns = list(columns)
+        self.runs = list(runs)
+        """One a column."""
         self._is_scoring = is_scoring or are_scorings(runs)
         self._before_kept = before_kept
         self._notes = list(notes)
@@ -59,16 +60,6 @@ class Comparison:
         self._revisions: list[int] = []
 
     @property
-    def columns(self) -> Sequence[Column]:
-        """The columns, in order."""
-        return self._columns
-
-    @property
-    def runs(self) -> Sequence[Run]:
-        """The runs, one a column."""
-        return self._runs
-
-    @property
     def is_running(self) -> bool:
         """Whether something streams, or is about to."""
         return self._task is not None and not self._task.done()
@@ -77,13 +68,13 @@ class Comparison:
 
     def start(self) -> None:
         """Send every run that has not ended yet."""
-        if any(run.is_running for run in self._runs):
+        if any(run.is_running for run in self.runs):
             self._task = asyncio.create_task(self._execute())
             self._task.add_done_callback(self._finish)
 
     def stop_column(self, place: int) -> bool:
         """Stop one column; the others go on. False where it has ended already."""
-        run = self._runs[place]
+        run = self.runs[place]
         if not run.is_running:
             return False
         if self._many is not None:
@@ -111,14 +102,14 @@ class Comparison:
 
     def keep(self, place: int) -> None:
         """Go on with one column only; the others are stopped."""
-        for other in range(len(self._runs)):
+        for other in range(len(self.runs)):
             if other != place:
                 self.stop_column(other)
-        self._columns, self._runs = [self._columns[place]], [self._runs[place]]
+        self.columns, self.runs = [self.columns[place]], [self.runs[place]]
         self._prefix = 0
 
     async def _execute(self) -> None:
-        columns = zip(self._columns, self._runs, strict=True)
+        columns = zip(self.columns, self.runs, strict=True)
         self._many = ManyRuns(
             self._workspace.services.connections,
             [Job(column.endpoint, run) for column, run in columns if run.is_running],
@@ -141,7 +132,7 @@ class Comparison:
 
     def _finish(self, task: asyncio.Task[None]) -> None:
         error = None if task.cancelled() else task.exception()
-        for run in self._runs:
+        for run in self.runs:
             if run.is_running:
                 if error is not None:
                     # A defect of the workbench itself must not take the texts down with it.
@@ -155,7 +146,7 @@ class Comparison:
 
     def state(self, place: int) -> RunState:
         """What a column is doing."""
-        run = self._runs[place]
+        run = self.runs[place]
         if run.is_running and (self._many is None or self._many.phase(run) is Phase.QUEUED):
             return _QUEUED
         if run.is_running and self._many is not None and self._many.phase(run) is Phase.STARTING:
@@ -166,19 +157,19 @@ class Comparison:
     @property
     def summary(self) -> str:
         """How many columns stream, wait, and are done."""
-        running = [run for run in self._runs if run.is_running]
+        running = [run for run in self.runs if run.is_running]
         queued = sum(self._many is not None and self._many.phase(run) is Phase.QUEUED for run in running)
-        ended = len(self._runs) - len(running)
+        ended = len(self.runs) - len(running)
         counts = ((len(running) - queued, "running"), (queued, "queued"), (ended, "done"))
         return " · ".join(f"{count} {word}" for count, word in counts if count)
 
     @property
     def titles(self) -> tuple[str, ...]:
         """The columns' names with what tells them apart, and no more."""
-        differing = distinguishing([column.parameters for column in self._columns])
-        models = [_model(column) for column in self._columns]
+        differing = distinguishing([column.parameters for column in self.columns])
+        models = [_model(column) for column in self.columns]
         titles = []
-        for column, fields, model in zip(self._columns, differing, models, strict=True):
+        for column, fields, model in zip(self.columns, differing, models, strict=True):
             shown = [one for one in fields if not one.endswith(" unset") and one not in column.title]
             parts = [one_line(part, 40) for part in (column.title, *shown)]
             titles.append(" · ".join([*parts, model] if len(set(models)) > 1 else parts))
@@ -189,15 +180,15 @@ class Comparison:
         """What an honest comparison must say."""
         notes = list(self._notes)
         if not self.is_running:
-            notes += [] if self._is_scoring else remarks(self._runs)
-        for column, run in zip(self._columns, self._runs, strict=True):
+            notes += [] if self._is_scoring else remarks(self.runs)
+        for column, run in zip(self.columns, self.runs, strict=True):
             notes += [f"{column.title}: {note}" for note in run.notes]
         return list(dict.fromkeys(one_line(one) for one in notes))
 
     def agreement(self) -> tuple[int, Divergence | None]:
         """Leading tokens all answers have in common, and where they diverge, as far as is known."""
-        choices = [run.ordered[0] for run in self._runs if run.choices and not self._is_scoring]
-        if len(choices) < 2 or any(run.is_running and not run.choices for run in self._runs):
+        choices = [run.ordered[0] for run in self.runs if run.choices and not self._is_scoring]
+        if len(choices) < 2 or any(run.is_running and not run.choices for run in self.runs):
             return 0, None
         revisions = [choice.revision for choice in choices]
         if revisions != self._revisions:
@@ -209,13 +200,13 @@ class Comparison:
     @property
     def agreed(self) -> str:
         """What is known of answers that do not diverge; empty where there are not several."""
-        if len(self._runs) == 1 or self._is_scoring:
+        if len(self.runs) == 1 or self._is_scoring:
             return ""
         if self.is_running:
             return "identical so far"
         if not (shared := self.agreement()[0]):
             return "nothing to compare"
-        is_whole = all(run.ordered[0].finish_reason is not None for run in self._runs if run.choices)
+        is_whole = all(run.ordered[0].finish_reason is not None for run in self.runs if run.choices)
         return "identical" if is_whole else f"identical for {plural(shared, 'token')}"
 
 

@@ -90,7 +90,7 @@ class Grid(Comparison):
 
     def _note_cells(self) -> None:
         """Know which cell each run stands in."""
-        self._cells = {run.id: place // self.layout.repeats for place, run in enumerate(self._runs)}
+        self._cells = {run.id: place // self.layout.repeats for place, run in enumerate(self.runs)}
         self.mark_all_changed()
 
     def _note_end(self, cell: int) -> None:
@@ -106,7 +106,7 @@ class Grid(Comparison):
 
     def changed(self) -> set[int]:
         """The cells, counted row by row, that may look otherwise than at the last call."""
-        streaming = {self._cells[run.id] for run in self._runs if run.is_running and run.id in self._sent_ids}
+        streaming = {self._cells[run.id] for run in self.runs if run.is_running and run.id in self._sent_ids}
         changed, self._changed = self._changed | streaming, set[int]()
         return changed
 
@@ -114,31 +114,31 @@ class Grid(Comparison):
     def summary(self) -> str:
         """How many requests stream and wait, and how many of all have an answer."""
         counts = [one for one in super().summary.split(" · ") if not one.endswith("done")]
-        answered = sum(run.is_answered for run in self._runs)
-        return " · ".join((*counts, f"{answered} of {len(self._runs)} answered"))
+        answered = sum(run.is_answered for run in self.runs)
+        return " · ".join((*counts, f"{answered} of {len(self.runs)} answered"))
 
     @property
     def left(self) -> list[Run]:
         """The runs that ended without an answer."""
-        return [run for run in self._runs if not run.is_running and not run.is_answered]
+        return [run for run in self.runs if not run.is_running and not run.is_answered]
 
     @property
     def cost(self) -> str:
         """How many requests are to be sent, what they may cost, and how many of all are answered already."""
-        runs = [run for run in self._runs if run.is_running] or self.left
-        endpoints = {column.endpoint.name: column.endpoint for column in self._columns}
+        runs = [run for run in self.runs if run.is_running] or self.left
+        endpoints = {column.endpoint.name: column.endpoint for column in self.columns}
         cost = sum((cost_of(endpoints[run.endpoint], run.request, run.split) for run in runs), Cost())
         lines = [str(cost)]
-        if len(runs) < len(self._runs):
-            answered = len(self._runs) - len(runs)
-            lines.append(f"{answered:,} of {len(self._runs):,} are answered already in this session.")
+        if len(runs) < len(self.runs):
+            answered = len(self.runs) - len(runs)
+            lines.append(f"{answered:,} of {len(self.runs):,} are answered already in this session.")
         return "\n".join(lines)
 
     def send_left(self) -> None:
         """Send again what ended without an answer; call it when nothing streams."""
-        for place, run in enumerate(self._runs):
+        for place, run in enumerate(self.runs):
             if not run.is_answered:
-                self._runs[place] = Run(
+                self.runs[place] = Run(
                     run.request, run.endpoint, preset=run.preset, group=run.group, split=run.split
                 )
         self._means.clear()
@@ -157,18 +157,18 @@ class Grid(Comparison):
         return [value for value in found if value is not None]
 
     def _summarised(self, place: int) -> list[Summary]:
-        run = self._runs[place]
+        run = self.runs[place]
         if run.is_running or not run.choices:
             return []
         if run.id not in self._summaries:
-            prices = self._columns[place].endpoint.prices
+            prices = self.columns[place].endpoint.prices
             self._summaries[run.id] = [summarise(run, choice, prices) for choice in run.ordered]
         return self._summaries[run.id]
 
     def cell_means(self, measure: Measure) -> Sequence[float | None]:
         """The cells' figures, row by row; of a cell's several figures the mean."""
         if measure not in self._means:
-            cells = range(len(self._runs) // self.layout.repeats)
+            cells = range(len(self.runs) // self.layout.repeats)
             self._means[measure] = [self._mean_of(cell, measure) for cell in cells]
         return self._means[measure]
 
@@ -189,13 +189,13 @@ class Grid(Comparison):
     @property
     def remarks(self) -> list[str]:
         """How the grid was made, why runs failed, and what is to be known of answers."""
-        failures = [run.error.title for run in self._runs if run.error is not None]
+        failures = [run.error.title for run in self.runs if run.error is not None]
         notes = [*self._notes, *(f"{count} failed: {one}" for one, count in Counter(failures).items())]
         if not self.is_running:
             each = len(self.layout.across) * self.layout.repeats
-            starts = range(0, len(self._runs), each)
-            notes += grid_remarks([self._runs[start : start + each] for start in starts])
-        notes += [note for run in self._runs for note in run.notes]
+            starts = range(0, len(self.runs), each)
+            notes += grid_remarks([self.runs[start : start + each] for start in starts])
+        notes += [note for run in self.runs for note in run.notes]
         return list(dict.fromkeys(one_line(one) for one in notes))
 
 

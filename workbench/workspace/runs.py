@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, overload
 
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line, plural
@@ -33,20 +33,11 @@ from workbench.workspace.undo_history import History, NameRun, RemoveRuns, Resto
 if TYPE_CHECKING:
     from workbench.runner.branching import Branch, Origin
     from workbench.runner.status import Status
+    from workbench.workspace.comparison import Comparison
 
 
-class UnderWay(Protocol):
-    """Something that streams: a run, a comparison, a grid, a run sent again, an answer in a chat."""
-
-    @property
-    def is_running(self) -> bool:
-        """Whether something streams, or is about to."""
-
-    def stop(self) -> bool:
-        """Stop everything; what came is kept. False where nothing streams."""
-
-    async def aclose(self) -> None:
-        """Stop everything and wait until it has ended."""
+UnderWay: TypeAlias = "Activity | Comparison"
+"""Something that streams: a run, a comparison, a grid, a run sent again, an answer in a chat."""
 
 
 class SelectedToken(NamedTuple):

@@ -22,6 +22,7 @@ from workbench.domain.scoring import SecondScoring
 from workbench.domain.token_levels import Mode, fitted, widest
 from workbench.runner.branching import Branch, branch_at
 from workbench.runner.compare_plan import Column
+from workbench.tui.breakpoints import HEIGHTS, WIDTHS
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.column import CompareColumn
@@ -110,12 +111,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
     CompareScreen.-narrow CompareColumn { width: 1fr; height: 1fr; display: none; }
     CompareScreen.-narrow CompareColumn.-current { display: block; }
     """
-    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
-        (0, "-narrow"),
-        (100, "-medium"),
-        (160, "-wide"),
-    ]
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (40, "-tall")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS, VERTICAL_BREAKPOINTS = WIDTHS, HEIGHTS
     BINDINGS = bindings_at(Where.COMPARE)
 
     heading = "Compare"

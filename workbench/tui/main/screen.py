@@ -26,7 +26,7 @@ from workbench.domain.request import Parameters
 from workbench.domain.run import Failure, Outcome, Run
 from workbench.domain.token_levels import FIXED, Mode, fitted
 from workbench.domain.what_if import Sampling
-from workbench.tui.breakpoints import begin_at_size
+from workbench.tui.breakpoints import HEIGHTS, WIDTHS, begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import commands_of
 from workbench.tui.commands.table import BY_ID, bindings_at
@@ -78,12 +78,7 @@ _IN_DRAWER = (Where.PARAMETERS, Where.INSPECTOR)
 class MainScreen(Screen[None]):
     """Prompt, output, parameters and inspector over one workspace."""
 
-    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
-        (0, "-narrow"),
-        (100, "-medium"),
-        (160, "-wide"),
-    ]
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (40, "-tall")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS, VERTICAL_BREAKPOINTS = WIDTHS, HEIGHTS
     BINDINGS = bindings_at(Where.EVERYWHERE, Where.ANYWHERE)
 
     class DraftShown(Message):
