@@ -16,7 +16,7 @@ from workbench.tui.tokens.token_rows import (
     row_cells,
     row_starts,
 )
-from workbench.tui.tokens.transcript import Fixed
+from workbench.tui.tokens.transcript import Body
 
 PIECES = st.sampled_from(
     [
@@ -128,12 +128,12 @@ def test_a_word_longer_than_a_row_is_cut() -> None:
 
 
 def test_a_megabyte_without_a_newline_wraps_in_steps() -> None:
-    source, rows = Fixed("lorem ipsum dolor " * 60_000), Rows(80)
+    source, rows = Body("lorem ipsum dolor " * 60_000), Rows(80)
     steps = 0
     while not rows.advance(source, 50_000):
         steps += 1
     assert steps > 10
-    assert list(rows.starts) == row_starts(source.text, 80)
+    assert list(rows.starts) == row_starts(source.prompt, 80)
 
 
 def test_a_pile_of_marks_is_cut_and_its_rest_shown_as_escapes() -> None:
@@ -161,7 +161,7 @@ def test_columns_lead_back_to_characters_beyond_tabs_and_wide_ones() -> None:
 
 
 def test_assumed_rows_lead_up_to_wrapped_ones() -> None:
-    source, rows = Fixed("word " * 1000), Rows(21)
+    source, rows = Body("word " * 1000), Rows(21)
     rows.assume(2500)
     assert rows.starts[-1] == 2500
     rows.advance(source, 10)
@@ -172,7 +172,7 @@ def test_assumed_rows_lead_up_to_wrapped_ones() -> None:
 def test_rows_assumed_before_the_very_beginning_are_none() -> None:
     assumed, whole = Rows(10), Rows(10)
     assumed.assume(0)
-    text = Fixed("one two three four five")
+    text = Body("one two three four five")
     assert assumed.advance(text, text.length)
     assert whole.advance(text, text.length)
     assert assumed.starts == whole.starts

@@ -19,7 +19,7 @@ from workbench.domain.token_levels import Mode, Scale, level, shade
 from workbench.tui.theme.token_colours import TokenStyles
 from workbench.tui.tokens.text_search import Search
 from workbench.tui.tokens.token_rows import CONTROL, NEWLINE, SPACE, TAB, clusters, is_narrow, tab_cells
-from workbench.tui.tokens.transcript import TITLE, Body, Row, Transcript
+from workbench.tui.tokens.transcript import BODY, TITLE, Body, Row, Transcript
 
 _SPACE_GLYPH, _TAB_GLYPH, _NEWLINE_GLYPH = "·", "→", "↵"
 
@@ -66,9 +66,9 @@ def paint(
     """
     line = row.section * 3 + row.block if offsets else None
     section = transcript.section(row.section)
-    source = transcript.source(row.section, row.block)
+    source, is_body = transcript.source(row.section, row.block), row.block == BODY
     text = source.slice(row.start, row.end)
-    if isinstance(source, Body):
+    if is_body:
         runs = _token_runs(source, row, options, section.scale)
         if section.specials:
             runs = _mark_specials(runs, section.specials, row, options)
@@ -89,16 +89,16 @@ def paint(
         options = replace(options, whitespace=False)
     if section.dimmed:
         runs = _overlay(runs, row.start, row.end, options.styles.dimmed)
-    if options.search is not None and isinstance(source, Body):
+    if options.search is not None and is_body:
         for start, end in options.search.matches(source, row.start, row.end):
             runs = _overlay(runs, *snapped(text, row.start, start, end), options.styles.found)
     if selected:
         runs = _overlay(runs, *snapped(text, row.start, *selected), options.styles.selected)
-    if isinstance(source, Body) and cursor is not None and cursor not in source.tail:
+    if is_body and cursor is not None and cursor not in source.tail:
         start, end = snapped(text, row.start, *source.span_of(cursor))
         runs = _overlay(runs, start, max(end, start + 1), options.styles.cursor)
     segments = _segments(text, runs, row, options, width=transcript.width, line=line)
-    if isinstance(source, Body) and row.end == source.length:
+    if is_body and row.end == source.length:
         used = sum(segment.cell_length for segment in segments)
         segments += _tail(source, row, options, cursor=cursor, room=transcript.width - used, line=line)
     return Strip(segments).adjust_cell_length(transcript.width, options.base)

@@ -49,30 +49,12 @@ class Section(Struct, frozen=True):
     """How far the title stands out: of a turn that a person wrote, or the one that keys work on."""
 
 
-class Fixed:
-    """A text that does not change."""
-
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    @property
-    def length(self) -> int:
-        """Its characters."""
-        return len(self.text)
-
-    def slice(self, start: int, stop: int) -> str:
-        """A part of it."""
-        return self.text[start:stop]
-
-
 class Body:
-    """A prompt and the answer that continues it, as one text that grows at each `pull`."""
+    """A prompt and the answer that continues it, as one text that grows at each `pull`; or a text alone."""
 
     __slots__ = ("choice", "length", "prompt", "revision", "seen", "tail")
 
-    def __init__(self, prompt: str, choice: Choice | None) -> None:
+    def __init__(self, prompt: str, choice: Choice | None = None) -> None:
         self.prompt = prompt
         self.choice = choice
         self.length = len(prompt)
@@ -169,9 +151,11 @@ class _Layout:
         self.pending: Rows | None = None
         """The body's rows in the making, while `rows` holds assumed ones."""
 
-    @property
-    def sources(self) -> tuple[Fixed, Body, Fixed]:
-        return Fixed(self.section.title), self.body, Fixed(self.section.figures)
+    def source(self, block: int) -> Body:
+        """The text of a block."""
+        if block == BODY:
+            return self.body
+        return Body(self.section.title if block == TITLE else self.section.figures)
 
     def heights(self) -> tuple[int, int, int]:
         return (
@@ -202,7 +186,8 @@ class _Layout:
         """Lay out title and figures."""
         for block in (TITLE, FIGURES):
             self.rows[block] = Rows(width)
-            self.rows[block].advance(self.sources[block], self.sources[block].length)
+            source = self.source(block)
+            self.rows[block].advance(source, source.length)
 
     def _assume_rest(self, shown: Rows) -> None:
         if shown.wrapped < self.body.length:
@@ -251,9 +236,9 @@ class Transcript:
         """The text of prompt and answer of a section."""
         return self._layouts[index].body
 
-    def source(self, index: int, block: int) -> Fixed | Body:
+    def source(self, index: int, block: int) -> Body:
         """The text of a block."""
-        return self._layouts[index].sources[block]
+        return self._layouts[index].source(block)
 
     def index_of(self, key: str) -> int:
         """Where the section of that key is. Raises KeyError where there is none."""
@@ -351,7 +336,7 @@ class Transcript:
         layout, number = self._layouts[index], y - self._tops[index]
         for block, height in enumerate(layout.heights()):
             if number < height:
-                starts, length = layout.rows[block].starts, layout.sources[block].length
+                starts, length = layout.rows[block].starts, layout.source(block).length
                 if number >= len(starts):
                     return Row(index, block, number, length, length)
                 end = starts[number + 1] if number + 1 < len(starts) else length
