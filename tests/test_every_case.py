@@ -21,7 +21,7 @@ from workbench.domain.display import is_control
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 from workbench.storage.endpoint_list import endpoints_folder
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.tui.app import WorkbenchApp
 from workbench.workspace.services import Services
 

@@ -16,7 +16,7 @@ from tests.readme import KEYS, commands_markdown, examples, printed, words_and_f
 from workbench.cli.commands import COMMANDS
 from workbench.cli.parsing import Parser
 from workbench.storage.config import Config
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.presets import load_presets
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -29,7 +29,7 @@ from tests.tui.scripted import answer, until
 from workbench.cli import main
 from workbench.domain.run import Run
 from workbench.storage.endpoint_list import endpoints_folder
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.tui.app import WorkbenchApp
 from workbench.workspace.services import Services
 

@@ -43,7 +43,7 @@ def test_it_carries_themes_endpoints_and_presets(installed: Path) -> None:
     script = (
         "from pathlib import Path\n"
         "from workbench.storage.endpoint_list import load_endpoints\n"
-        "from workbench.storage.folders import Folders\n"
+        "from workbench.storage.files import Folders\n"
         "from workbench.storage.presets import load_presets\n"
         "from workbench.tui.theme.theme_loading import load_themes\n"
         "folders = Folders.default({'WORKBENCH_HOME': '/nowhere'})\n"

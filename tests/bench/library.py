@@ -14,7 +14,7 @@ from tests.bench.figure import Figure, median
 from tests.bench.sessions import run_of_tokens
 from tests.bench.view import SIZE, Sink
 from workbench.domain.session import Session
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.library import Library
 from workbench.storage.session_store import SessionStore
 from workbench.tui.sessions.screen import SessionsScreen

@@ -15,7 +15,7 @@ from tests.client.loopback import DONE, Handler, Received, answering, event, hea
 from workbench.domain.json_values import JsonObject
 from workbench.domain.run import Outcome
 from workbench.storage.endpoint_list import endpoints_folder
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.presets import presets_folder
 from workbench.storage.session_store import SessionStore
 

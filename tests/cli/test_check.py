@@ -17,7 +17,7 @@ from tests.cli.in_process import serving_beside
 from tests.cli.test_confirm import Terminal
 from tests.toy_model import ToyModel
 from workbench.cli import main
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.session_file import read_runs
 
 PROMPTS = ("Once", "Two 猫", "Three\n")

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.in_process import serving_beside
 from tests.client.loopback import DONE, answering, event
 from workbench.cli import main
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 
 FINE = answering(event(" fine", finish_reason="stop") + DONE)
 PRESETS = ("--preset", "greedy", "--preset", "creative")

@@ -14,7 +14,7 @@ from workbench.cli import main
 from workbench.domain.run import Failure
 from workbench.runner.endpoint_check import Checked
 from workbench.storage.endpoint_list import load_endpoints
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 
 
 def test_an_endpoint_is_set_up_shown_changed_and_deleted(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.runner.toy_endpoint import Toy
 from workbench.cli import main
 from workbench.domain.probe_findings import ProbeVerdict
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.probes import load_probe, probe_from_table
 
 

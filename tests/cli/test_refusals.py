@@ -15,7 +15,7 @@ from tests.client.loopback import DONE, answering, event
 from tests.domain.builders import choice_of, piece, run_of
 from workbench.cli import main
 from workbench.domain.session import Session
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.session_store import SessionStore
 
 

@@ -19,7 +19,7 @@ from tests.toy_model import ToyModel
 from workbench.cli import main
 from workbench.domain.display import visible
 from workbench.runner.connections import Connections
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.session_file import read_runs
 
 TEXT = "Once upon a 猫 there was salt"

@@ -15,7 +15,7 @@ from workbench.cli import main
 from workbench.domain.json_values import JsonObject
 from workbench.storage.endpoint_editing import save_endpoint
 from workbench.storage.endpoint_list import load_endpoints
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 
 
 async def one_choice(received: Received, writer: asyncio.StreamWriter) -> None:

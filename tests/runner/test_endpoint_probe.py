@@ -15,7 +15,7 @@ from workbench.domain.errors import EndpointError
 from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.runner.connections import Connections
 from workbench.runner.endpoint_probe import MOST_REQUESTS, MOST_TOKENS, Probing
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.probes import load_probe, probe_file, probe_from_table, save_probe
 
 EVERYTHING = {

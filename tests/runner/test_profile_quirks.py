@@ -18,7 +18,7 @@ from workbench.domain.run import Outcome, Run, Usage
 from workbench.runner.connections import Connections
 from workbench.runner.split_run import Quirks, offer_split
 from workbench.storage.endpoint_list import load_endpoints
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 
 SET: dict[str, ParameterValue] = {
     "temperature": 0.5,

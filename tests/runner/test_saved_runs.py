@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.domain.builders import choice_of, run_of
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
-from workbench.runner.saved_runs import SavedRun, saved_column, saved_remarks
+from workbench.runner.compare_plan import SavedRun, saved_column, saved_remarks
 from workbench.storage.endpoint_list import EndpointList
 
 NO_ENDPOINTS = EndpointList({}, [], frozenset(), {})

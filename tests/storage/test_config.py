@@ -19,8 +19,7 @@ from workbench.storage.config import (
     load_state,
     save_state,
 )
-from workbench.storage.files import write_atomically
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders, write_atomically
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from workbench.storage.endpoint_editing import (
     with_texts,
 )
 from workbench.storage.endpoint_list import endpoints_folder, load_endpoints
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 
 WRITTEN = """\
 # My GPU box, see the wiki.

@@ -18,7 +18,7 @@ from workbench.storage.endpoint_list import (
     load_endpoints,
     offered,
 )
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 
 SECRET = "sk-THISISASECRETKEY0123456789"
 SHIPPED = {

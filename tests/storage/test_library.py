@@ -10,7 +10,7 @@ import pytest
 from tests.domain.builders import choice_of, piece, run_of
 from workbench.domain.errors import StorageError
 from workbench.domain.session import Draft, Session
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.library import KEPT, Library, safe_name
 from workbench.storage.session_store import SessionStore
 

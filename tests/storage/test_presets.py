@@ -13,7 +13,7 @@ from workbench.domain.errors import StorageError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.presets import (
     delete_preset,
     duplicate_preset,

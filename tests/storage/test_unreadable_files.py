@@ -13,7 +13,7 @@ from workbench.domain.errors import WorkbenchError
 from workbench.storage.check_progress import CheckProgress
 from workbench.storage.config import config_file, load_config, load_state
 from workbench.storage.endpoint_list import endpoints_folder, load_endpoints
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.imports import curl_from_text, runs_from_json_lines
 from workbench.storage.journal import read_journal
 from workbench.storage.library import Library

@@ -16,7 +16,7 @@ from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_wiring import toasts
 from workbench.domain.endpoint import Endpoint, EnvironmentKey
 from workbench.storage.endpoint_list import endpoints_folder, load_endpoints
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.endpoints.endpoint_form import EndpointForm
 from workbench.tui.endpoints.screen import EndpointsScreen

@@ -13,7 +13,7 @@ from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_wiring import toasts
 from workbench.domain.session import Draft, Session
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.popups.picker import Item, Picker

@@ -13,7 +13,7 @@ from tests.client.loopback import answering
 from tests.tui.scripted import answer, do, until, use_parameters, workbench
 from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.presets import delete_preset, load_presets, save_preset
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.popups.picker import Picker

@@ -14,7 +14,7 @@ from tests.runner.toy_endpoint import Toy
 from tests.tui.scripted import until, workbench
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.probes import load_probe, save_probe
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.probe.screen import ProbeScreen

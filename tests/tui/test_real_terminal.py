@@ -19,7 +19,7 @@ import pytest
 from tests.client.loopback import DONE, Received, answering, head, serving
 from tests.tui.scripted import answer, logprob_event
 from workbench.domain.run import Outcome
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.session_store import OpenedSession, SessionStore
 
 pytestmark = pytest.mark.slow

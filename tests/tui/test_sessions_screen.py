@@ -16,7 +16,7 @@ from tests.client.loopback import answering
 from tests.domain.builders import choice_of, piece, run_of
 from tests.tui.scripted import SIZES, answer, until, workbench
 from workbench.domain.session import Session
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.library import Library, Listed
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp

@@ -17,7 +17,7 @@ from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome
 from workbench.domain.split import Split
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.probes import save_probe
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.popups.question import Question

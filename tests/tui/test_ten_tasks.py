@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from tests.client.loopback import Loopback, answering, serving
 from tests.tui.scripted import answer, until
 from workbench.storage.endpoint_list import endpoints_folder
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.imports import curl_from_text
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.screen import CompareScreen

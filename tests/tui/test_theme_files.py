@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.scripted import until
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.tui.app import WorkbenchApp
 from workbench.workspace.services import Services
 

@@ -22,7 +22,7 @@ from workbench.domain.request import Parameters
 from workbench.domain.session import Draft, Session
 from workbench.domain.token_levels import Mode
 from workbench.storage.config import load_state
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.presets import load_presets
 from workbench.storage.probes import save_probe
 from workbench.storage.session_store import SessionStore

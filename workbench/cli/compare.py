@@ -44,11 +44,10 @@ from workbench.domain.run import Run
 from workbench.domain.scoring import are_scorings
 from workbench.domain.session import Session
 from workbench.domain.summary import summarise
-from workbench.runner.compare_plan import Column, overlay, remarks
+from workbench.runner.compare_plan import Column, SavedRun, overlay, remarks, saved_column, saved_remarks
 from workbench.runner.resume import compare_again
-from workbench.runner.saved_runs import SavedRun, saved_column, saved_remarks
 from workbench.storage.endpoint_list import EndpointList, endpoint_for, load_endpoints
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.presets import load_presets
 from workbench.storage.prompt_sets import read_prompts
 from workbench.storage.session_file import read_runs

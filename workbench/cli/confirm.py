@@ -9,7 +9,7 @@ import sys
 
 from workbench.cli.messages import print_message
 from workbench.storage.config import load_config
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.workspace.costs import Cost
 
 

@@ -21,7 +21,7 @@ from workbench.runner.connections import Connections
 from workbench.runner.endpoint_check import ANNOUNCEMENT, Checked, check
 from workbench.storage.endpoint_editing import ENDPOINT_FIELDS, save_endpoint, texts_of, with_texts
 from workbench.storage.endpoint_list import EndpointList, delete_endpoint, endpoint_for, load_endpoints
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

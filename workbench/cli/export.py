@@ -19,8 +19,7 @@ from workbench.domain.run import Run
 from workbench.domain.session import Session
 from workbench.runner.export_formats import REQUEST_FORMS, RUN_FORMS, SESSION_FORMS, export_run
 from workbench.storage.endpoint_list import endpoint_for, load_endpoints
-from workbench.storage.files import write_atomically
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders, write_atomically
 
 _OF_ONE_RUN = (*RUN_FORMS, *REQUEST_FORMS)
 

@@ -15,7 +15,7 @@ from workbench.domain.errors import StorageError
 from workbench.domain.session import Draft
 from workbench.runner.draft_from_curl import draft_from_curl
 from workbench.storage.endpoint_list import load_endpoints
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.imports import is_curl, runs_from_json_lines
 from workbench.workspace.keeper import Keeper
 

@@ -29,7 +29,7 @@ from workbench.domain.session import Draft
 from workbench.domain.split import Split
 from workbench.domain.variables import fill_prompt
 from workbench.runner.split_run import Quirks, offer_split
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.probes import load_probe
 from workbench.workspace.chat_session import ChatSession
 from workbench.workspace.costs import cost_of

@@ -12,7 +12,7 @@ from workbench.cli.messages import print_message
 from workbench.cli.output import print_json
 from workbench.domain.display import one_line
 from workbench.domain.json_values import JsonValue
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.library import Library, Listed
 
 

@@ -1,4 +1,4 @@
-"""Comparisons: the same prompts under several columns of preset, endpoint and model."""
+"""Comparisons: prompts under several columns of preset, endpoint and model, or runs that are over."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from dataclasses import dataclass, replace
 from workbench.domain.display import one_line
 from workbench.domain.divergence import differing, equal_groups
 from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError
 from workbench.domain.probe_findings import Probe, ProbeVerdict
 from workbench.domain.prompt import Prompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
+from workbench.domain.run_check import check_run
 from workbench.domain.scoring import are_scorings
 from workbench.domain.sweep import Sweep
 from workbench.runner.many_runs import Job
-from workbench.storage.folders import Folders
+from workbench.storage.endpoint_list import EndpointList, endpoint_for
+from workbench.storage.files import Folders
 from workbench.storage.probes import load_probe
 
 
@@ -111,4 +114,38 @@ def remarks(runs: Sequence[Run]) -> list[str]:
     seeds = {run.request.parameters.get("seed") for run in runs}
     if len(seeds) > 1:
         notes.append("the columns have different seeds")
+    return notes
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRun:
+    """A run that is over, and how a comparison calls it."""
+
+    title: str
+    run: Run
+
+
+def saved_column(saved: SavedRun, endpoints: EndpointList) -> Column:
+    """What a run was made with; an endpoint that is not known any more has its name and no address."""
+    run = saved.run
+    try:
+        endpoint = endpoint_for(run.endpoint, None, endpoints)
+    except BadValueError:
+        endpoint = Endpoint(run.endpoint, "")
+    return Column(saved.title, endpoint, run.request.model, run.request.parameters, run.preset)
+
+
+def saved_remarks(runs: Sequence[Run]) -> list[str]:
+    """What is to be known of runs that were not made to be compared."""
+    notes = []
+    first = runs[0]
+    if any(run.request.prompt != first.request.prompt for run in runs):
+        notes.append("the prompts differ")
+    answered = dict.fromkeys(one_line(run.model or run.request.model, 40) for run in runs)
+    if len(answered) > 1:
+        notes.append(f"answered by different models: {', '.join(one or '—' for one in answered)}")
+    if any(len(run.choices) > 1 for run in runs):
+        notes.append("only the first choice of each run is compared")
+    if len(runs) == 2 and runs[1].request == first.request and not are_scorings(runs):
+        notes += [f"the same request: {one.describe()}" for one in check_run(*runs).choices[:1]]
     return notes

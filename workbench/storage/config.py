@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from workbench.domain.errors import StorageError
 from workbench.domain.token_levels import LOW_COVERAGE, SURPRISING
-from workbench.storage.files import write_atomically
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders, write_atomically
 from workbench.storage.toml_files import about, read_toml, typed
 
 ColourBy: TypeAlias = Literal["fitted", "continuous", "probability", "surprisal", "entropy", "rank", "off"]

@@ -23,8 +23,7 @@ from workbench.storage.endpoint_profile import (
     profile_table,
     read_profile,
 )
-from workbench.storage.files import write_atomically
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders, write_atomically
 from workbench.storage.toml_editing import NotEditable, changed, with_value
 from workbench.storage.toml_files import TomlFile, read_toml, schema_of
 from workbench.storage.toml_text import parse

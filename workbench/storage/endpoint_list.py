@@ -20,8 +20,7 @@ from workbench.storage.endpoint_profile import (
     read_profile,
     url_problem,
 )
-from workbench.storage.files import delete_file, read_text, write_atomically
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders, delete_file, read_text, write_atomically
 from workbench.storage.toml_files import read_toml
 
 _SHIPPED = Path(__file__).parent / "shipped" / "endpoints"

@@ -19,8 +19,7 @@ from msgspec import Struct
 
 from workbench.domain.errors import StorageError
 from workbench.domain.json_values import parse_json
-from workbench.storage.files import refused, write_atomically
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders, refused, write_atomically
 from workbench.storage.session_file import parse_document
 from workbench.storage.session_store import SessionStore
 from workbench.storage.toml_text import tables_in

@@ -22,8 +22,7 @@ from workbench.domain.json_values import JsonValue, holds_null, parse_json
 from workbench.domain.parameters import PARAMETERS, Kind
 from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters
-from workbench.storage.files import delete_file, write_atomically
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders, delete_file, write_atomically
 from workbench.storage.toml_files import Fault, TomlFile, about, read_toml, typed, unknown_key
 
 _SHIPPED = Path(__file__).parent / "shipped" / "presets"

@@ -13,8 +13,7 @@ import tomli_w
 from workbench.domain.errors import StorageError
 from workbench.domain.probe_findings import Probe
 from workbench.storage.endpoint_profile import is_endpoint_name
-from workbench.storage.files import write_atomically
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders, write_atomically
 from workbench.storage.toml_files import read_toml
 
 

@@ -18,8 +18,7 @@ from workbench.domain.run_group import GroupKind, RunGroup
 from workbench.domain.summary import Measure, Summary, spread, summarise
 from workbench.domain.sweep import Sweep
 from workbench.domain.values import format_value
-from workbench.runner.compare_plan import Column, grid_remarks
-from workbench.runner.saved_runs import SavedRun, saved_column
+from workbench.runner.compare_plan import Column, SavedRun, grid_remarks, saved_column
 from workbench.storage.endpoint_list import EndpointList
 from workbench.workspace.comparison import Comparison
 from workbench.workspace.costs import Cost, cost_of

@@ -12,7 +12,7 @@ from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import StorageError
 from workbench.storage.config import Config, load_config
 from workbench.storage.endpoint_list import EndpointList, builtin_endpoint, endpoint_for, load_endpoints
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 
 if TYPE_CHECKING:
     from workbench.runner.connections import Connections

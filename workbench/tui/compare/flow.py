@@ -14,8 +14,7 @@ from workbench.domain.prompt import count_prompts, single_prompts
 from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.scoring import SecondScoring
-from workbench.runner.compare_plan import ignored, plan, probes_of
-from workbench.runner.saved_runs import SavedRun, saved_column, saved_remarks
+from workbench.runner.compare_plan import SavedRun, ignored, plan, probes_of, saved_column, saved_remarks
 from workbench.storage.library import Library
 from workbench.storage.session_file import read_runs
 from workbench.tui.branches.flow import send_branch

@@ -14,10 +14,9 @@ from workbench.domain.request import Request
 from workbench.domain.run_group import GroupKind, RunGroup
 from workbench.domain.sweep import Axis, Sweep, parse_axis
 from workbench.domain.values import format_value, whole_number
-from workbench.runner.compare_plan import Column, ignored, probes_of
+from workbench.runner.compare_plan import Column, SavedRun, ignored, probes_of
 from workbench.runner.many_runs import Job
 from workbench.runner.resume import compare_again, sweep_again
-from workbench.runner.saved_runs import SavedRun
 from workbench.storage.prompt_sets import read_prompts
 from workbench.tui.compare.columns import check_columns, choose_columns
 from workbench.tui.compare.flow import compare_saved, request_to_compare, show_under_way

@@ -8,7 +8,7 @@ from workbench.domain.endpoint import EnvironmentKey
 from workbench.domain.probe_findings import ProbeVerdict
 from workbench.storage.config import config_file
 from workbench.storage.endpoint_list import offered
-from workbench.storage.folders import Folders
+from workbench.storage.files import Folders
 from workbench.storage.probes import load_probe
 from workbench.tui.commands.keymap import CommandTable
 from workbench.workspace.services import Services

@@ -11,7 +11,7 @@ from workbench.domain.figures import bits_per_byte
 from workbench.domain.prompt import Prompt, TextPrompt
 from workbench.domain.scoring import SecondScoring
 from workbench.runner.branching import branch_from, end_of
-from workbench.runner.saved_runs import SavedRun
+from workbench.runner.compare_plan import SavedRun
 from workbench.runner.score_text import aligned_runs, plan_one_token_scoring, score_answer, scoring_request
 from workbench.storage.files import read_text
 from workbench.tui.compare.flow import compare_saved
