@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from workbench.domain.display import one_line
 from workbench.domain.divergence import distinguishing
@@ -198,17 +198,6 @@ class Grid(Comparison):
         return list(dict.fromkeys(one_line(one) for one in notes))
 
 
-@dataclass(frozen=True, slots=True)
-class SavedGrid:
-    """What a grid shows of runs that are over."""
-
-    layout: Layout
-    columns: Sequence[Column]
-    """What each run was made with."""
-    runs: Sequence[Run]
-    """Place by place; a request that was never sent has a run that was stopped."""
-
-
 def newest_answers(group: RunGroup) -> list[Run]:
     """A group's runs; of a request that was sent several times the last answer, else the last try."""
     found: dict[tuple[str, str, Request], Run] = {}
@@ -223,20 +212,23 @@ _AXES = 2
 """The most fields that a grid of values has."""
 
 
-def saved_grid(group: RunGroup, endpoints: EndpointList) -> SavedGrid:
-    """The grid in which a group's runs stand."""
-    runs = newest_answers(group)
-    varied = group.varied
+def saved_grid(workspace: Workspace, group: RunGroup) -> Grid:
+    """The grid in which a group's runs stand; a request that was never sent has a run that was stopped."""
+    runs, varied, endpoints = newest_answers(group), group.varied, workspace.services.endpoints
     if group.kind is GroupKind.SWEEP and 0 < len(varied) <= _AXES:
-        return _sweep(runs, varied, endpoints)
-    return _table(group, runs, endpoints)
+        return Grid(workspace, *_sweep(runs, varied, endpoints))
+    return Grid(workspace, *_table(group, runs, endpoints))
+
+
+_Placed: TypeAlias = tuple[Layout, Sequence[Column], Sequence[Run]]
+"""Which run stands where, and what each was made with."""
 
 
 def _sweep(
     runs: Sequence[Run],
     varied: Mapping[str, Sequence[ParameterValue | None]],
     endpoints: EndpointList,
-) -> SavedGrid:
+) -> _Placed:
     """Rows and columns of values; of two fields that one has the columns which changes faster."""
     fields = list(varied)
     first = runs[0].request.parameters
@@ -268,10 +260,10 @@ def _sweep(
         across or Layout.ONE_COLUMN,
         len(repeats),
     )
-    return SavedGrid(layout, columns, placed)
+    return layout, columns, placed
 
 
-def _table(group: RunGroup, runs: Sequence[Run], endpoints: EndpointList) -> SavedGrid:
+def _table(group: RunGroup, runs: Sequence[Run], endpoints: EndpointList) -> _Placed:
     """A row for each prompt and a column for each of the settings; with one prompt a row for each of them."""
     prompts = group.prompts
     settings = {_settings_of(run): run for run in reversed(runs)}
@@ -287,9 +279,9 @@ def _table(group: RunGroup, runs: Sequence[Run], endpoints: EndpointList) -> Sav
             columns.append(saved_column(SavedRun(name, run), endpoints))
     if len(prompts) == 1:
         about = prompt_to_editor(prompts[0])
-        return SavedGrid(Layout("Compare", about, "settings", names, Layout.ONE_COLUMN), columns, placed)
+        return Layout("Compare", about, "settings", names, Layout.ONE_COLUMN), columns, placed
     rows = tuple(map(prompt_to_editor, prompts))
-    return SavedGrid(Layout("Prompt set", group.about, "prompt", rows, names), columns, placed)
+    return Layout("Prompt set", group.about, "prompt", rows, names), columns, placed
 
 
 def _settings_of(run: Run) -> tuple[str, str, str, object]:

@@ -173,6 +173,5 @@ async def reopen(flow: FlowContext, group: RunGroup) -> None:
     if group.kind is GroupKind.COMPARISON and LEAST_COLUMNS <= len(runs) <= MOST_COLUMNS:
         await compare_saved(flow, [SavedRun(run.preset or "current settings", run) for run in runs])
         return
-    saved = saved_grid(group, flow.services.endpoints)
-    grid = Grid(flow.workspace, saved.layout, saved.columns, saved.runs)
+    grid = saved_grid(flow.workspace, group)
     await show_under_way(flow, grid, GridScreen(grid))
