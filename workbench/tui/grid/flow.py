@@ -12,7 +12,7 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt, TokensPrompt, prompt_to_editor, single_prompts
 from workbench.domain.request import Request
 from workbench.domain.run_group import GroupKind, RunGroup
-from workbench.domain.sweep import Axis, Sweep, parse_axis
+from workbench.domain.sweep import Sweep, parse_axis
 from workbench.domain.values import format_value, whole_number
 from workbench.runner.compare_plan import Column, SavedRun, ignored, probes_of
 from workbench.runner.many_runs import Job
@@ -39,15 +39,6 @@ class PromptSet:
     prompts: tuple[TextPrompt | TokensPrompt, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Axes:
-    """What a sweep varies, as it was typed and as it was read."""
-
-    typed: tuple[str, ...]
-    axes: tuple[Axis, ...]
-    repeats: int
-
-
 async def sweep(flow: FlowContext) -> None:
     """Vary one or two parameters over the draft; of what the session holds, nothing is sent again."""
     request, endpoint = request_to_compare(flow), flow.workspace.drafting.endpoint
@@ -57,20 +48,20 @@ async def sweep(flow: FlowContext) -> None:
         FormLine("Columns, if any", second, "top_p=0.5,1"),
         FormLine(f"Requests a cell, 1 to {MOST_COLUMNS}", repeats),
     ]
-    axes = await flow.ask(Form("Sweep", entries, partial(_read_axes, request, endpoint)))
-    if axes is None:
-        return
-    flow.workspace.typed_axes = axes.typed
     prompts = single_prompts(request.prompt)
     single = replace(request, prompt=prompts[0])
-    planned = Sweep(single, axes.axes, axes.repeats)
+    taken = await flow.ask(Form("Sweep", entries, partial(_read_sweep, single, endpoint)))
+    if taken is None:
+        return
+    flow.workspace.typed_axes, planned = taken
     jobs = sweep_again(planned, endpoint, flow.workspace.runs)
     notes = [f"only the first of {len(prompts)} prompts is sent"] if len(prompts) > 1 else []
     layout = Layout.of_sweep(planned, prompt_to_editor(single.prompt))
-    await _open(flow, layout, _sweep_columns(request, axes, jobs), jobs, notes)
+    await _open(flow, layout, _sweep_columns(planned, jobs), jobs, notes)
 
 
-def _read_axes(request: Request, endpoint: Endpoint, typed: Sequence[str]) -> Axes:
+def _read_sweep(request: Request, endpoint: Endpoint, typed: Sequence[str]) -> tuple[tuple[str, ...], Sweep]:
+    """The lines as typed, and the sweep that they mean. Raises BadValueError where they mean none."""
     first, second, repeats = typed
     axes = tuple(parse_axis(one) for one in (first, second) if one or one is first)
     if len({axis.field for axis in axes}) < len(axes):
@@ -87,7 +78,7 @@ def _read_axes(request: Request, endpoint: Endpoint, typed: Sequence[str]) -> Ax
             for value in axis.values
         ]
     )
-    return Axes(tuple(typed), axes, count)
+    return tuple(typed), planned
 
 
 def _refuse_too_many(count: int) -> None:
@@ -95,14 +86,15 @@ def _refuse_too_many(count: int) -> None:
         raise BadValueError(f"That makes {count:,} requests", f"The most is {MOST_REQUESTS:,}.")
 
 
-def _sweep_columns(request: Request, axes: Axes, jobs: Sequence[Job]) -> list[Column]:
+def _sweep_columns(sweep: Sweep, jobs: Sequence[Job]) -> list[Column]:
     """What each run is made with; a seed that was only drawn for the sweep is left out."""
-    keeps_seed = request.parameters.get("seed") is not None or any(axis.field == "seed" for axis in axes.axes)
+    request, axes, repeats = sweep.request, sweep.axes, sweep.repeats
+    keeps_seed = request.parameters.get("seed") is not None or any(axis.field == "seed" for axis in axes)
     columns = []
     for place, job in enumerate(jobs):
         parameters = job.run.request.parameters
-        values = [f"{axis.field} {format_value(parameters.get(axis.field))}" for axis in axes.axes]
-        values += [f"{place % axes.repeats + 1} of {axes.repeats}"] if axes.repeats > 1 else []
+        values = [f"{axis.field} {format_value(parameters.get(axis.field))}" for axis in axes]
+        values += [f"{place % repeats + 1} of {repeats}"] if repeats > 1 else []
         parameters = parameters if keeps_seed else parameters.set("seed", None)
         columns.append(Column(" · ".join(values), job.endpoint, request.model, parameters))
     return columns

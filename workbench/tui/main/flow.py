@@ -21,7 +21,7 @@ from workbench.tui.commands.table import BY_ID, commands_at
 from workbench.tui.editor.external_editor import edit_text, with_editor
 from workbench.tui.flows import FlowContext
 from workbench.tui.main.palette import ItemKind, about, palette
-from workbench.tui.popups.jump import Jump, JumpTarget
+from workbench.tui.popups.jump import Jump
 from workbench.tui.popups.picker import Item, Picker, Popup
 from workbench.tui.popups.question import Form, FormLine
 from workbench.tui.popups.result_screen import ResultScreen
@@ -96,7 +96,7 @@ def _text_of(path: Path) -> str:
 
 async def jump(flow: FlowContext) -> None:
     """Show a letter on every pane and field, and go where the one typed says."""
-    target = await flow.ask(Jump([JumpTarget(*place) for place in flow.app.main.places]))
+    target = await flow.ask(Jump(flow.app.main.places))
     if target is not None:
         flow.app.main.go_to(target)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from textual import events
 from textual.app import ComposeResult
@@ -16,13 +15,6 @@ from workbench.tui.popups.picker import Popup
 LETTERS = "asdfghjklqwertyuiopzxcvbnmASDFGHJKLQWERTYUIOPZXCVBNM"
 
 
-class JumpTarget(NamedTuple):
-    """Somewhere to go: what it is called, and where its letter is shown."""
-
-    target: str
-    offset: Offset
-
-
 class Jump(Popup[str]):
     """Letters over the screen below; the one typed is answered with its place's target."""
 
@@ -32,14 +24,15 @@ class Jump(Popup[str]):
         color: $background; text-style: bold; text-align: center; }
     """
 
-    def __init__(self, places: Sequence[JumpTarget]) -> None:
+    def __init__(self, places: Sequence[tuple[str, Offset]]) -> None:
+        """`places` has what each is called, and where its letter is shown."""
         super().__init__()
         self._places = dict(zip(LETTERS, places, strict=False))
 
     def compose(self) -> ComposeResult:
-        for letter, place in self._places.items():
+        for letter, (_, offset) in self._places.items():
             label = Label(Content(letter))
-            label.styles.offset = (place.offset.x, place.offset.y)
+            label.styles.offset = (offset.x, offset.y)
             yield label
 
     def on_mount(self) -> None:
@@ -55,7 +48,7 @@ class Jump(Popup[str]):
         """Go where the letter says; any other key closes."""
         event.stop()
         place = self._places.get(event.character or "")
-        self.dismiss(place.target if place else None)
+        self.dismiss(place[0] if place else None)
 
     def on_click(self) -> None:
         """Close."""
