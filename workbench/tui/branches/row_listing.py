@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import exp
 from typing import ClassVar
 
@@ -101,7 +100,6 @@ class RowListing(Vertical):
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.LISTING)
 
-    @dataclass
     class RowsFitted(Message):
         """The rows have another width, and are to be put anew."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events, getters, on
@@ -92,12 +91,13 @@ class TurnView(TokenView, inherit_bindings=False):
         binding for key, bindings in _KEYS.items() if key not in _TAKEN for binding in bindings
     ]
 
-    @dataclass
     class TurnClicked(Message):
         """A row of a turn was clicked."""
 
-        key: str
-        """The key of the section it belongs to."""
+        def __init__(self, key: str) -> None:
+            super().__init__()
+            self.key = key
+            """The key of the section it belongs to."""
 
     @on(events.Click)
     def _post_turn_clicked(self, event: events.Click) -> None:
@@ -136,11 +136,12 @@ class TurnsPane(Vertical):
     """
     BINDINGS = bindings_at(Where.TURNS)
 
-    @dataclass
     class NotDone(Message):
         """Something cannot be done, or was not found."""
 
-        why: str
+        def __init__(self, why: str) -> None:
+            super().__init__()
+            self.why = why
 
     view = getters.query_one(TurnView)
     preview = getters.query_one(PromptPreview)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from textual import events
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -27,11 +25,12 @@ class ErrorBlock(Vertical):
     ErrorBlock Horizontal { height: 1; }
     """
 
-    @dataclass
     class HintClicked(Message):
         """A way out was clicked."""
 
-        id: str
+        def __init__(self, id: str) -> None:
+            super().__init__()
+            self.id = id
 
     def __init__(self) -> None:
         super().__init__()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from textual.message import Message
 from textual.reactive import reactive
 
@@ -19,11 +17,12 @@ class Footer(KeyRow):
     DEFAULT_CSS = "Footer { height: 1; background: $panel; color: $foreground; }"
     ALWAYS = 3
 
-    @dataclass
     class KeyClicked(Message):
         """A command was clicked."""
 
-        id: str
+        def __init__(self, id: str) -> None:
+            super().__init__()
+            self.id = id
 
     is_scored_twice: reactive[bool] = reactive(False)
     """Whether an answer has another model's scoring, whose differences keys go to."""

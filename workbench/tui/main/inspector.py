@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rich.cells import cell_len
 from textual import events
@@ -41,12 +40,13 @@ class Inspector(Static, can_focus=True):
     """
     BINDINGS = bindings_at(Where.INSPECTOR)
 
-    @dataclass
     class AlternativeChosen(Message):
         """A branch from here with another token was requested."""
 
-        position: int
-        """The token's place among the alternatives, from 0."""
+        def __init__(self, position: int) -> None:
+            super().__init__()
+            self.position = position
+            """The token's place among the alternatives, from 0."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes, markup=False)

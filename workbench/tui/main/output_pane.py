@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from msgspec.structs import replace
 from textual import events, getters, on, work
@@ -53,25 +52,27 @@ class OutputPane(Vertical):
     view = getters.query_one(TokenView)
     bars = getters.query_one(Sparkline)
 
-    @dataclass
     class AlternativeTaken(Message):
         """A branch with an alternative in a token's place is wanted."""
 
-        run: Run
-        choice: Choice
-        position: int
-        alternative: Alternative
+        def __init__(self, run: Run, choice: Choice, position: int, alternative: Alternative) -> None:
+            super().__init__()
+            self.run = run
+            self.choice = choice
+            self.position = position
+            self.alternative = alternative
 
     class InspectRequested(Message):
         """The inspector is to get the focus."""
 
-    @dataclass
     class TokenFocused(Message):
         """The cursor is on another token."""
 
-        run: Run
-        choice: Choice
-        token: Token
+        def __init__(self, run: Run, choice: Choice, token: Token) -> None:
+            super().__init__()
+            self.run = run
+            self.choice = choice
+            self.token = token
 
     class TokenLost(Message):
         """No token is under the cursor any more."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from textual import events, getters, on, work
 from textual.app import ComposeResult
@@ -54,11 +53,12 @@ class ParameterPanel(Vertical, can_focus=True):
     """
     BINDINGS = bindings_at(Where.PARAMETERS)
 
-    @dataclass
     class Changed(Message):
         """The parameters are others now."""
 
-        parameters: Parameters
+        def __init__(self, parameters: Parameters) -> None:
+            super().__init__()
+            self.parameters = parameters
 
     class ModelRequested(Message):
         """Another model is wanted."""

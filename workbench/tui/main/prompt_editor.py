@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from textual import events, on
 from textual.actions import SkipAction
 from textual.content import Content
@@ -36,11 +34,12 @@ class PromptEditor(ExactTextArea):
     PromptEditor { padding: 0 1; border-subtitle-align: right; }
     """
 
-    @dataclass
     class CurlPasted(Message):
         """A curl command was pasted, and stands in the prompt as text."""
 
-        text: str
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
 
     def __init__(self, workspace: Workspace, *, id: str | None = None, classes: str | None = None) -> None:
         """`workspace` holds the prompt, and receives every change of it that is made here."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -84,17 +83,19 @@ class MainScreen(Screen[None]):
     class DraftShown(Message):
         """The draft of the start is there, to be typed into."""
 
-    @dataclass
     class ModeChanged(Message):
         """The colours show another measure."""
 
-        mode: Mode
+        def __init__(self, mode: Mode) -> None:
+            super().__init__()
+            self.mode = mode
 
-    @dataclass
     class SessionOpened(Message):
         """Another session's file is the one to come back to."""
 
-        path: Path | None
+        def __init__(self, path: Path | None) -> None:
+            super().__init__()
+            self.path = path
 
     prompt = getters.query_one("#prompt", PromptEditor)
     output = getters.query_one("#output", OutputPane)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 from itertools import pairwise
 from math import isnan, log
 
@@ -77,13 +76,14 @@ class Sparkline(Widget):
 
     token_styles: reactive[TokenStyles] = reactive(NO_COLOURS)
 
-    @dataclass
     class Jumped(Message):
         """A bar was clicked."""
 
-        sparkline: Sparkline
-        position: int
-        """The most surprising token of the bar."""
+        def __init__(self, sparkline: Sparkline, position: int) -> None:
+            super().__init__()
+            self.sparkline = sparkline
+            self.position = position
+            """The most surprising token of the bar."""
 
     def __init__(self) -> None:
         super().__init__()

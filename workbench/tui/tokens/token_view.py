@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -48,21 +47,23 @@ class TokenView(TranscriptView):
 
     BINDINGS = bindings_at(Where.TOKENS)
 
-    @dataclass
     class CursorMoved(Message):
         """The cursor is on another token."""
 
-        view: TokenView
-        key: str
-        """The section's key."""
-        position: int
-        """The token's place in the section's choice."""
+        def __init__(self, view: TokenView, key: str, position: int) -> None:
+            super().__init__()
+            self.view = view
+            self.key = key
+            """The section's key."""
+            self.position = position
+            """The token's place in the section's choice."""
 
-    @dataclass
     class Mounted(Message):
         """The view is on a screen: its owner may set what it goes by."""
 
-        view: TokenView
+        def __init__(self, view: TokenView) -> None:
+            super().__init__()
+            self.view = view
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
@@ -50,11 +49,12 @@ class EventList(ScrollView, can_focus=True):
     """
     BINDINGS = bindings_at(Where.EVENTS)
 
-    @dataclass
     class Moved(Message):
         """The cursor is on another row."""
 
-        place: int
+        def __init__(self, place: int) -> None:
+            super().__init__()
+            self.place = place
 
     def __init__(self, row: Callable[[int], EventRow], *, classes: str | None = None) -> None:
         """`row` makes a row; it is asked for those that are seen."""
