@@ -56,8 +56,8 @@ _FIRST_PAINT = """
 import os
 import sys
 from textual.drivers.headless_driver import HeadlessDriver
+from workbench.cli import main
 from workbench.tui.app import WorkbenchApp
-from workbench.workspace.services import Services
 
 class Terminal(HeadlessDriver):
     is_headless = False
@@ -67,15 +67,17 @@ class Terminal(HeadlessDriver):
             print(*sys.modules, sep="\\n", file=sys.__stdout__, flush=True)
             os._exit(0)
 
-app = WorkbenchApp(Services.open({"TERM": "xterm-256color"} | os.environ))
-app.driver_class = Terminal
-app.run(size=(120, 40))
+os.environ.update(TERM="xterm-256color", COLUMNS="120", LINES="40")
+os.isatty = lambda descriptor: True
+WorkbenchApp.get_driver_class = lambda app: Terminal
+main([])
 """
 """Shows the screen to a terminal that ends the process with the first paint of the parameters."""
 
 
 def test_the_first_paint_waits_for_nothing_that_only_sending_saving_and_other_screens_need() -> None:
     later = {
+        "argparse",
         "filelock",
         "hashlib",
         "httpx",

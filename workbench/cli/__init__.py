@@ -5,14 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from workbench.cli import garbage
-from workbench.cli.commands import COMMANDS
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_message
-from workbench.cli.parsing import Parser, refusing, use_utf8
-from workbench.domain.errors import WorkbenchError
+from workbench.domain.display import sentences
+from workbench.domain.errors import BadValueError, WorkbenchError
 
 _INSTALL = """In a checkout this installs it and opens the workbench:
     python3 -m pip install -q --target .uv uv && .uv/bin/uv run workbench
@@ -22,18 +21,18 @@ Elsewhere: pip install --upgrade completion-workbench"""
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     if argv is None:
-        use_utf8()
+        _use_utf8()
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        command = COMMANDS.get(arguments[0]) if arguments else None
-        if command is None:
-            return _open_screen(arguments)
-        module = importlib.import_module(command.module)
-        parser = Parser(f"workbench {arguments[0]}", command.help)
-        module.configure(parser)
-        with refusing(parser):
-            status: int = module.run(parser.parse_args(arguments[1:]))
+        if not arguments:
+            return open_screen({})
+        # Parsing takes a fiftieth of the start, and a plain one has nothing to parse.
+        status: int = importlib.import_module("workbench.cli.command_line").run(arguments)
         return status
+    except BadValueError as problem:
+        # Of a start without arguments: any others are refused by their parser.
+        print_message(sentences(problem.title, problem.message, problem.hint), "workbench: error: ")
+        return ExitStatus.BAD_ARGUMENTS
     except WorkbenchError as error:
         print_message(str(error))
         return ExitStatus.FAILED
@@ -62,9 +61,16 @@ tokens are shown stays what the main screen makes it.
 """
 
 
-def _open_screen(arguments: Sequence[str]) -> int:
+def open_screen(options: Mapping[str, object]) -> int:
+    """Open the screen with the options that differ from a plain start; returns the exit status."""
     os.environ.setdefault(*SCREEN_RATE)
     with garbage.held():
         # The screen's imports are only paid for by those who open it.
-        opened: int = importlib.import_module("workbench.cli.screen").run(arguments)
+        opened: int = importlib.import_module("workbench.cli.screen").run(**options)
     return opened
+
+
+def _use_utf8() -> None:
+    """Start this process again in Python's UTF-8 mode where the locale would read its arguments otherwise."""
+    if sys.getfilesystemencoding() != "utf-8":
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])

@@ -45,3 +45,7 @@ COMMANDS: Mapping[str, CliCommand] = {
     "model": CliCommand("workbench.cli.model", "Find or fetch the embedded model."),
 }
 """Commands by name."""
+SCREEN = CliCommand(
+    "workbench.cli.screen_options", "A workbench for LLM text completions, on the embedded model by default."
+)
+"""What is done where no command is named."""

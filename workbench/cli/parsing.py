@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -62,9 +61,3 @@ def positive(text: str) -> int:
     if not (number := whole_number(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return number
-
-
-def use_utf8() -> None:
-    """Start this process again in Python's UTF-8 mode where the locale would read its arguments otherwise."""
-    if sys.getfilesystemencoding() != "utf-8":
-        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])

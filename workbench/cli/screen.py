@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.cli import garbage
-from workbench.cli.arguments import add_endpoint_options
-from workbench.cli.commands import COMMANDS
-from workbench.cli.parsing import Parser, file_name, refusing
 from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.tui.app import WorkbenchApp
 from workbench.workspace.services import Services
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Open the workbench; returns the exit status."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    with refusing(parser):
-        services = Services.open(dict(os.environ), options.endpoint or "", options.api_key_env, options.model)
-        session = _session(options.session)
-        if not os.isatty(2):
-            # A pipe that nobody reads would hold the screen up for good.
-            hint = "Commands without a screen need none, such as `workbench run`."
-            raise BadValueError("The screen needs a terminal", "It draws on standard error.", hint)
-    app = Started(services, session, _demo() if options.demo else None)
+def run(
+    session: str | None = None,
+    endpoint: str | None = None,
+    model: str = "",
+    api_key_env: str | None = None,
+    demo: bool = False,
+) -> int:
+    """Open the workbench; returns the exit status. Raises BadValueError where an option is not allowed."""
+    services = Services.open(dict(os.environ), endpoint or "", api_key_env, model)
+    file = _file(session)
+    if not os.isatty(2):
+        # A pipe that nobody reads would hold the screen up for good.
+        hint = "Commands without a screen need none, such as `workbench run`."
+        raise BadValueError("The screen needs a terminal", "It draws on standard error.", hint)
+    app = Started(services, file, _demo() if demo else None)
     app.run()
     return app.return_code or 0
 
@@ -46,7 +44,7 @@ class Started(WorkbenchApp):
             garbage.collect_what_is_due()
 
 
-def _session(name: str | None) -> Path | None:
+def _file(name: str | None) -> Path | None:
     if name is None:
         return None
     path = Path(name).absolute()
@@ -60,38 +58,3 @@ def _demo() -> Run:
     from workbench.storage.session_file import load_demo
 
     return load_demo()
-
-
-class _Version(argparse.Action):
-    """Prints the version; looked up only when asked for, as that reads the installed packages."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: object, values: object, option_string: object = None
-    ) -> None:
-        from importlib.metadata import version
-
-        print(f"workbench {version('completion-workbench')}")
-        parser.exit()
-
-
-def _parser() -> argparse.ArgumentParser:
-    commands = "\n".join(f"  {name:<10}{command.help}" for name, command in COMMANDS.items())
-    parser = Parser(
-        "workbench",
-        description="A workbench for LLM text completions, on the embedded model by default.",
-        epilog=f"commands without a screen (workbench COMMAND --help):\n{commands}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
-    parser.add_argument(
-        "session",
-        type=file_name,
-        nargs="?",
-        metavar="SESSION.toml",
-        help="a session file to open (default: the last one)",
-    )
-    parser.add_argument(
-        "--demo", action="store_true", help="play a recorded run, with no engine and no network"
-    )
-    add_endpoint_options(parser)
-    return parser

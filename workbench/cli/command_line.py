@@ -1,0 +1,22 @@
+"""A command line with arguments: a command and its options, or those of the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+
+from workbench.cli.commands import COMMANDS, SCREEN
+from workbench.cli.parsing import Parser, refusing
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Do what the arguments ask for; returns the exit status. Ends the program where one is not allowed."""
+    command, name, rest = COMMANDS.get(arguments[0]), f"workbench {arguments[0]}", arguments[1:]
+    if command is None:
+        command, name, rest = SCREEN, "workbench", arguments
+    parser = Parser(name, command.help)
+    module = import_module(command.module)
+    module.configure(parser)
+    with refusing(parser):
+        status: int = module.run(parser.parse_args(rest))
+    return status

@@ -1,0 +1,51 @@
+"""The options that `workbench` opens its screen with."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.metadata import version
+
+from workbench.cli import open_screen
+from workbench.cli.arguments import add_endpoint_options
+from workbench.cli.commands import COMMANDS
+from workbench.cli.parsing import file_name
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options, and the list of the commands that need no screen."""
+    commands = "\n".join(f"  {name:<10}{command.help}" for name, command in COMMANDS.items())
+    parser.epilog = f"commands without a screen (workbench COMMAND --help):\n{commands}"
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument(
+        "--version",
+        action=_Version,
+        nargs=0,
+        default=argparse.SUPPRESS,
+        help="show the version and exit",
+    )
+    parser.add_argument(
+        "session",
+        type=file_name,
+        nargs="?",
+        metavar="SESSION.toml",
+        help="a session file to open (default: the last one)",
+    )
+    parser.add_argument(
+        "--demo", action="store_true", help="play a recorded run, with no engine and no network"
+    )
+    add_endpoint_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Open the screen; returns the exit status."""
+    return open_screen(vars(arguments))
+
+
+class _Version(argparse.Action):
+    """Prints the version; looked up only when asked for, as that reads the installed packages."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: object, values: object, option_string: object = None
+    ) -> None:
+        print(f"workbench {version('completion-workbench')}")
+        parser.exit()
