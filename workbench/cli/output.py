@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from math import isfinite
 
 from workbench.cli.messages import print_message
@@ -94,13 +95,7 @@ def run_to_json(run: Run) -> dict[str, JsonValue]:
             }
             for choice in run.ordered
         ],
-        "usage": None
-        if run.usage is None
-        else {
-            "prompt_tokens": run.usage.prompt_tokens,
-            "completion_tokens": run.usage.completion_tokens,
-            "total_tokens": run.usage.total_tokens,
-        },
+        "usage": None if run.usage is None else asdict(run.usage),
         "timing": {"first_token": _rounded(run.first_token), "total": _rounded(run.total)},
         "notes": list(run.notes),
         "error": None if run.error is None else _failure_to_json(run.error),

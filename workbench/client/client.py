@@ -1,4 +1,4 @@
-"""Requests to endpoints and what comes back, as one stream of events."""
+"""Requests to endpoints and what comes back: streams of events, models, tokens, the size of the context."""
 
 from __future__ import annotations
 

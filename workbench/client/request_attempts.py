@@ -1,4 +1,4 @@
-"""One request on its way to an endpoint, which may take several attempts."""
+"""One request on its way to an endpoint, which may take several attempts, and the reply to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP connections to endpoints: the only module that knows the HTTP library."""
+"""HTTP and TLS connections to endpoints: the only module that knows the HTTP library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Branching: the prompt of a run that branches from another one at a token."""
+"""Branching from a run at a token: the prompt of the branch, as text or as ids, and its retokenisation."""
 
 from __future__ import annotations
 

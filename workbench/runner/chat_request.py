@@ -1,4 +1,4 @@
-"""Conversations as requests: the template is found, the prompt rendered, its stop sequences taken along."""
+"""Conversations as requests: the template is found, the prompt rendered and fitted to the context."""
 
 from __future__ import annotations
 

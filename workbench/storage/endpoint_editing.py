@@ -1,4 +1,4 @@
-"""Changing a person's endpoint profile in place: what they wrote around the changed values stays."""
+"""A person's endpoint profile as fields of text, and changed in place: what they wrote around it stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sessions folder: listing, searching, renaming, duplicating and deleting sessions."""
+"""The sessions folder and its trash: listing, searching, renaming, duplicating and deleting sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session's file as bytes: reading it, appending to it, and repairing an append that was torn."""
+"""A session's file as bytes: reading it, appending to it, repairing a torn append."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The head of a session file and its runs, as TOML tables and back; see `run_format` for the runs."""
+"""The head of a session file, its conversation and its runs, as TOML tables and back; see `run_format`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TOML as the program writes it: arrays on one line, texts with their line breaks, nothing inlined twice."""
+"""TOML as text: written with arrays on one line and texts with their line breaks, and read fast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep or a prompt set under way: its cells, their runs, and what is left to send."""
+"""A sweep or a prompt set: its cells, their runs, and what is left to send; also made of saved runs."""
 
 from __future__ import annotations
 

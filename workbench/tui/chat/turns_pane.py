@@ -1,4 +1,4 @@
-"""The turns of a conversation beside their inspector: walking, folding and reading them."""
+"""The turns of a conversation beside their inspector: walking, folding, reading; and the exact prompt."""
 
 from __future__ import annotations
 

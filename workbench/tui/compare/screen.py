@@ -1,4 +1,4 @@
-"""The compare screen: presets side by side on one prompt, streaming at once."""
+"""The compare screen: presets side by side on one prompt, or a run beside itself sent again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of an editor, kept character for character: only LF divides lines."""
+"""The text of an editor, kept character for character and wrapped: only LF divides lines."""
 
 from __future__ import annotations
 

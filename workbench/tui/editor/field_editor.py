@@ -1,4 +1,4 @@
-"""The small editor in which a parameter's value is typed."""
+"""The small editor in which a parameter's value is typed, and values as its text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grid screen: every cell of a sweep or a prompt set, coloured by a figure."""
+"""The grid screen: every cell of a sweep or a prompt set, coloured by a figure, and a bar chart of them."""
 
 from __future__ import annotations
 

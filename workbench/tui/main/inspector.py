@@ -1,4 +1,4 @@
-"""The token under the cursor: how likely it was, what it is, and what could have stood in its place."""
+"""The token under the cursor: how likely it was, and what could have stood in its place; also in one row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sessions screen: finding, opening and looking after sessions."""
+"""The sessions screen: finding sessions by a few letters, opening and looking after them."""
 
 from __future__ import annotations
 
