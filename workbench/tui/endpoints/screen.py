@@ -139,9 +139,6 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         return Content.assemble(mark, title, (f"  {one_line(endpoint.title, 40)}".rstrip(), "$text-muted"))
 
     @on(OptionList.OptionHighlighted)
-    def _look(self) -> None:
-        self._show_details()
-
     def _show_details(self) -> None:
         name = self.highlighted
         if name is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.cells import cell_len
-from textual import events
+from textual import events, on
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
@@ -153,12 +153,9 @@ class Inspector(Static, can_focus=True):
         if again:
             self.action_choose()
 
-    def on_resize(self) -> None:
-        """Bars follow the width."""
-        self._draw()
-
     # --- drawing -----------------------------------------------------------------------------------------
 
+    @on(events.Resize)
     def _draw(self) -> None:
         if self._token is None:
             self._most_rows = 0
@@ -366,10 +363,7 @@ class TokenStrip(Static):
         self._token = token
         self._draw()
 
-    def on_resize(self) -> None:
-        """More or fewer alternatives fit."""
-        self._draw()
-
+    @on(events.Resize)
     def _draw(self) -> None:
         token = self._token
         if token is None:

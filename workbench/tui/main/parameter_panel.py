@@ -308,10 +308,7 @@ class ParameterPanel(Vertical, can_focus=True):
 
     # --- drawing -----------------------------------------------------------------------------------------
 
-    def on_resize(self) -> None:
-        """Values stay at the right edge."""
-        self._draw()
-
+    @on(events.Resize)
     def _draw(self) -> None:
         if not self.is_mounted:
             return

@@ -92,6 +92,7 @@ class MultiPicker(Popup[Selection]):
         options.focus()
         self._count()
 
+    @on(OptionList.OptionSelected)
     def action_choose(self) -> None:
         """Toggle the highlighted item."""
         place = self.query_one(OptionList).highlighted
@@ -121,10 +122,6 @@ class MultiPicker(Popup[Selection]):
     def _selection(self) -> Selection:
         values = (item.value for item in self._items if item.value in self._chosen)
         return Selection(tuple(values), self._is_switched)
-
-    @on(OptionList.OptionSelected)
-    def _toggle_clicked(self) -> None:
-        self.action_choose()
 
     def action_take(self) -> None:
         """Answer with what is chosen, where that is enough."""

@@ -111,9 +111,6 @@ class ReplayScreen(ResultScreen[None]):
 
     # --- what can be done --------------------------------------------------------------------------------
 
-    def _resume_frames(self) -> None:
-        self._timer.resume()
-
     def action_pause(self) -> None:
         """Pause, or go on; at the end, play again."""
         if self.replay.is_over:
@@ -122,7 +119,7 @@ class ReplayScreen(ResultScreen[None]):
             self.replay.resume()
         else:
             self.replay.pause()
-        self._resume_frames()
+        self._timer.resume()
 
     def action_faster(self, factor: float) -> None:
         """Play faster or slower from now on."""
@@ -133,13 +130,13 @@ class ReplayScreen(ResultScreen[None]):
         """Pause, and show one more token."""
         self.replay.pause()
         self.replay.step()
-        self._resume_frames()
+        self._timer.resume()
 
     def action_all(self) -> None:
         """Show all that is left at once."""
         while self.replay.step():
             pass
-        self._resume_frames()
+        self._timer.resume()
 
     def action_restart(self) -> None:
         """Play from the start, at the speed chosen."""
@@ -148,7 +145,7 @@ class ReplayScreen(ResultScreen[None]):
         self.inspector.show(None)
         self.strip.show(None)
         self._play()
-        self._resume_frames()
+        self._timer.resume()
 
     @work(exclusive=True, group="replay")
     async def _play(self) -> None:
