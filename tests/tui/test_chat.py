@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import pytest
+from textual.pilot import Pilot
 
 from tests.client.loopback import JSON, Handler, Received, head
 from tests.tui.scripted import SIZES, answer, until, workbench
@@ -138,16 +141,36 @@ async def test_an_endpoint_without_a_template_is_an_error_that_keeps_what_was_ty
         assert chat.chat.path == ()
 
 
-async def test_no_message_is_recalled_from_under_an_answer_that_is_being_prepared() -> None:
-    reached, go = asyncio.Event(), asyncio.Event()
-    talk = chatty(answer("Hello"), answer("Bye"))
+def held_back(talk: Handler) -> tuple[Handler, asyncio.Event, asyncio.Event]:
+    """A server that tells its template late: whether it was asked, and what lets it tell."""
+    asked, go = asyncio.Event(), asyncio.Event()
 
     async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
-        if received.path == "/props" and not reached.is_set():
-            reached.set()
+        if received.path == "/props" and not asked.is_set():
+            asked.set()
             await go.wait()
         await talk(received, writer)
 
+    return handle, asked, go
+
+
+@asynccontextmanager
+async def preparing(
+    *answers: bytes, said: str
+) -> AsyncGenerator[tuple[ChatScreen, Pilot[int], asyncio.Event]]:
+    """A chat whose message is being prepared until an event is set, longer than keys are held back for it."""
+    handle, asked, go = held_back(chatty(*answers))
+    async with workbench(handle) as (app, pilot, _):
+        await pilot.press("f12")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+        chat = screen_of(app)
+        await pilot.press(*said, "f5")
+        await until(pilot, lambda: asked.is_set() and chat.is_preparing and not app.flows.is_opening())
+        yield chat, pilot, go
+
+
+async def test_no_message_is_recalled_from_under_an_answer_that_is_being_prepared() -> None:
+    handle, reached, go = held_back(chatty(answer("Hello"), answer("Bye")))
     async with workbench(handle) as (app, pilot, _):
         await pilot.press("f12")
         await until(pilot, lambda: isinstance(app.screen, ChatScreen))
@@ -160,3 +183,38 @@ async def test_no_message_is_recalled_from_under_an_answer_that_is_being_prepare
         go.set()
         await until(pilot, lambda: len(chat.chat.path) == 3 and not chat.answering.is_running)
         assert [turn.text for turn in chat.chat.path] == ["Hi", "Go", "Hello"]
+
+
+async def test_what_is_typed_while_a_message_is_prepared_stays() -> None:
+    async with preparing(answer("Hello"), said="Go") as (chat, pilot, go):
+        await pilot.press(*" on")
+        go.set()
+        await until(pilot, lambda: answered(chat))
+        assert [turn.text for turn in chat.chat.path] == ["Go", "Hello"]
+        assert chat.composer.text == " on"
+        assert chat.focused is chat.composer
+
+
+async def test_escape_stops_what_is_prepared_and_keeps_the_message() -> None:
+    async with preparing(answer("Hello"), said="Go") as (chat, pilot, go):
+        assert "Esc Stop" in chat.keys.render().plain
+        await pilot.press("escape")
+        await until(pilot, lambda: not chat.is_preparing)
+        assert pilot.app.screen is chat
+        assert (chat.composer.text, chat.chat.path) == ("Go", ())
+        go.set()
+        await pilot.press("f5")
+        await until(pilot, lambda: answered(chat))
+        assert [turn.text for turn in chat.chat.path] == ["Go", "Hello"]
+
+
+async def test_what_is_prepared_is_not_sent_once_its_prompt_goes_to_the_editor() -> None:
+    async with preparing(said="Go") as (chat, pilot, go):
+        app = chat.app
+        assert isinstance(app, WorkbenchApp)
+        await pilot.press("f9")
+        await until(pilot, lambda: not chat.is_preparing)
+        go.set()
+        await until(pilot, lambda: app.screen is app.main)
+        assert app.main.prompt.text == "<user>Go<assistant>"
+        assert (chat.chat.path, app.main.output.error.text) == ((), "")

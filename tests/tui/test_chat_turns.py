@@ -76,6 +76,33 @@ async def test_an_edited_turn_is_a_branch_and_the_one_before_it_is_a_key_away() 
         assert frame == "Ctrl+J sends · Enter starts a new line"
 
 
+async def test_an_edited_turn_is_sent_in_its_place_though_another_branch_is_shown_meanwhile() -> None:
+    async with talking(*[answer(text) for text in "ABCD"]) as talk:
+        await talk.say("one")
+        await talk.say("two")
+        await talk.press("f4", "k", "k", "k", "k", "e")
+        await talk.say("uno")
+        await talk.press("k", "k", "less_than_sign")
+        assert talk.texts == ["one", "A", "two", "B"]
+        await talk.press("j", "j", "e", "f4", "k", "k", "greater_than_sign")
+        assert talk.texts == ["uno", "C"]
+        assert "Edit turn 3" in str(talk.chat.composer.border_title)
+        await talk.press("f2", "!", "f5")
+        assert talk.texts == ["one", "A", "two!", "D"]
+        assert talk.sent[-1] == "<user>one<assistant>A<user>two!<assistant>"
+
+
+async def test_an_edited_turn_is_sent_in_its_place_though_it_was_undone_meanwhile() -> None:
+    async with talking(*[answer(text) for text in "ABC"]) as talk:
+        await talk.say("one")
+        await talk.say("two")
+        await talk.press("f4", "k", "k", "e", "f4", "u")
+        assert talk.texts == ["one", "A"]
+        await talk.press("f2", "!", "f5")
+        assert talk.texts == ["one", "A", "two!", "C"]
+        assert talk.sent[-1] == "<user>one<assistant>A<user>two!<assistant>"
+
+
 async def test_a_deleted_turn_comes_back_and_another_answer_stands_beside_the_first() -> None:
     async with talking(answer("A"), answer("B")) as talk:
         await talk.say("one")

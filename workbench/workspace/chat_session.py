@@ -84,6 +84,10 @@ class ChatSession:
             self._path = self.chat.turns.path()
         return self._path
 
+    def before(self, turn: Turn) -> tuple[Turn, ...]:
+        """The turns that a turn answers or continues, whether or not it is among those shown."""
+        return self.chat.turns.ending_with(turn.parent).path()
+
     @property
     def variables(self) -> Mapping[str, str]:
         """The values of variables, by name."""
@@ -112,7 +116,7 @@ class ChatSession:
 
         Raises EngineError, EndpointError, StorageError, TemplateError or BadValueError.
         """
-        path = self.path if beside is None else self._before(beside)
+        path = self.path if beside is None else self.before(beside)
         # An answer needs something to answer: without a message, an empty one stands in its place.
         if message or not path or path[-1].role != Role.USER:
             path = (*path, Turn(Role.USER, message))
@@ -142,7 +146,7 @@ class ChatSession:
 
         Raises what `preview` raises.
         """
-        path = self.path if beside is None else self._before(beside)
+        path = self.path if beside is None else self.before(beside)
         turn = Turn(Role.USER, message, parent=path[-1].id if path else "")
         proposal = await self._propose("the turn" if beside is None else "the edited turn", (*path, turn))
         return replace(proposal, message=turn)
@@ -155,7 +159,7 @@ class ChatSession:
 
     async def answer_again(self, turn: Turn) -> Proposal:
         """Another answer in an answer's place, or to a message, as a branch. Raises what `preview` does."""
-        path = (*self._before(turn), turn) if turn.role == Role.USER else self._before(turn)
+        path = (*self.before(turn), turn) if turn.role == Role.USER else self.before(turn)
         parameters = self.draft.parameters
         if parameters.get("seed") is not None:
             # The pinned seed would only say the same once more.
@@ -168,7 +172,7 @@ class ChatSession:
         parent = None
         if (run := self.run_of(turn)) is not None:
             parent = Parent(run.id, turn.choice, len(run.choice(turn.choice)), kind="continue")
-        return await self._propose("the continued answer", self._before(turn), turn.text, parent)
+        return await self._propose("the continued answer", self.before(turn), turn.text, parent)
 
     async def branch(self, turn: Turn, choice: Choice, position: int, alternative: Alternative) -> Proposal:
         """Regenerate from a token on, with an alternative in its place. Raises what `preview` does."""
@@ -178,11 +182,11 @@ class ChatSession:
         parent = branch_at(run, choice, position, alternative).parent
         kept = turn.text.removesuffix(answer_text(run, turn.choice))
         begin = kept + "".join(choice.texts(choice.echoed, position)) + alternative.text
-        return await self._propose("the branch", self._before(turn), begin, parent)
+        return await self._propose("the branch", self.before(turn), begin, parent)
 
     async def to_compare(self, turn: Turn) -> ChatRequest:
         """What would answer at a turn's place, for several presets. Raises what `preview` does."""
-        path = (*self._before(turn), turn) if turn.role == Role.USER else self._before(turn)
+        path = (*self.before(turn), turn) if turn.role == Role.USER else self.before(turn)
         return (await self._propose("", path)).made
 
     def take_answer(self, turn: Turn, run: Run) -> None:
@@ -272,10 +276,6 @@ class ChatSession:
     def configure(self, label: str, chat: Chat) -> None:
         """Go on with another system prompt, template or rule for a full context; turns are not touched."""
         self.workspace.history.record(label, self.make(UseChat(chat)))
-
-    def _before(self, turn: Turn) -> tuple[Turn, ...]:
-        ids = [one.id for one in self.path]
-        return self.path[: ids.index(turn.id)] if turn.id in ids else ()
 
     def _with(self, *turns: Turn) -> Turns:
         now = self.chat.turns

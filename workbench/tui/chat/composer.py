@@ -56,6 +56,13 @@ class Composer(ExactTextArea):
         self.describe()
         return was_editing
 
+    def take_sent(self, message: str) -> bool:
+        """Hold only what was typed since a message was sent; whether that is nothing and it was an edit."""
+        typed_since = self.text.removeprefix(message)
+        was_editing = self.stop_editing()
+        self.set_text(f"{self.text if was_editing else ''}{typed_since}")
+        return was_editing and not typed_since
+
     @on(TextArea.Changed)
     def _keep(self) -> None:
         # A turn that is being edited is in the conversation as it was; what was typed before comes back.
@@ -64,9 +71,7 @@ class Composer(ExactTextArea):
 
     def describe(self) -> None:
         """Say what the text will be, how it is sent, and how the answer begins."""
-        where = [turn.id for turn in self._chat.path]
-        editing = self.editing
-        number = where.index(editing.id) + 1 if editing is not None and editing.id in where else 0
+        number = 0 if self.editing is None else len(self._chat.before(self.editing)) + 1
         self.border_title = Content(f"Edit turn {number} · Esc cancels" if number else "Message")
         parts = [f"{commands_of(self.app)['say'].first_key} sends · Enter starts a new line"]
         if self._chat.prefill:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from textual import events, getters, on, work
 from textual.app import ComposeResult
@@ -68,8 +69,7 @@ class ChatScreen(ResultScreen[str]):
         self._mode = mode
         self.answering = Activity(chat.workspace.services, self._ended)
         """The answer that streams."""
-        self.is_preparing = False
-        """Whether a prompt is being made that is to be sent, for which the local model may have to start."""
+        self._preparing: asyncio.Future[Any] | None = None
         self._looked = 0
         self._pausing: Timer | None = None
 
@@ -87,9 +87,15 @@ class ChatScreen(ResultScreen[str]):
         self.set_focus(self.composer)
         self.show_about()
 
+    @property
+    def is_preparing(self) -> bool:
+        """Whether a prompt is being made that is to be sent, for which the local model may have to start."""
+        return self._preparing is not None
+
     async def on_unmount(self) -> None:
         """Stop what streams, and end the process that renders."""
         self.chat.on_change = lambda: None
+        self._stop_preparing()
         await self.answering.aclose()
         await self.chat.aclose()
 
@@ -172,7 +178,8 @@ class ChatScreen(ResultScreen[str]):
 
     @work(exclusive=True, group="prompt")
     async def action_to_raw(self) -> None:
-        """Continue with the exact prompt as plain text in the prompt's editor."""
+        """Continue with the exact prompt as text in the prompt's editor; what is prepared is not sent."""
+        self._stop_preparing()
         try:
             made = await self.chat.preview(self.composer.text, self.composer.editing)
         except WorkbenchError as problem:
@@ -202,7 +209,7 @@ class ChatScreen(ResultScreen[str]):
 
     def action_leave_chat(self) -> None:
         """Stop the answer, else leave what is edited, else close the preview, else leave."""
-        if self.answering.stop():
+        if self._stop():
             return
         if self.composer.stop_editing() or self.turns.has_class("-inspecting"):
             self.set_focus(self.turns.view)
@@ -255,9 +262,8 @@ class ChatScreen(ResultScreen[str]):
             return
         self.show_problem("")
         self.chat.accept(proposal)
-        if proposal.message is not None:
-            self.composer.text = ""
-            self._stop_editing()
+        if proposal.message is not None and self.composer.take_sent(proposal.message.text):
+            self.set_focus(self.turns.view)
         self.chat.workspace.keeper.began(run)
         self.answering.start(run, self.chat.endpoint)
         self.turns.current = None
@@ -270,17 +276,26 @@ class ChatScreen(ResultScreen[str]):
         self._frames.resume()
 
     async def prepared(self, make: Making[T]) -> T | None:
-        """What is made for an answer, None where it cannot be; says so meanwhile and afterwards."""
-        self.is_preparing = True
+        """What is made for an answer, None where it was stopped or cannot be, which is said."""
+        self._preparing = made = asyncio.ensure_future(make())
         self.show_about()
         try:
-            return await make()
+            await asyncio.wait({made})
+            return None if made.cancelled() else made.result()
         except WorkbenchError as problem:
             self.show_problem(f"Nothing was sent. {problem}")
             return None
         finally:
-            self.is_preparing = False
+            made.cancel()
+            self._preparing = None
             self.show_about()
+
+    def _stop(self) -> bool:
+        """Stop the answer, or what is prepared for it; False where there is neither."""
+        return self.answering.stop() or self._stop_preparing()
+
+    def _stop_preparing(self) -> bool:
+        return self._preparing is not None and self._preparing.cancel()
 
     def _ended(self, run: Run) -> None:
         self.chat.workspace.runs.keep_compared(run)
