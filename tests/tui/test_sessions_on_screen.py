@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 import tomllib
 from collections.abc import Callable
 from functools import partial
@@ -20,7 +21,7 @@ from tests.tui.scripted import answer, logprob_event, until, workbench
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.run import Outcome
 from workbench.domain.session import Draft, Session
-from workbench.storage.session_store import SessionStore
+from workbench.storage.session_store import OpenedSession, SessionStore
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.main.header import Header
 from workbench.tui.popups.question import LinePopup, Question
@@ -125,6 +126,44 @@ async def test_a_session_is_named_left_for_a_new_one_and_opened_again() -> None:
         await pilot.press("enter")
         await until(pilot, lambda: app.main.header.session == "light[house")
         await until(pilot, lambda: len(app.main.output.runs) == 1)
+
+
+@pytest.mark.parametrize("keys", [("ctrl+j",), ("f12",), ("ctrl+s",)])
+async def test_a_session_whose_file_takes_long_to_read_is_not_opened_under_what_was_begun_meanwhile(
+    keys: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = in_turn(answering(answer(" in")), hanging(head() + logprob_event(" went")))
+    async with workbench(handler) as (app, pilot, _):
+        await run_once(app, pilot)
+        first = app.workspace.keeper.path
+        assert first is not None
+        await pilot.press("ctrl+n", *"second")
+        app.main.keep()
+        await until(pilot, lambda: app.workspace.session_path not in (None, first))
+        second, read, opened = app.workspace.keeper, threading.Event(), SessionStore.open
+
+        def open_late(path: Path, *, create: bool = False) -> OpenedSession:
+            found = opened(path, create=create)
+            assert read.wait(60)
+            return found
+
+        monkeypatch.setattr(SessionStore, "open", open_late)
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and len(app.screen.shown) == 2)
+        await pilot.press("down", "enter")
+        # Keys are held back for a moment, and no longer.
+        await until(pilot, lambda: app.screen is app.main and not app.flows.is_opening())
+        await pilot.press(*keys)
+        await until(pilot, lambda: app.workspace.runs.is_streaming or app.screen is not app.main)
+        read.set()
+        await until(pilot, lambda: any(toast.title == "Session" for toast in app._notifications))
+        assert app.workspace.keeper is second
+        assert len(app.workspace.runs) == (keys == ("ctrl+j",))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main and not app.workspace.runs.is_streaming)
+        monkeypatch.undo()
+        await app.workspace.open(first)
+        assert len(app.workspace.runs) == 1
 
 
 async def test_a_broken_session_is_shown_with_its_error_and_not_overwritten() -> None:

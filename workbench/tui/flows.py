@@ -73,6 +73,11 @@ class FlowContext:
         """Whether the flow shows no screen of its own now, and is expected to."""
         return not self._is_released and self._shown not in self.app.screen_stack
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other flow is under way."""
+        return self.app.flows.are_all(self)
+
     def release(self) -> None:
         """Let keys go where they go now: the flow takes longer than a person waits for it."""
         self._is_released = True
@@ -219,6 +224,10 @@ class Flows:
     def is_opening(self) -> bool:
         """Whether a flow is about to open a screen, or to end."""
         return any(flow.is_opening for flow in self._running.values())
+
+    def are_all(self, flow: FlowContext) -> bool:
+        """Whether no flow but this one runs."""
+        return all(one is flow or worker.is_finished for worker, one in self._running.items())
 
     def release(self) -> None:
         """Let keys go where they go now, whatever the flows that run are about to show."""

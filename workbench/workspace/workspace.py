@@ -203,14 +203,18 @@ class Workspace:
             self._notify(Notice(str(problem), "config.toml"))
             return None
 
-    async def open(self, path: Path) -> None:
+    async def open(self, path: Path, may_leave: Callable[[], bool] = lambda: True) -> None:
         """Continue with another session; opening the one that is open changes nothing.
 
+        `may_leave` is asked once the file is read, which may take a while, and keeps the session otherwise.
         Raises StorageError where the file cannot be read; the session stays then.
         """
         if is_same_file(self.keeper.path, path):
             return
         keeper, opened = await self.keepers.open(path)
+        if not may_leave():
+            keeper.begin_closing()
+            return
         self._leave(keeper)
         # A file that is not a session has no draft: the one there is stays.
         error = opened.error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from workbench.domain.display import one_line
@@ -37,7 +38,7 @@ async def sessions(flow: FlowContext) -> None:
 async def open_session(flow: FlowContext, path: Path) -> None:
     """Open another session; the open one stays saved."""
     if _may_leave(flow):
-        await flow.workspace.open(path)
+        await flow.workspace.open(path, partial(_may_leave, flow))
 
 
 async def new(flow: FlowContext) -> None:
@@ -47,6 +48,11 @@ async def new(flow: FlowContext) -> None:
 
 
 def _may_leave(flow: FlowContext) -> bool:
+    """Whether nothing that is under way would go on in another session; says what does."""
     if flow.workspace.runs.is_streaming:
         flow.warn("Stop the stream first.", "Session")
-    return not flow.workspace.runs.is_streaming
+    elif not flow.is_alone:
+        flow.warn("Finish what is under way first.", "Session")
+    else:
+        return True
+    return False
