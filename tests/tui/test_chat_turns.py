@@ -228,3 +228,28 @@ async def test_presets_answer_at_one_place_and_each_answer_is_a_branch() -> None
         await talk.pilot.press("escape")
         await until(talk.pilot, lambda: app.screen is talk.chat)
         assert "branch 5/5" in talk.section(1)
+
+
+async def test_the_conversation_goes_on_with_the_settings_of_the_column_adopted_until_that_is_undone() -> (
+    None
+):
+    async with talking(*[answer(text) for text in "ABCDEFG"]) as talk:
+        app = talk.chat.app
+
+        def temperature() -> object:
+            body = talk.loopback.requests[-1].json
+            return body.get("temperature") if isinstance(body, dict) else body
+
+        await talk.say("one")
+        await talk.press("f4", "f8")
+        await until(talk.pilot, lambda: isinstance(app.screen, MultiPicker))
+        await talk.pilot.press(*FOUR_PRESETS, "enter")
+        await until(talk.pilot, lambda: len(talk.chat.chat.chat.turns.all) == 6)
+        await talk.pilot.press("a")
+        await until(talk.pilot, lambda: app.screen is talk.chat)
+        await talk.press("f2")
+        await talk.say("two")
+        assert temperature() == 0
+        await talk.press("f4", "u", "u", "f2")
+        await talk.say("three")
+        assert temperature() is None

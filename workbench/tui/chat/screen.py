@@ -35,6 +35,7 @@ from workbench.tui.tokenizing import has_tokenizer
 from workbench.workspace.activity import Activity
 from workbench.workspace.chat_session import ChatSession, Proposal
 from workbench.workspace.costs import cost_of
+from workbench.workspace.notifications import Notification, SettingsChanged
 from workbench.workspace.run_state import RunState, state_of_newest
 
 T = TypeVar("T")
@@ -83,6 +84,7 @@ class ChatScreen(ResultScreen[str]):
     def on_mount(self) -> None:
         """Go to the composer."""
         self.chat.on_change = self._show_change
+        self.chat.workspace.subscribe(self._note)
         self._frames = self.set_interval(frame_seconds(self.app), self._frame, pause=True)
         self.set_focus(self.composer)
         self.show_about()
@@ -95,6 +97,7 @@ class ChatScreen(ResultScreen[str]):
     async def on_unmount(self) -> None:
         """Stop what streams, and end the process that renders."""
         self.chat.on_change = lambda: None
+        self.chat.workspace.unsubscribe(self._note)
         self._stop_preparing()
         await self.answering.aclose()
         await self.chat.aclose()
@@ -115,6 +118,12 @@ class ChatScreen(ResultScreen[str]):
     @on(TurnsPane.NotDone)
     def _show_not_done(self, event: TurnsPane.NotDone) -> None:
         self.show_problem(event.why)
+
+    def _note(self, notification: Notification) -> None:
+        """Go on with the settings that a column was adopted for, or that came back with undo."""
+        if isinstance(notification, SettingsChanged):
+            self.chat.workspace.conversation()
+            self._show_change()
 
     def _show_change(self) -> None:
         if self.is_attached:
