@@ -45,6 +45,19 @@ async def test_a_chosen_preset_is_in_the_panel() -> None:
         assert app.main.parameters.parameters.get("max_tokens") == 128
 
 
+@pytest.mark.parametrize("keys", [("ctrl+l", "down", "enter"), ("ctrl+n",)])
+async def test_the_panel_has_the_focus_once_other_parameters_replace_what_is_being_typed(
+    keys: tuple[str, ...],
+) -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        await pilot.press("f3")
+        app.main.parameters.go_to("seed")
+        await pilot.press("7", *keys)
+        await until(pilot, lambda: app.screen is app.main and not app.main.parameters.editor.display)
+        await pilot.press("8", "enter")
+        await until(pilot, lambda: app.main.parameters.parameters.get("seed") == 8)
+
+
 async def test_a_run_names_its_preset_only_while_its_parameters_are_the_preset_s() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         runs = app.main.output.runs

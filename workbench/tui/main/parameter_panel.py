@@ -292,6 +292,9 @@ class ParameterPanel(Vertical, can_focus=True):
     def _close(self) -> None:
         if self._editing is not None:
             self._editing = None
+            if self.screen.focused is self.editor:
+                # Also below a popup: once it is hidden, nothing would have the focus.
+                self.screen.set_focus(self)
             self.editor.end()
         self._problem = ""
 
