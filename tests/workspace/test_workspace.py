@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.loopback import Handler, answering, serving
+from tests.client.loopback import Handler, answering, hanging, head, in_turn, serving
 from tests.domain.builders import choice_of, run_of
-from tests.tui.scripted import answer
+from tests.tui.scripted import answer, logprob_event
 from tests.workspace.test_keeper import until
 from workbench.domain.errors import BadValueError
 from workbench.domain.preset import Preset
@@ -207,6 +207,29 @@ async def test_what_streams_cannot_be_removed() -> None:
             workspace.runs.remove([run], "the run")
         workspace.runs.stop()
         await until(lambda: run.outcome is Outcome.STOPPED)
+
+
+async def test_what_streams_stays_the_last_run_whatever_comes_back_or_is_added_meanwhile() -> None:
+    handler = in_turn(answering(answer(" in")), hanging(head() + logprob_event(" went")))
+    async with opened(handler) as (workspace, _):
+        first = await sent(workspace)
+        workspace.runs.remove([first], "the deletion")
+        streaming = workspace.send(workspace.request)
+        await until(lambda: streaming.tokens == 1)
+        workspace.undo()
+        assert list(workspace.runs) == [first, streaming]
+        other = run_of(choice_of([" other"]))
+        workspace.runs.keep_compared(other)
+        assert list(workspace.runs) == [first, other, streaming]
+        workspace.runs.stop()
+        await until(lambda: workspace.session.run(streaming.id) is not None)
+        assert workspace.session.runs == list(workspace.runs)
+        await workspace.keeper.settle()
+        path = workspace.keeper.path
+    assert path is not None
+    with path.open("rb") as file:
+        ids = [run["id"] for run in tomllib.load(file)["runs"]]
+    assert ids == [first.id, other.id, streaming.id]
 
 
 async def test_another_session_takes_draft_runs_and_history_and_comes_back() -> None:

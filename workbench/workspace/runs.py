@@ -167,8 +167,15 @@ class Runs(Sequence[Run]):
 
     def add(self, runs: Sequence[Run], *, is_sent_here: bool = False) -> None:
         """Show runs that are over and kept already; `is_sent_here` says that they were sent here."""
-        self._all += runs
-        self._notify(RunsAdded(tuple(runs), is_sent_here))
+        place = self._place_before("")
+        is_end = place == len(self._all)
+        self._all[place:place] = runs
+        self._notify(RunsAdded(tuple(runs), is_sent_here) if is_end else RunsChanged())
+
+    def _place_before(self, id: str) -> int:
+        """Where a run that is over goes: before the run of an id, and before what streams."""
+        places = (place for place, run in enumerate(self._all) if run.id == id or run.is_running)
+        return next(places, len(self._all))
 
     def keep_compared(self, run: Run) -> None:
         """Keep and show a run of a comparison that has ended."""
@@ -253,10 +260,11 @@ class Runs(Sequence[Run]):
     def _restore(self, step: RestoreRuns) -> RemoveRuns:
         # The last one first, as each is put before the one that followed it.
         for run, before in reversed(step.runs):
-            at = next((place for place, one in enumerate(self._all) if one.id == before), len(self._all))
             if run.is_running:
+                at = len(self._all)
                 self._undone.discard(run.id)
             else:
+                at = self._place_before(before)
                 self._keeper.restore(run, self._all[at] if at < len(self._all) else None)
             self._all.insert(at, run)
         self._notify(RunsChanged())
