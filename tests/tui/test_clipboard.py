@@ -15,7 +15,7 @@ from tests.client.loopback import JSON, answering, in_turn
 from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_main_screen import has_ended
 from tests.tui.test_wiring import toasts
-from workbench.tui.clipboard import MOST, copied, copy_through_tmux
+from workbench.tui.terminal import MOST, copied, copy_through_tmux
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from tests.tui.scripted import answer, logprob_event, until, workbench
 from tests.tui.test_main_screen import has_ended
 from workbench.domain.display import token_text
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.editor.line_input import MOST
+from workbench.tui.editor.inputs import MOST
 from workbench.tui.popups.question import LinePopup
 
 HOSTILE = "[b]m[/b] [/nope] [@click=app.quit]x\x1b[31m\x1b]0;t\x07\x9b2J\u202e\u2066\ud800\u200b"

@@ -35,7 +35,6 @@ from workbench.storage.config import (
     load_state,
     save_state,
 )
-from workbench.tui.clipboard import MOST, copied, copy_through_tmux
 from workbench.tui.commands.keymap import with_keys
 from workbench.tui.commands.table import BY_ID
 from workbench.tui.flows import FlowContext, Flows
@@ -46,7 +45,14 @@ from workbench.tui.main.screen import MainScreen
 from workbench.tui.main.sparkline import Sparkline
 from workbench.tui.painting import paint_directly
 from workbench.tui.reduced_motion import hold_cursor, is_reduced
-from workbench.tui.terminal import is_suspendable, let_go_of_terminal, safe_driver
+from workbench.tui.terminal import (
+    MOST,
+    copied,
+    copy_through_tmux,
+    is_suspendable,
+    let_go_of_terminal,
+    safe_driver,
+)
 from workbench.tui.theme.theme_loading import Themes, load_themes, theme_stamp
 from workbench.tui.theme.token_colours import (
     SIXTEEN_THEME,

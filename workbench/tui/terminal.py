@@ -1,14 +1,15 @@
-"""The terminal under the application: reading it, stopping and resuming, and its hanging up."""
+"""The terminal under the application: reading it, stopping, resuming and hanging up, and its clipboard."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import selectors
 import signal
 import threading
 from codecs import getincrementaldecoder
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from time import monotonic
@@ -18,6 +19,8 @@ from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XT
 from textual.driver import Driver
 from textual.keys import Keys
 from textual.message import Message
+
+from workbench.domain.display import visible
 
 PASTE_SECONDS = 5.0
 """A paste without its end mark ends after so long without input."""
@@ -245,3 +248,37 @@ def safe_driver(driver: type[Driver]) -> type[Driver]:
             self.resume_application_mode()
 
     return TerminalDriver
+
+
+MOST = 700_000
+"""Bytes above which terminals and multiplexers drop what is to be copied, as Base64 makes a third more."""
+
+_SHOWN = 24
+"""Characters up to which a text is shown as it was copied."""
+
+
+async def copy_through_tmux(raw: bytes, environment: Mapping[str, str]) -> bool:
+    """Put text into tmux's buffer, and by that into its terminal's clipboard; whether tmux took it.
+
+    By default tmux takes no OSC 52 from the programs in it (`set-clipboard external`), but sends its own.
+    """
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *("tmux", "load-buffer", "-w", "-"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=dict(environment),
+        )
+        await process.communicate(raw)
+    except OSError:
+        return False
+    return process.returncode == 0
+
+
+def copied(text: str, *, is_too_long: bool = False, tmux: bool | None = None) -> str:
+    """What to say of copied text; `tmux` is whether tmux took it, None where there is none."""
+    amount = f'Copied "{visible(text)}"' if len(text) <= _SHOWN else f"Copied {len(text):,} characters"
+    if is_too_long:
+        return f"{amount}, for pasting here only: a terminal's clipboard does not take so much."
+    return f"{amount}; tmux passes it on only with `set-clipboard on`." if tmux is False else amount

@@ -9,7 +9,7 @@ from textual.widgets import TextArea
 from workbench.domain.conversation import Turn
 from workbench.domain.display import one_line
 from workbench.tui.commands.keymap import commands_of
-from workbench.tui.editor.exact_text_area import ExactTextArea
+from workbench.tui.editor.inputs import ExactTextArea
 from workbench.workspace.chat_session import ChatSession
 
 

@@ -14,7 +14,7 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonObject, JsonValue, parse_json
 from workbench.domain.parameters import Field, Kind, ParameterValue
 from workbench.domain.values import format_value, parse_value, value_from_json
-from workbench.tui.editor.exact_text_area import ExactTextArea
+from workbench.tui.editor.inputs import ExactTextArea
 
 Tokenizer: TypeAlias = Callable[[str], Awaitable[tuple[int, ...]]]
 """The token ids of a text, as an endpoint's tokenizer makes them; raises WorkbenchError."""

@@ -16,7 +16,7 @@ from workbench.domain.errors import BadValueError, StorageError
 from workbench.storage.endpoint_editing import ENDPOINT_FIELDS, field_of, looks_like_key, texts_of, with_texts
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.editor.line_input import LineInput
+from workbench.tui.editor.inputs import LineInput
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Popup
 

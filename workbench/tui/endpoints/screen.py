@@ -21,7 +21,7 @@ from workbench.storage.endpoint_list import delete_endpoint, endpoint_for, profi
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.external_editor import edit_text, with_editor
-from workbench.tui.editor.line_input import LineInput
+from workbench.tui.editor.inputs import LineInput
 from workbench.tui.endpoints.endpoint_form import EndpointForm
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.popups.key_row import KeyRow

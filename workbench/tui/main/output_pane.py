@@ -21,7 +21,7 @@ from workbench.domain.token_levels import Mode
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import CommandTable, commands_of
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.editor.line_input import LineInput
+from workbench.tui.editor.inputs import LineInput
 from workbench.tui.main.error_block import ErrorBlock
 from workbench.tui.main.run_blocks import RunBlocks
 from workbench.tui.main.sparkline import Sparkline

@@ -18,7 +18,7 @@ from workbench.domain.prompt import (
     prompt_from_editor,
     single_prompts,
 )
-from workbench.tui.editor.exact_text_area import ExactTextArea
+from workbench.tui.editor.inputs import ExactTextArea
 from workbench.tui.tokenizing import PromptSize
 from workbench.workspace.undo_history import ReplaceText, end_of
 from workbench.workspace.workspace import Workspace

@@ -25,7 +25,7 @@ from textual.widgets.option_list import Option
 from workbench.domain.display import one_line
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.editor.line_input import LineInput
+from workbench.tui.editor.inputs import LineInput
 from workbench.tui.fixed_width import pad
 
 

@@ -17,8 +17,7 @@ from workbench.domain.display import one_line, visible
 from workbench.domain.errors import WorkbenchError
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.editor.exact_text_area import ExactTextArea
-from workbench.tui.editor.line_input import LineInput
+from workbench.tui.editor.inputs import ExactTextArea, LineInput
 from workbench.tui.popups.picker import Box, Popup
 
 

@@ -21,8 +21,8 @@ from workbench.storage.imports import is_curl
 from workbench.storage.variable_files import load_variables
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.editor.exact_text_area import ExactTextArea
 from workbench.tui.editor.external_editor import edit_text, with_editor
+from workbench.tui.editor.inputs import ExactTextArea
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.picker import Box, Item, Picker, Popup
 from workbench.tui.popups.question import Form, FormLine

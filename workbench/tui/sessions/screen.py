@@ -23,7 +23,7 @@ from workbench.domain.errors import StorageError
 from workbench.storage.library import KEPT, Library, Listed
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.editor.line_input import LineInput
+from workbench.tui.editor.inputs import LineInput
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import RowList
