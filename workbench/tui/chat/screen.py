@@ -19,9 +19,8 @@ from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.run import Run
 from workbench.domain.token_levels import Mode
 from workbench.runner.chat_request import ChatRequest
-from workbench.tui.chat.chat_header import ChatHeader
+from workbench.tui.chat.chat_header import FULL, ChatHeader, gauge_of
 from workbench.tui.chat.composer import Composer
-from workbench.tui.chat.context_gauge import FULL, gauge_of
 from workbench.tui.chat.turns_pane import TurnsPane
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
