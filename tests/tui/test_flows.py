@@ -369,8 +369,8 @@ async def test_a_jump_and_a_number_in_a_burst_change_that_field_alone() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         burst(app, "ctrl+g")
         await until(pilot, lambda: app.screen is not app.main)
-        places = app.screen._places.items()  # type: ignore[attr-defined]
-        letter = next(letter for letter, place in places if place.target == "max_tokens")
+        targets = app.screen._targets.items()  # type: ignore[attr-defined]
+        letter = next(letter for letter, (name, _) in targets if name == "max_tokens")
         await pilot.press("escape")
         burst(app, f'ctrl+g {letter} "400" enter')
         await until(pilot, lambda: app.main.parameters.parameters.get("max_tokens") == 400)

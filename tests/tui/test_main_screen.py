@@ -303,7 +303,7 @@ async def test_a_letter_jumps_to_a_field(size: tuple[int, int], field: str) -> N
         await pilot.press("ctrl+g")
         await until(pilot, lambda: isinstance(app.screen, Jump) and bool(app.screen.query(Label)))
         assert isinstance(app.screen, Jump)
-        letter = next(letter for letter, place in app.screen._places.items() if place[0] == field)
+        letter = next(letter for letter, (name, _) in app.screen._targets.items() if name == field)
         await pilot.press(letter)
         await until(pilot, lambda: app.screen is app.main and app.main.focused is app.main.parameters)
         assert app.main.parameters.field == field

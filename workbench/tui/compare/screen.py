@@ -52,7 +52,7 @@ class Followers:
     def follow(self, views: Iterable[Widget], y: int) -> None:
         """Let views follow to a row; one that is on its way to another goes to this one."""
         self._y = y
-        self._behind += [one for one in views if one not in self._behind and one.scroll_offset.y != y]
+        self._behind += [view for view in views if view not in self._behind and view.scroll_offset.y != y]
         if self._behind and self._timer is None:
             self._timer = self._owner.set_interval(_FRAME, self._scroll_some)
 

@@ -86,7 +86,7 @@ class EndpointForm(Popup[Endpoint]):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Say what the field is for."""
         name = event.widget.name
-        help = next((one.help for one in ENDPOINT_FIELDS if one.name == name), "")
+        help = next((field.help for field in ENDPOINT_FIELDS if field.name == name), "")
         self.query_one("#help", Static).update(Content(help))
 
     @on(Input.Changed)
@@ -98,16 +98,16 @@ class EndpointForm(Popup[Endpoint]):
                 with_texts(Endpoint("", ""), {name: event.value})
             except BadValueError as problem:
                 event.input.value = ""
-                self._tell(name, problem)
+                self._show_problem(name, problem)
         elif event.value != self._refused.get(name, event.value):
             self._wrong[name].remove_class("-shown")
 
-    def _tell(self, name: str, problem: BadValueError | StorageError) -> None:
+    def _show_problem(self, name: str, problem: BadValueError | StorageError) -> None:
         """Show what is wrong below its field, and go there; below the first where none is named."""
         at = field_of(name) or "name"
-        words = " ".join(filter(None, (problem.title, problem.message, problem.hint)))
+        message = " ".join(filter(None, (problem.title, problem.message, problem.hint)))
         self._refused[at] = self._inputs[at].value
-        self._wrong[at].update(Content(one_line(f"✗ {words}", 400)))
+        self._wrong[at].update(Content(one_line(f"✗ {message}", 400)))
         self._wrong[at].add_class("-shown")
         self._inputs[at].focus()
 
@@ -117,15 +117,15 @@ class EndpointForm(Popup[Endpoint]):
 
     def action_save(self) -> None:
         """Save what the fields say, or show what is wrong."""
-        texts = {name: one.value for name, one in self._inputs.items()}
-        for one in self._wrong.values():
-            one.remove_class("-shown")
+        texts = {name: entry.value for name, entry in self._inputs.items()}
+        for label in self._wrong.values():
+            label.remove_class("-shown")
         try:
             endpoint = with_texts(self._endpoint, texts)
             self._save(endpoint)
         except BadValueError as problem:
-            self._tell(problem.field, problem)
+            self._show_problem(problem.field, problem)
         except StorageError as problem:
-            self._tell(problem.key, problem)
+            self._show_problem(problem.key, problem)
         else:
             self.dismiss(endpoint)

@@ -104,8 +104,8 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     @property
     def highlighted(self) -> str | None:
         """The name of the endpoint under the cursor."""
-        place = self.options.highlighted
-        return self.shown[place] if place is not None and place < len(self.shown) else None
+        index = self.options.highlighted
+        return self.shown[index] if index is not None and index < len(self.shown) else None
 
     @on(Input.Changed)
     def _show(self) -> None:
@@ -115,15 +115,15 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         names = dict.fromkeys((*loaded.endpoints, *loaded.broken, self._current.name, *addresses))
         # An address is an endpoint of its own, without the key of a profile that has the same one.
         found = (name for name in names if all(word in self._text_of(name) for word in words))
-        begun = self.filter.value.strip().casefold()
-        ranked = sorted(found, key=lambda name: (name != begun, not name.startswith(begun)) if begun else ())
-        self.shown = [] if "://" in begun else ranked
+        typed = self.filter.value.strip().casefold()
+        ranked = sorted(found, key=lambda name: (name != typed, not name.startswith(typed)) if typed else ())
+        self.shown = [] if "://" in typed else ranked
         width = max(map(len, self.shown), default=0)
         self.options.clear_options()
         self.options.add_options(Option(self._row(name, min(width, 18))) for name in self.shown)
         if self.shown:
-            place = self.shown.index(self._wanted) if self._wanted in self.shown and not words else 0
-            self.options.highlighted = place
+            index = self.shown.index(self._wanted) if self._wanted in self.shown and not words else 0
+            self.options.highlighted = index
         else:
             self._show_details()
 
@@ -142,7 +142,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     def _show_details(self) -> None:
         name = self.highlighted
         if name is None:
-            content = Content.styled(self._words_of_typed(), "$text-muted")
+            content = Content.styled(self._enter_hint(), "$text-muted")
         elif (endpoint := self._endpoint(name)) is None:
             problem = self._services.endpoints.broken[name]
             content = Content.assemble(
@@ -152,12 +152,13 @@ class EndpointsScreen(ResultScreen[Endpoint]):
             content = self._details(endpoint)
         self.query_one("#details", Static).update(content)
 
-    def _words_of_typed(self) -> str:
+    def _enter_hint(self) -> str:
         """What Enter would do where no endpoint is under the cursor."""
         typed = self.filter.value.strip()
         if "://" not in typed:
             return "No matches. Type a base URL to use it: https://host/v1"
-        same = [one.name for one in self._services.endpoints.endpoints.values() if one.base_url == typed]
+        endpoints = self._services.endpoints.endpoints.values()
+        same = [endpoint.name for endpoint in endpoints if endpoint.base_url == typed]
         known = f" With its key: choose {one_line(', '.join(same))}." if same else ""
         return f"Enter uses this URL, without an API key.{known}"
 
@@ -166,7 +167,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         note = f"\n{one_line(endpoint.note, 600)}" if endpoint.note else ""
         return Content.assemble(
             (one_line(endpoint.title or endpoint.name), "bold"),
-            f"\n{_place(endpoint)}\n{_key_words(endpoint, self._services)}",
+            f"\n{_location(endpoint)}\n{_key_status(endpoint, self._services)}",
             f"\nmodel {one_line(endpoint.model)}" if endpoint.model else "",
             *("\n\n", self._results.get(endpoint.name, waiting), "\n"),
             "".join(f"\n{line}" for line in _set_fields(endpoint)),
@@ -185,8 +186,8 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     def action_move(self, by: int) -> None:
         """Look at another endpoint."""
         if self.shown:
-            place = (self.options.highlighted or 0) + by
-            self.options.highlighted = max(0, min(place, len(self.shown) - 1))
+            index = (self.options.highlighted or 0) + by
+            self.options.highlighted = max(0, min(index, len(self.shown) - 1))
             self._wanted = self.shown[self.options.highlighted]
 
     @on(OptionList.OptionSelected)
@@ -214,9 +215,9 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         profiles = self._services.endpoints.shipped
         items = [Item(_PLAIN, "plain", "any server that speaks the OpenAI API")]
         items += [
-            Item(one.name, one.name, one.title)
-            for one in profiles.values()
-            if one.name not in (LOCAL, _PLAIN)
+            Item(profile.name, profile.name, profile.title)
+            for profile in profiles.values()
+            if profile.name not in (LOCAL, _PLAIN)
         ]
         name = await flow.ask(
             Picker("Copy settings from", items, note="type to filter · Enter choose · Esc close")
@@ -226,8 +227,8 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         elif name is not None:
             profile = profiles[name]
             free = name not in self._services.endpoints.own
-            begun = profile if free else Endpoint("", "", profile.title)
-            await self._edit(flow, f"Add an endpoint like {name}", begun, like=name, needs="base_url")
+            initial = profile if free else Endpoint("", "", profile.title)
+            await self._edit(flow, f"Add an endpoint like {name}", initial, like=name, needs="base_url")
 
     @asks
     async def action_edit(self, flow: FlowContext) -> None:
@@ -236,17 +237,17 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         if name is None:
             return
         if name == LOCAL:
-            words = "The embedded model needs no setup: it runs on this machine."
-            self.notify(words, title="Endpoint")
+            message = "The embedded model needs no setup: it runs on this machine."
+            self.notify(message, title="Endpoint")
             return
         endpoint = self._endpoint(name)
         if endpoint is None:
             problem = self._services.endpoints.broken[name]
-            words = f"{problem}\nEdit the file by hand (Ctrl+O), or delete it."
-            self.notify(words, title="Endpoint")
+            message = f"{problem}\nEdit the file by hand (Ctrl+O), or delete it."
+            self.notify(message, title="Endpoint")
         elif "://" in endpoint.name:
-            begun = Endpoint("", endpoint.base_url, key=endpoint.key)
-            await self._edit(flow, "Keep this address as an endpoint", begun, needs="name")
+            initial = Endpoint("", endpoint.base_url, key=endpoint.key)
+            await self._edit(flow, "Keep this address as an endpoint", initial, needs="name")
         else:
             like = name if name in self._services.endpoints.shipped else ""
             await self._edit(flow, f"Edit {name}", endpoint, was=name, like=like, needs="base_url")
@@ -333,18 +334,18 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         self._results[endpoint.name] = _result(checked)
         self._show_details()
 
-    def _show_step(self, name: str, words: str) -> None:
-        self._results[name] = Content.styled(f"◌ {words}…", "$text-accent")
+    def _show_step(self, name: str, step: str) -> None:
+        self._results[name] = Content.styled(f"◌ {step}…", "$text-accent")
         self._show_details()
 
 
-def _place(endpoint: Endpoint) -> str:
+def _location(endpoint: Endpoint) -> str:
     if endpoint.name == LOCAL:
         return "on this machine"
     return one_line(endpoint.address) or "no base URL known"
 
 
-def _key_words(endpoint: Endpoint, services: Services) -> str:
+def _key_status(endpoint: Endpoint, services: Services) -> str:
     """Where the key is found, and whether it is there; never the key."""
     match endpoint.key:
         case EnvironmentKey(variable):

@@ -105,7 +105,7 @@ class CellTable(ScrollView, can_focus=True):
 
     def _head(self) -> tuple[Segment, list[Segment]]:
         style = self.get_component_rich_style("cell-table--head")
-        heads = [self._padded(head, place, style) for place, head in enumerate(self.heads)]
+        heads = [self._padded(head, index, style) for index, head in enumerate(self.heads)]
         return Segment(set_cell_size(f" {self._corner}", self._name_width), style), heads
 
     def _row(self, row: int) -> tuple[Segment, list[Segment]]:
@@ -113,19 +113,19 @@ class CellTable(ScrollView, can_focus=True):
         marked = self.cursor.column if self.cursor.row == row else -1
         name = cursor if marked == 0 else self.get_component_rich_style("cell-table--name")
         segments = []
-        for place in range(len(self.heads)):
-            text, style = self.cells[row * len(self.heads) + place]
-            if place + 1 == marked:
-                segments.append(self._padded(f" {text}", place, cursor))
+        for index in range(len(self.heads)):
+            text, style = self.cells[row * len(self.heads) + index]
+            if index + 1 == marked:
+                segments.append(self._padded(f" {text}", index, cursor))
                 continue
-            room = self._edges[place + 1] - self._edges[place] - 2
+            room = self._edges[index + 1] - self._edges[index] - 2
             shown = set_cell_size(f" {text} ", min(cell_len(text) + 2, room))
             segments += [Segment(" ", base), Segment(shown, base + style)]
             segments.append(Segment(" " * (room + 1 - cell_len(shown)), base))
         return Segment(set_cell_size(f" {self.names[row]}", self._name_width), name), segments
 
-    def _padded(self, text: str, place: int, style: Style) -> Segment:
-        room = self._edges[place + 1] - self._edges[place]
+    def _padded(self, text: str, index: int, style: Style) -> Segment:
+        room = self._edges[index + 1] - self._edges[index]
         return Segment(set_cell_size(f" {set_cell_size(text, room - 2)}", room), style)
 
     # --- the cursor --------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ async def sweep(flow: FlowContext) -> None:
 def _read_sweep(request: Request, endpoint: Endpoint, typed: Sequence[str]) -> tuple[tuple[str, ...], Sweep]:
     """The lines as typed, and the sweep that they mean. Raises BadValueError where they mean none."""
     first, second, repeats = typed
-    axes = tuple(parse_axis(one) for one in (first, second) if one or one is first)
+    axes = tuple(parse_axis(text) for text in (first, second) if text or text is first)
     if len({axis.field for axis in axes}) < len(axes):
         raise BadValueError("Rows and columns vary the same field", hint="Vary two different ones.")
     count = whole_number(repeats)
@@ -91,10 +91,10 @@ def _sweep_columns(sweep: Sweep, jobs: Sequence[Job]) -> list[Column]:
     request, axes, repeats = sweep.request, sweep.axes, sweep.repeats
     keeps_seed = request.parameters.get("seed") is not None or any(axis.field == "seed" for axis in axes)
     columns = []
-    for place, job in enumerate(jobs):
+    for index, job in enumerate(jobs):
         parameters = job.run.request.parameters
         values = [f"{axis.field} {format_value(parameters.get(axis.field))}" for axis in axes]
-        values += [f"{place % repeats + 1} of {repeats}"] if repeats > 1 else []
+        values += [f"{index % repeats + 1} of {repeats}"] if repeats > 1 else []
         parameters = parameters if keeps_seed else parameters.set("seed", None)
         columns.append(Column(" · ".join(values), job.endpoint, request.model, parameters))
     return columns

@@ -107,18 +107,18 @@ class GridScreen(ResultScreen[Adopted | None]):
         table, styles = self.table, self.answer.token_styles
         changed, across = self._grid.changed(), len(self._grid.layout.across)
         cells = []
-        for place, mean in enumerate(self._grid.cell_means(self._measure)):
-            text = self._words(*divmod(place, across)) if place in changed else table.cells[place].text
+        for index, mean in enumerate(self._grid.cell_means(self._measure)):
+            text = self._cell_text(*divmod(index, across)) if index in changed else table.cells[index].text
             style = styles.unknown if mean is None else styles.levels[bisect_left(edges, mean)]
             cells.append(TableCell(text, style))
         table.show(cells)
 
-    def _words(self, row: int, column: int) -> str:
+    def _cell_text(self, row: int, column: int) -> str:
         """A cell's figure, or what its runs are doing."""
-        grid, places = self._grid, self._grid.layout.places(row, column)
-        busiest = next((place for place in places if grid.runs[place].is_running), None)
+        grid, indices = self._grid, self._grid.layout.places(row, column)
+        busiest = next((index for index in indices if grid.runs[index].is_running), None)
         if busiest is None:
-            return show_spread(grid.values(row, column, self._measure)) or grid.state(places[0]).glyph
+            return show_spread(grid.values(row, column, self._measure)) or grid.state(indices[0]).glyph
         tokens = grid.runs[busiest].tokens
         return f"{grid.state(busiest).glyph} {tokens}" if tokens else grid.state(busiest).glyph
 
@@ -136,7 +136,7 @@ class GridScreen(ResultScreen[Adopted | None]):
         parts: list[Text] = [Text(f"{self._measure}  ", style="bold")]
         means = self._grid.means(self._measure)
         edges = level_edges(means)
-        ends = [*edges, *(one for one in means[-1:] if one not in edges)]
+        ends = [*edges, *(mean for mean in means[-1:] if mean not in edges)]
         for end, style in zip(ends, self.answer.token_styles.levels, strict=False):
             parts += [Text(f" ≤ {end:.3g} ", style=style), Text(" ")]
         if not means:
@@ -158,10 +158,10 @@ class GridScreen(ResultScreen[Adopted | None]):
             row = self.table.cursor.row
             head = f"{self._measure} at {layout.corner} {one_line(layout.rows[row], LABEL_CELLS)}"
             labels = layout.across
-            values = [self._grid.mean(row, place, self._measure) for place in range(len(labels))]
+            values = [self._grid.mean(row, index, self._measure) for index in range(len(labels))]
         else:
             head, labels = f"{self._measure} by {layout.corner}", layout.rows
-            values = [self._grid.mean(place, 0, self._measure) for place in range(len(labels))]
+            values = [self._grid.mean(index, 0, self._measure) for index in range(len(labels))]
         plain = [one_line(label, LABEL_CELLS) for label in labels]
         chart = bar_chart(plain, values, _PLOT_ROWS, self.size.width - 2)
         plot = Content.assemble((head, "$text-muted"), "\n", "\n".join(chart)) if chart else Content("")
@@ -177,14 +177,15 @@ class GridScreen(ResultScreen[Adopted | None]):
         names = [f"{layout.corner} {layout.rows[cursor.row]}", *layout.across[column : column + 1]]
         title = " · ".join(one_line(name, LABEL_CELLS) for name in names)
         sections = []
-        for place in layout.places(cursor.row, column):
-            run = self._grid.runs[place]
+        for index in layout.places(cursor.row, column):
+            run = self._grid.runs[index]
             choice = run.ordered[0] if run.choices else None
             ended = "" if run.is_running else f" · {figures_of(run)}"
             error = visible(f"✗ {run.error.title}") if run.error is not None else ""
             sections.append(Section(run.id, f"── {title}{ended}", choice=choice, figures=error))
         if sections != self.answer.sections:
-            is_other = [one.key for one in sections] != [one.key for one in self.answer.sections]
+            keys = [section.key for section in sections]
+            is_other = keys != [section.key for section in self.answer.sections]
             self.answer.set_sections(sections)
             if is_other:
                 self.answer.show_section(sections[0].key)
@@ -204,34 +205,34 @@ class GridScreen(ResultScreen[Adopted | None]):
         if column == 0:
             self.action_compare_row()
             return
-        places = self._grid.layout.places(row, column - 1)
-        if any(self._grid.runs[place].is_running for place in places):
+        indices = self._grid.layout.places(row, column - 1)
+        if any(self._grid.runs[index].is_running for index in indices):
             self.notify("The cell is not done yet.", timeout=2)
             return
-        self._open_places(places)
+        self._open_cells(indices)
 
     def action_compare_row(self) -> None:
         """Open the cells of this row beside each other; those of the column where it is the only one."""
         layout, cursor = self._grid.layout, self.table.cursor
         if len(layout.across) > 1:
-            cells = [layout.places(cursor.row, place) for place in range(len(layout.across))]
+            cells = [layout.places(cursor.row, index) for index in range(len(layout.across))]
             current = max(cursor.column - 1, 0)
         else:
-            cells = [layout.places(place, 0) for place in range(len(layout.rows))]
+            cells = [layout.places(index, 0) for index in range(len(layout.rows))]
             current = cursor.row
         first = max(0, min(current - MOST_COLUMNS // 2, len(cells) - MOST_COLUMNS))
-        shown = [places[0] for places in cells[first : first + MOST_COLUMNS]]
-        ended = [place for place in shown if not self._grid.runs[place].is_running]
+        shown = [indices[0] for indices in cells[first : first + MOST_COLUMNS]]
+        ended = [index for index in shown if not self._grid.runs[index].is_running]
         if len(ended) < 2:
             self.notify("Fewer than two cells are done.", timeout=2)
             return
         left_out = len(cells) - len(ended)
-        self._open_places(ended, [f"{len(ended)} of {len(cells)} cells are shown"] if left_out else [])
+        self._open_cells(ended, [f"{len(ended)} of {len(cells)} cells are shown"] if left_out else [])
 
     @asks
-    async def _open_places(self, flow: FlowContext, places: Sequence[int], notes: Sequence[str] = ()) -> None:
-        runs = [self._grid.runs[place] for place in places]
-        columns = [self._grid.columns[place] for place in places]
+    async def _open_cells(self, flow: FlowContext, indices: Sequence[int], notes: Sequence[str] = ()) -> None:
+        runs = [self._grid.runs[index] for index in indices]
+        columns = [self._grid.columns[index] for index in indices]
         cells = Comparison(flow.workspace, columns, runs, notes)
         if (adopted := await flow.ask(CompareScreen(cells))) is not None:
             self._grid.stop()
@@ -252,8 +253,8 @@ class GridScreen(ResultScreen[Adopted | None]):
 
     def action_measure(self) -> None:
         """Show the next figure."""
-        place = (_MEASURES.index(self._measure) + 1) % len(_MEASURES)
-        self._measure = _MEASURES[place]
+        index = (_MEASURES.index(self._measure) + 1) % len(_MEASURES)
+        self._measure = _MEASURES[index]
         self._grid.mark_all_changed()
         self._show()
 
@@ -273,8 +274,8 @@ def level_edges(ordered: Sequence[float]) -> list[float]:
 
     Even steps from the least to the greatest would leave one level to all but a single odd value.
     """
-    places = (-(-len(ordered) * level // _LEVELS) - 1 for level in range(1, _LEVELS))
-    return list(dict.fromkeys(ordered[max(place, 0)] for place in places)) if ordered else []
+    indices = (-(-len(ordered) * level // _LEVELS) - 1 for level in range(1, _LEVELS))
+    return list(dict.fromkeys(ordered[max(index, 0)] for index in indices)) if ordered else []
 
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
@@ -303,7 +304,8 @@ def bar_chart(labels: Sequence[str], values: Sequence[float | None], height: int
         floor = (height - 1 - row) * 8
         edge = f"{high:.3g}" if row == 0 else f"{low:.3g}" if row == height - 1 else ""
         bars = (
-            " " * each if one is None else _EIGHTHS[min(max(one - floor, 0), 8)] * each for one in eighths
+            " " * each if length is None else _EIGHTHS[min(max(length - floor, 0), 8)] * each
+            for length in eighths
         )
         rows.append(f"{edge:>{_GUTTER - 1}} " + " ".join(bars))
     rows.append(" " * _GUTTER + " ".join(label[:each].ljust(each) for label in labels[:fitting]))

@@ -70,7 +70,7 @@ class ErrorBlock(Vertical):
             detail.append(f"request {failure.request_id}")
         lines.append(one_line(" · ".join(detail), 200))
         known = (failure.title, failure.message, failure.hint, " · ".join(detail))
-        self.text = "\n".join(one for one in known if one)
+        self.text = "\n".join(part for part in known if part)
         self._what.update(Content("\n".join(lines)))
         self._retry.display = was_sent or bool(field)
         self._elsewhere.display = was_sent
@@ -104,11 +104,11 @@ class _Next(Static):
 
     def rename(self, title: str) -> None:
         """Say it in other words."""
-        key, words = self._command.first_key, one_line(title, 40)
+        key, label = self._command.first_key, one_line(title, 40)
         if key:
-            self.update(Content.assemble((key, "bold $text-accent"), f" {words}"))
+            self.update(Content.assemble((key, "bold $text-accent"), f" {label}"))
         else:
-            self.update(Content.styled(words, "bold $text-accent"))
+            self.update(Content.styled(label, "bold $text-accent"))
 
     def on_click(self, event: events.Click) -> None:
         """Do it."""

@@ -96,7 +96,7 @@ def _text_of(path: Path) -> str:
 
 async def jump(flow: FlowContext) -> None:
     """Show a letter on every pane and field, and go where the one typed says."""
-    target = await flow.ask(Jump(flow.app.main.places))
+    target = await flow.ask(Jump(flow.app.main.jump_targets))
     if target is not None:
         flow.app.main.go_to(target)
 
@@ -129,15 +129,15 @@ class ThemePicker(Picker):
 async def surprise_threshold(flow: FlowContext) -> None:
     """Set below which probability a token is surprising."""
     thresholds, title = flow.app.thresholds, "[ and ] go to tokens less likely than"
-    if (share := await _ask_probability(flow, title, exp(-thresholds.surprising))) is not None:
-        flow.app.use_thresholds(thresholds._replace(surprising=-log(share)))
+    if (probability := await _ask_probability(flow, title, exp(-thresholds.surprising))) is not None:
+        flow.app.use_thresholds(thresholds._replace(surprising=-log(probability)))
 
 
 async def coverage_threshold(flow: FlowContext) -> None:
     """Set below which top-k mass a token is one of low coverage."""
     thresholds, title = flow.app.thresholds, "< and > go to tokens whose alternatives cover less than"
-    if (share := await _ask_probability(flow, title, thresholds.low_coverage)) is not None:
-        flow.app.use_thresholds(thresholds._replace(low_coverage=share))
+    if (probability := await _ask_probability(flow, title, thresholds.low_coverage)) is not None:
+        flow.app.use_thresholds(thresholds._replace(low_coverage=probability))
 
 
 async def _ask_probability(flow: FlowContext, title: str, now: float) -> float | None:
@@ -146,12 +146,12 @@ async def _ask_probability(flow: FlowContext, title: str, now: float) -> float |
 
 
 def _read_probability(typed: Sequence[str]) -> float:
-    if (share := read_probability(typed[0])) is None:
+    if (probability := read_probability(typed[0])) is None:
         raise BadValueError(
             f"{one_line(typed[0], 40) or 'Nothing'} is not a probability between 0 and 1.",
             hint="Type 10%, 0.1 or 2.3 nats.",
         )
-    return share
+    return probability
 
 
 async def undo(flow: FlowContext) -> None:
@@ -174,15 +174,15 @@ async def copy_error(flow: FlowContext) -> None:
 
 def read_probability(text: str) -> float | None:
     """The probability that a text means; None where it means none between 0 and 1."""
-    words = text.strip().lower()
-    number = words.removesuffix("%").removesuffix("nats").removesuffix("nat").strip()
+    typed = text.strip().lower()
+    number = typed.removesuffix("%").removesuffix("nats").removesuffix("nat").strip()
     try:
         value = float(number)
     except ValueError:
         return None
-    if words.endswith("%"):
+    if typed.endswith("%"):
         value /= 100
-    elif words.endswith(("nat", "nats")):
+    elif typed.endswith(("nat", "nats")):
         value = exp(-value) if value > 0 else 0.0
     return value if 0 < value < 1 else None
 
@@ -193,9 +193,12 @@ _COMMON = (Where.ANYWHERE, Where.EVERYWHERE)
 def help_screen(where: Where, commands: CommandTable) -> Picker:
     """Help for a pane or screen; choosing a command does it, where it can be done by name."""
     here = commands_at(where, commands) if where is not Where.ANYWHERE else ()
-    common = (one for one in commands if one.where in _COMMON)
-    ordered = dict.fromkeys((*here, *common, *sorted(commands, key=lambda one: one.where)))
-    items = [Item(one.id, one.title, one.help, one.key_label, _heading(one, where)) for one in ordered]
+    common = (command for command in commands if command.where in _COMMON)
+    ordered = dict.fromkeys((*here, *common, *sorted(commands, key=lambda command: command.where)))
+    items = [
+        Item(command.id, command.title, command.help, command.key_label, _heading(command, where))
+        for command in ordered
+    ]
     return Picker(f"Help · {where}", items, note="type to filter · Enter run · Esc close", wraps=True)
 
 

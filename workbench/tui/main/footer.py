@@ -36,10 +36,12 @@ class Footer(KeyRow):
         ranked = by_rank(table)
         first = table["stop" if self.running else "run"]
         main = (Where.ANYWHERE, Where.EVERYWHERE)
-        everywhere = [one for one in ranked if one.where in main and one.id not in ("run", "stop")]
+        everywhere = [
+            command for command in ranked if command.where in main and command.id not in ("run", "stop")
+        ]
         here = by_rank(commands_at(self.where, table)) if self.where not in main else []
         if not self.is_scored_twice:
-            here = [one for one in here if one.id != "elsewhere"]
+            here = [command for command in here if command.id != "elsewhere"]
         return [first, *everywhere[:2], *here, *everywhere[2:]]
 
     def press(self, command: Command) -> None:

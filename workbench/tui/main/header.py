@@ -37,6 +37,6 @@ class Header(Widget):
         session = Content.styled(one_line(self.session, max(room // 3, 8)), "bold")
         model = Content(one_line(self.model, 60))
         at = " @ " if self.model else ""
-        place = Content.styled(f"{at}{one_line(self.endpoint, 40)}", "$text-muted")
-        left = Content("").join([session, mark, Content("   "), model, place])
+        endpoint = Content.styled(f"{at}{one_line(self.endpoint, 40)}", "$text-muted")
+        left = Content("").join([session, mark, Content("   "), model, endpoint])
         return left.truncate(room, ellipsis=True)

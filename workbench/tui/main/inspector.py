@@ -80,7 +80,7 @@ class Inspector(Static, can_focus=True):
         """
         if token != self._token:
             self._rows = rows_of(token) if token is not None else ()
-            self._row = next((place for place, row in enumerate(self._rows) if row.is_chosen), 0)
+            self._row = next((index for index, row in enumerate(self._rows) if row.is_chosen), 0)
         self._token, self._count, self._echoed, self._second = token, count, echoed, second
         self._draw()
 
@@ -116,12 +116,12 @@ class Inspector(Static, can_focus=True):
     def action_choose(self, digit: int | None = None) -> None:
         """Take the row, or the one that a digit names."""
         if digit is not None:
-            places = [place for place, row in enumerate(self._rows) if row.position == digit - 1]
-            if not places:
+            indices = [index for index, row in enumerate(self._rows) if row.position == digit - 1]
+            if not indices:
                 listed = sum(row.position is not None for row in self._rows)
                 self.notify(no_alternative(digit, listed), timeout=3)
                 return
-            self._row = places[0]
+            self._row = indices[0]
             self._draw()
         row = self._rows[self._row] if self._row < len(self._rows) else None
         if row is not None and row.position is not None:
@@ -188,11 +188,11 @@ class Inspector(Static, can_focus=True):
         ]
         lines = self._in_lines(about)
         lines[0] = lines[0].stylize("bold", 0, len(text))
-        share = probability(token.logprob)
-        if share is not None and token.logprob is not None:
+        token_probability = probability(token.logprob)
+        if token_probability is not None and token.logprob is not None:
             lines += self._in_lines(
                 [
-                    f"p {percent(share).strip()}",
+                    f"p {percent(token_probability).strip()}",
                     f"logprob {token.logprob:.3f}",
                     f"surprisal {max(-token.logprob, 0):.2f} nats",
                     *([f"rank {token.rank}"] if token.rank is not None else []),
@@ -211,7 +211,7 @@ class Inspector(Static, can_focus=True):
             return []
         span, elsewhere = found
         scorer = one_line(second.scorer, 20)
-        own, other = ("—" if one is None else f"{one:.2f}" for one in span.surprisals)
+        own, other = ("—" if surprisal is None else f"{surprisal:.2f}" for surprisal in span.surprisals)
         facts = [f"own {own}", f"{scorer} {other} nats"]
         if len(span.first) > 1:
             facts.insert(0, f"these {len(span.first)} tokens:")
@@ -220,8 +220,8 @@ class Inspector(Static, can_focus=True):
         lines = self._in_lines(facts)
         if elsewhere is not None:
             text = fit(token_text(elsewhere.text, elsewhere.raw), 14).rstrip()
-            share = percent(probability(elsewhere.logprob) or 0.0).strip()
-            lines += self._in_lines([f"{scorer}'s top choice", f"{text} {share}"])
+            percentage = percent(probability(elsewhere.logprob) or 0.0).strip()
+            lines += self._in_lines([f"{scorer}'s top choice", f"{text} {percentage}"])
         return lines
 
     def _in_lines(self, facts: Sequence[str], style: str = "") -> list[Content]:
@@ -240,9 +240,11 @@ class Inspector(Static, can_focus=True):
         shaped = None
         if not self._sampling.is_neutral and self._raw is True:
             shaped = self._reshaped(token)
-        lines = [self._line(place, row, shaped) for place, row in enumerate(self._rows)]
+        lines = [self._line(index, row, shaped) for index, row in enumerate(self._rows)]
         facts = []
-        logprobs = [one.logprob for one in token.alternatives if one.logprob is not None]
+        logprobs = [
+            alternative.logprob for alternative in token.alternatives if alternative.logprob is not None
+        ]
         if (covered := coverage(logprobs)) is not None:
             facts.append(f"{len(token.alternatives)} listed cover {percent(covered).strip()}")
         lines += self._in_lines([*facts, _RAW[self._raw]], "$text-muted")
@@ -267,24 +269,24 @@ class Inspector(Static, can_focus=True):
         rank = self._token.rank if self._token is not None else None
         return bool(row.note) and not (row.is_chosen and rank is not None and not rank.is_exact)
 
-    def _line(self, place: int, row: AlternativeRow, shaped: Reshaped | None) -> Content:
+    def _line(self, index: int, row: AlternativeRow, shaped: Reshaped | None) -> Content:
         number = f"{row.position + 1}" if row.position is not None and row.position < 9 else " "
-        mark = "▸" if place == self._row and self.has_focus else "•" if row.is_chosen else " "
-        share = row.mass
-        after = "" if shaped is None else self._after(place, shaped)
+        mark = "▸" if index == self._row and self.has_focus else "•" if row.is_chosen else " "
+        mass = row.mass
+        after = "" if shaped is None else self._after(index, shaped)
         room = max(self.content_size.width - _LABEL - 11 - cell_len(after), 0)
-        bar = "" if share is None else _bar(share, room)
+        bar = "" if mass is None else _bar(mass, room)
         style = "bold" if row.is_chosen else "$text-muted" if row.position is None else ""
         flag = "!" if self._needs_note(row) else " "
         # The bar stays as it is: reversed, it would tell the share of what it leaves out.
         # One colour reversed, not that of each part.
-        cursor = "reverse" if place == self._row and self.has_focus else ""
+        cursor = "reverse" if index == self._row and self.has_focus else ""
         return Content.assemble(
             (f"{mark}{number} ", cursor or "$text-accent"),
             (fit(row.label, _LABEL), cursor or style),
             flag,
             (fit(bar, room), "$accent" if row.is_chosen else "$text-muted"),
-            (f" {'—'.rjust(6) if share is None else percent(share)}{after}", cursor or style),
+            (f" {'—'.rjust(6) if mass is None else percent(mass)}{after}", cursor or style),
         )
 
     # --- what if -----------------------------------------------------------------------------------------
@@ -297,22 +299,22 @@ class Inspector(Static, can_focus=True):
         top = 0 if rank is None else len(logprobs) if rank.is_exact else rank.value - 1
         return reshape(logprobs, self._sampling, self._order, top)
 
-    def _after(self, place: int, shaped: Reshaped) -> str:
+    def _after(self, index: int, shaped: Reshaped) -> str:
         """What the parameters make of a row's probability, in a column of its own."""
-        if place >= len(shaped.probabilities):
+        if index >= len(shaped.probabilities):
             arrow = " →" if shaped.remaining_is_exact else " ≈"
-            share: float | None = shaped.remaining
+            mass: float | None = shaped.remaining
         else:
-            arrow, share = " →", shaped.probabilities[place]
+            arrow, mass = " →", shaped.probabilities[index]
         is_precise = self.content_size.width >= _PRECISE
-        if share is None:
+        if mass is None:
             shown = "—"
-        elif share == 0:
+        elif mass == 0:
             shown = "filtered" if is_precise else "out"
         elif is_precise:
-            shown = percent(share)
+            shown = percent(mass)
         else:
-            shown = "<1%" if share < 0.005 else ">99%" if 0.995 <= share < 1 else f"{share * 100:.0f}%"
+            shown = "<1%" if mass < 0.005 else ">99%" if 0.995 <= mass < 1 else f"{mass * 100:.0f}%"
         return f"{arrow}{shown.rjust(8 if is_precise else 4)}"
 
     def _other_row(self) -> AlternativeRow | None:
@@ -380,10 +382,10 @@ class TokenStrip(Static):
             if row.is_chosen:
                 continue
             number = "" if row.position is None else f"{row.position + 1} "
-            words = f"{number}{_short(row.label)} {_percent(row)}{'!' if row.note else ''}"
-            if (room := room - cell_len(words) - 2) < 0:
+            text = f"{number}{_short(row.label)} {_percent(row)}{'!' if row.note else ''}"
+            if (room := room - cell_len(text) - 2) < 0:
                 break
-            parts.append((f" {words} ", "$text-muted" if row.position is None else ""))
+            parts.append((f" {text} ", "$text-muted" if row.position is None else ""))
         self.update(Content.assemble(*parts), layout=False)
 
 

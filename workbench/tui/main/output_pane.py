@@ -114,16 +114,16 @@ class OutputPane(Vertical):
             if self.view.mode is Mode.DIFFERENCE:
                 self.view.mode = self._mode_before
         self._show_figures()
-        self._tell_token()
+        self._post_token()
 
     def show_text(self, text: str, line: int) -> None:
         """Show the text of a file that is not a session, with its lines numbered, and go to one of them."""
-        lines = [f"{number:5}  {one}" for number, one in enumerate(text.split("\n"), 1)]
+        lines = [f"{number:5}  {row}" for number, row in enumerate(text.split("\n"), 1)]
         self.remove_class("-empty")
         self.view.set_sections([Section("text", "── the file as text", "\n".join(lines))])
-        self._tell_token()
+        self._post_token()
         # With a few lines before it.
-        self.view.show_offset("text", sum(len(one) + 1 for one in lines[: max(line - 4, 0)]))
+        self.view.show_offset("text", sum(len(row) + 1 for row in lines[: max(line - 4, 0)]))
 
     def begin(self, run: Run) -> None:
         """Show a new run below all others."""
@@ -178,19 +178,19 @@ class OutputPane(Vertical):
         if self._is_stale and self._pulls % FIGURES_EVERY == 0:
             self._show_figures()
 
-    def show_waiting(self, words: str) -> None:
+    def show_waiting(self, message: str) -> None:
         """Say below the newest run why it waits, as long as nothing came of it."""
         run = self.runs[-1] if self.runs else None
         if run is not None and run.is_running and not run.choices:
             for section in self.blocks.sections_of(run):
-                self.view.update_section(replace(section, figures=visible(words)))
+                self.view.update_section(replace(section, figures=visible(message)))
 
     def end(self, run: Run) -> None:
         """Show a run's end; nothing where it is no longer shown."""
         if run in self.blocks:
             self._show_choices(run)
             self._show_figures()
-            self._tell_token()
+            self._post_token()
 
     def fail(self, failure: Failure, where: str, field: str = "", *, was_sent: bool = True) -> None:
         """Show what went wrong; an answer before it stays, dimmed."""
@@ -213,7 +213,7 @@ class OutputPane(Vertical):
             for section in sections:
                 self.view.update_section(section)
             return
-        others = [one for one in self.view.sections if one.key.partition(":")[0] != run.id]
+        others = [section for section in self.view.sections if section.key.partition(":")[0] != run.id]
         self.view.set_sections([*others, *sections])
 
     def _show_figures(self) -> None:
@@ -267,10 +267,10 @@ class OutputPane(Vertical):
         if self.view.cursor is not None:
             self._leave_group()
         self._show_figures()
-        self._tell_token()
+        self._post_token()
 
-    def _tell_token(self) -> None:
-        """Tell which token is under the cursor now, also where the cursor has not moved."""
+    def _post_token(self) -> None:
+        """Post which token is under the cursor now, also where the cursor has not moved."""
         if (found := self.token) is None:
             self.post_message(self.TokenLost())
         else:
@@ -307,15 +307,15 @@ class OutputPane(Vertical):
 
     def action_run(self, step: int) -> None:
         """Go to the next or previous run's first token, or to a block; to the newest one from nowhere."""
-        stops = [one for one in self.blocks.entries() if isinstance(one, RunGroup) or one.tokens]
+        stops = [entry for entry in self.blocks.entries() if isinstance(entry, RunGroup) or entry.tokens]
         if not stops:
             self.notify("No runs yet.", timeout=3)
             return
         found = self.token
         current = found.run if found is not None else self.blocks.current
-        here = next((place for place, one in enumerate(stops) if one is current), None)
-        place = len(stops) - 1 if here is None else here + step
-        match stops[max(min(place, len(stops) - 1), 0)]:
+        here = next((index for index, entry in enumerate(stops) if entry is current), None)
+        index = len(stops) - 1 if here is None else here + step
+        match stops[max(min(index, len(stops) - 1), 0)]:
             case RunGroup() as group:
                 self.go_to_group(group)
             case run:
@@ -325,12 +325,12 @@ class OutputPane(Vertical):
         """Have the keys on the header of a comparison, a sweep or a prompt set."""
         before, self.blocks.current = self.blocks.current, group
         self.view.leave_token()
-        for one in (before, group):
-            if one is not None:
-                self.view.update_section(self.blocks.header_of(one))
+        for changed in (before, group):
+            if changed is not None:
+                self.view.update_section(self.blocks.header_of(changed))
         self.view.show_section(group_key(group))
         self._show_figures()
-        self._tell_token()
+        self._post_token()
 
     def go_to_newest_group(self) -> None:
         """Have the keys on the newest entry where that is a block and they are on nothing else."""
@@ -381,7 +381,7 @@ class OutputPane(Vertical):
         if self.view.mode is not Mode.DIFFERENCE:
             self._mode_before = self.view.mode
         self.view.second, self.view.mode = second, Mode.DIFFERENCE
-        self._tell_token()
+        self._post_token()
 
     def action_toggle_whitespace(self) -> None:
         """Show blanks, tabs and line ends, or not."""

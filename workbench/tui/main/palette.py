@@ -41,7 +41,8 @@ class PalettePicker(Picker):
         """The items that match; a parameter with a value is to be set to it."""
         name, _, value = typed.strip().partition(" ")
         items = super().matching(typed)
-        if name in {one.name for one in PARAMETERS} and (value := value.strip().removeprefix("=").strip()):
+        value = value.strip().removeprefix("=").strip()
+        if value and name in {field.name for field in PARAMETERS}:
             setting = f"{name} {value}"
             items.insert(0, Item(ItemKind.SETTING.value_of(setting), setting, "Set the parameter."))
         return items
@@ -49,10 +50,16 @@ class PalettePicker(Picker):
 
 def palette(commands: CommandTable, services: Services) -> PalettePicker:
     """Every command by name, with its first key and one line of description; then what else has a name."""
-    items = [Item(one.id, one.title, one.help, one.first_key) for one in commands if not one.needs_pane]
+    items = [
+        Item(command.id, command.title, command.help, command.first_key)
+        for command in commands
+        if not command.needs_pane
+    ]
     items += [
-        Item(ItemKind.FIELD.value_of(one.name), one.name, f"parameter: {one.help} Add a value to set it.")
-        for one in PARAMETERS
+        Item(
+            ItemKind.FIELD.value_of(field.name), field.name, f"parameter: {field.help} Add a value to set it."
+        )
+        for field in PARAMETERS
     ]
     items += [
         Item(ItemKind.PRESET.value_of(name), name, "preset: apply it.")
@@ -69,9 +76,13 @@ async def _sessions(library: Library) -> Late:
         return Late([], _NOTE)
     return Late(
         [
-            Item(ItemKind.SESSION.value_of(one.path), one.title or Path(one.path).stem, "session: open it.")
-            for one in listed[:_NEWEST]
-            if not one.error
+            Item(
+                ItemKind.SESSION.value_of(session.path),
+                session.title or Path(session.path).stem,
+                "session: open it.",
+            )
+            for session in listed[:_NEWEST]
+            if not session.error
         ],
         _NOTE,
     )

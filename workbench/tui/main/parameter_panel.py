@@ -139,7 +139,7 @@ class ParameterPanel(Vertical, can_focus=True):
     def rows_in_view(self) -> list[tuple[str, Offset]]:
         """The fields to be seen, and where on the screen the row of each begins."""
         lines, view = self.query_one("#lines").region, self.query_one("#rows").region
-        rows = [(name, Offset(lines.x, lines.y + place)) for place, name in enumerate(ROWS)]
+        rows = [(name, Offset(lines.x, lines.y + index)) for index, name in enumerate(ROWS)]
         return [row for row in rows if view.y <= row[1].y < view.bottom]
 
     @property
@@ -254,8 +254,8 @@ class ParameterPanel(Vertical, can_focus=True):
         if self._editing is None:
             return True
         text = self.editor.text
-        if self._editing == "logit_bias" and self.tokenizer is not None and (words := bias_texts(text)):
-            self._tokenize(self.tokenizer, text, words)
+        if self._editing == "logit_bias" and self.tokenizer is not None and (tokens := bias_texts(text)):
+            self._tokenize(self.tokenizer, text, tokens)
             return False
         try:
             parameters = self._with_typed(self._editing, text)
@@ -276,16 +276,16 @@ class ParameterPanel(Vertical, can_focus=True):
         return self._parameters.set(name, value)
 
     @work(exclusive=True, group="tokenize")
-    async def _tokenize(self, tokenizer: Tokenizer, text: str, words: tuple[str, ...]) -> None:
+    async def _tokenize(self, tokenizer: Tokenizer, text: str, tokens: tuple[str, ...]) -> None:
         try:
-            ids = {word: await tokenizer(word) for word in words}
+            ids = {token: await tokenizer(token) for token in tokens}
             exact = with_ids(text, ids)
         except WorkbenchError as problem:
             self._fail(problem.title)
             return
         if self._editing != "logit_bias" or self.editor.text != text:
             return
-        self._token_texts |= {str(known[0]): word for word, known in ids.items()}
+        self._token_texts |= {str(known[0]): token for token, known in ids.items()}
         self.editor.text = exact
         self._take()
 

@@ -70,7 +70,7 @@ class ParameterRows(NamedTuple):
     def _format(self, name: str, value: ParameterValue | None) -> str:
         match value:
             case tuple():
-                return " ".join(f'"{token_text(one)}"' for one in value)
+                return " ".join(f'"{token_text(item)}"' for item in value)
             case Mapping():
                 return " ".join(f"{self._token(key)}={format_value(bias)}" for key, bias in value.items())
             case _:

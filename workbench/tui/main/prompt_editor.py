@@ -96,8 +96,8 @@ class PromptEditor(ExactTextArea):
             prompt = prompt_from_editor(self._workspace.drafting.kind, self.text)
         except BadValueError as problem:
             return problem.title
-        for number, one in enumerate(single_prompts(prompt), 1):
-            if isinstance(one, TextPrompt) and one.text.endswith((" ", "\t")):
+        for number, single in enumerate(single_prompts(prompt), 1):
+            if isinstance(single, TextPrompt) and single.text.endswith((" ", "\t")):
                 where = f" of text {number}" if self._workspace.drafting.kind is PromptKind.TEXTS else ""
                 return f"trailing blank at the end{where}"
         return ""

@@ -21,13 +21,13 @@ class RunBlocks:
         self._groups: dict[str, RunGroup] = {}
         self._alone: dict[str, Run] = {}
         """The only run so far of each other group."""
-        self._places: dict[str, int] = {}
+        self._index_of: dict[str, int] = {}
         self._unfolded: set[str] = set()
 
     def show(self, runs: Sequence[Run]) -> None:
         """Hold these runs and no others; what was unfolded stays so."""
         self.runs = list(runs)
-        self._places = {run.id: place for place, run in enumerate(runs)}
+        self._index_of = {run.id: index for index, run in enumerate(runs)}
         self._groups = groups_of(runs)
         self._alone = {run.group: run for run in runs if run.group and run.group not in self._groups}
         self.current = self._groups.get(self.current.id) if self.current is not None else None
@@ -35,7 +35,7 @@ class RunBlocks:
     def add(self, run: Run) -> bool:
         """Add a run; whether all that stood there stays where it is."""
         follows = bool(self.runs) and self.runs[-1].group == run.group
-        self._places[run.id] = len(self.runs)
+        self._index_of[run.id] = len(self.runs)
         self.runs.append(run)
         if not run.group:
             return True
@@ -49,7 +49,7 @@ class RunBlocks:
         return True
 
     def __contains__(self, run: Run) -> bool:
-        return run.id in self._places
+        return run.id in self._index_of
 
     def group_of(self, run: Run) -> RunGroup | None:
         """The block of a run; None where it is in none."""
@@ -83,11 +83,11 @@ class RunBlocks:
         """The sections of a run, which say how it differs from the run shown before it; none while hidden."""
         if self.is_hidden(run):
             return []
-        place = self._places[run.id]
-        before = place - 1
+        index = self._index_of[run.id]
+        before = index - 1
         while before >= 0 and self.is_hidden(self.runs[before]):
             before -= 1
-        return sections_of(self.runs, place, dimmed, before=before)
+        return sections_of(self.runs, index, dimmed, before=before)
 
     def newest_answer(self, *, dimmed: bool = False) -> list[Section]:
         """The sections of the newest run that has tokens; dimmed, of the newest that did not fail."""
@@ -99,15 +99,15 @@ class RunBlocks:
     def token_at(self, key: str, position: int) -> SelectedToken | None:
         """The token at a position of a section; None where it is no longer there."""
         id, _, index = key.partition(":")
-        if (place := self._places.get(id)) is None:
+        if (run_index := self._index_of.get(id)) is None:
             return None
-        run = self.runs[place]
+        run = self.runs[run_index]
         choice = run.choices.get(int(index))
         return None if choice is None or position >= len(choice) else SelectedToken(run, choice, position)
 
     def header_of(self, group: RunGroup) -> Section:
         """The header of a block."""
-        numbers = "–".join(f"{self._places[run.id] + 1}" for run in (group.runs[0], group.runs[-1]))
+        numbers = "–".join(f"{self._index_of[run.id] + 1}" for run in (group.runs[0], group.runs[-1]))
         return group_section(group, numbers, folded=self.is_folded(group), is_current=group is self.current)
 
     def sections(self, shown: Iterable[Section] = ()) -> list[Section]:

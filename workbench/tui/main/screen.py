@@ -165,9 +165,9 @@ class MainScreen(Screen[None]):
                 self._workspace.drafting.use_model(services.model)
             # What was typed at the start is not a change that could be undone.
             self._workspace.history.clear()
-        elif words := offer(services, commands_of(self.app)):
+        elif message := offer(services, commands_of(self.app)):
             # Who comes back to a session has chosen already.
-            self.notify(words, timeout=10)
+            self.notify(message, timeout=10)
         self.post_message(self.DraftShown())
 
     def on_screen_resume(self, event: events.ScreenResume) -> None:
@@ -242,9 +242,9 @@ class MainScreen(Screen[None]):
                 self.output.go_to(run, choice, position)
             case AnswerScored(second):
                 self.output.show_second(second)
-            case Notice(words, title, is_error):
+            case Notice(message, title, is_error):
                 severity: Literal["error", "information"] = "error" if is_error else "information"
-                self.notify(words, title=title, severity=severity, timeout=10 if title else 3)
+                self.notify(message, title=title, severity=severity, timeout=10 if title else 3)
 
     def _show_settings(self) -> None:
         workspace, panel = self._workspace, self.parameters
@@ -290,9 +290,9 @@ class MainScreen(Screen[None]):
         self.legend.note = f"{again} offers to send one request for each" if lacks else ""
         self.header.model = self._workspace.drafting.requested_model or run.model
         if run.outcome is Outcome.ERROR and run.error is not None:
-            place = activity.endpoint
+            endpoint = activity.endpoint
             described = f"{run.endpoint} {run.error.message} {run.error.hint}"
-            url = place.address if place is not None and place.address not in described else ""
+            url = endpoint.address if endpoint is not None and endpoint.address not in described else ""
             self.output.fail(run.error, f"at {run.endpoint} {url}".rstrip())
 
     def _frame(self) -> None:
@@ -394,7 +394,7 @@ class MainScreen(Screen[None]):
     def _show_keys(self) -> None:
         self._workspace.history.seal()
         self.footer.where = where = self.where
-        self._pane = next((pane for pane, one in _PANES.items() if one is where), self._pane)
+        self._pane = next((pane for pane, pane_where in _PANES.items() if pane_where is where), self._pane)
         if where not in _IN_DRAWER:
             self.close_drawer()
 
@@ -403,8 +403,8 @@ class MainScreen(Screen[None]):
         is_tiny = event.size.width < LEAST_WIDTH or event.size.height < LEAST_HEIGHT
         self.set_class(is_tiny, "-tiny")
         if is_tiny and not self.query("#notice"):
-            words = f"Window too small ({LEAST_WIDTH}x{LEAST_HEIGHT} minimum). Runs continue."
-            self.mount(Static(Content(words), id="notice"), before=self.footer)
+            notice = f"Window too small ({LEAST_WIDTH}x{LEAST_HEIGHT} minimum). Runs continue."
+            self.mount(Static(Content(notice), id="notice"), before=self.footer)
         if self.focused is None and not is_tiny:
             # The pane that had the focus had no room for a while.
             self.call_after_refresh(self.go_to, self._pane)
@@ -440,12 +440,12 @@ class MainScreen(Screen[None]):
         self.go_to("inspector")
 
     @property
-    def places(self) -> list[tuple[str, Offset]]:
+    def jump_targets(self) -> list[tuple[str, Offset]]:
         """Every pane and field that can be jumped to, and where its letter is shown."""
         panes = (self.prompt, self.output, self.parameters, self.inspector)
-        places = [(one.id or "", one.region.offset) for one in panes if one.region.area]
+        panes_shown = [(pane.id or "", pane.region.offset) for pane in panes if pane.region.area]
         fields = self.parameters.rows_in_view
-        return [*places, *((name, Offset(max(at.x - 1, 0), at.y)) for name, at in fields)]
+        return [*panes_shown, *((name, Offset(max(at.x - 1, 0), at.y)) for name, at in fields)]
 
     def go_to(self, target: str) -> None:
         """Go to a pane or a field by its name."""

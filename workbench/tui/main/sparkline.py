@@ -45,7 +45,8 @@ class Peaks:
             self._blocks.append(self._peak(start, start + _BLOCK))
 
     def _peak(self, start: int, stop: int) -> float:
-        return max((-one for one in self.choice.logprobs[start:stop] if not isnan(one)), default=-1.0)
+        surprisals = (-logprob for logprob in self.choice.logprobs[start:stop] if not isnan(logprob))
+        return max(surprisals, default=-1.0)
 
     def over(self, columns: int) -> list[float]:
         """The peak of each of so many equal parts, in nats; below 0 where nothing is known."""

@@ -16,7 +16,7 @@ LETTERS = "asdfghjklqwertyuiopzxcvbnmASDFGHJKLQWERTYUIOPZXCVBNM"
 
 
 class Jump(Popup[str]):
-    """Letters over the screen below; the one typed is answered with its place's target."""
+    """Letters over the screen below; the one typed is answered with its target."""
 
     DEFAULT_CSS = """
     Jump { background: transparent; layers: letters; }
@@ -24,31 +24,31 @@ class Jump(Popup[str]):
         color: $background; text-style: bold; text-align: center; }
     """
 
-    def __init__(self, places: Sequence[tuple[str, Offset]]) -> None:
-        """`places` has what each is called, and where its letter is shown."""
+    def __init__(self, targets: Sequence[tuple[str, Offset]]) -> None:
+        """`targets` has what each is called, and where its letter is shown."""
         super().__init__()
-        self._places = dict(zip(LETTERS, places, strict=False))
+        self._targets = dict(zip(LETTERS, targets, strict=False))
 
     def compose(self) -> ComposeResult:
-        for letter, (_, offset) in self._places.items():
+        for letter, (_, offset) in self._targets.items():
             label = Label(Content(letter))
             label.styles.offset = (offset.x, offset.y)
             yield label
 
     def on_mount(self) -> None:
-        """Hold for the places at this size alone."""
+        """Hold for the letters at this size alone."""
         self._size = self.app.size
 
     def on_resize(self, event: events.Resize) -> None:
-        """Close where the places have moved."""
+        """Close where what they stand on has moved."""
         if event.size != self._size:
             self.dismiss(None)
 
     def on_key(self, event: events.Key) -> None:
         """Go where the letter says; any other key closes."""
         event.stop()
-        place = self._places.get(event.character or "")
-        self.dismiss(place[0] if place else None)
+        target = self._targets.get(event.character or "")
+        self.dismiss(target[0] if target else None)
 
     def on_click(self) -> None:
         """Close."""

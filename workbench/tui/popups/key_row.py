@@ -42,9 +42,13 @@ class KeyRow(Widget):
     def listed(self) -> Iterable[Command]:
         """The commands to show, first the one to keep longest."""
         table = commands_of(self.app)
-        own = [one for one in commands_at(self.where, table) if one.where is not Where.TOKENS]
-        keys = {key for one in own for key in one.keys}
-        everywhere = [one for one in table if one.where is Where.EVERYWHERE and keys.isdisjoint(one.keys)]
+        own = [command for command in commands_at(self.where, table) if command.where is not Where.TOKENS]
+        keys = {key for command in own for key in command.keys}
+        everywhere = [
+            command
+            for command in table
+            if command.where is Where.EVERYWHERE and keys.isdisjoint(command.keys)
+        ]
         return [*by_rank(own), *by_rank(everywhere)]
 
     def press(self, command: Command) -> None:
@@ -55,13 +59,13 @@ class KeyRow(Widget):
     def _entries(self) -> list[_Entry]:
         shown: list[_Entry] = []
         at = 1
-        for place, command in enumerate(self.listed()):
+        for index, command in enumerate(self.listed()):
             is_at_rest = command.at_rest is not None and not self.running
             title = command.at_rest if is_at_rest else command.title
             if not title:
                 continue
             end = at + cell_len(command.footer_key) + 1 + cell_len(title)
-            if end > self.size.width and place >= self.ALWAYS:
+            if end > self.size.width and index >= self.ALWAYS:
                 break
             shown.append(_Entry(command, title, at, end))
             at = end + 2
@@ -86,4 +90,5 @@ class KeyRow(Widget):
 
 def by_rank(commands: Iterable[Command]) -> list[Command]:
     """Those commands that belong into a last row, in its order."""
-    return sorted((one for one in commands if one.footer is not None), key=lambda one: one.footer or 0)
+    ranked = (command for command in commands if command.footer is not None)
+    return sorted(ranked, key=lambda command: command.footer or 0)

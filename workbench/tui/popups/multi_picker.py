@@ -72,7 +72,7 @@ class MultiPicker(Popup[Selection]):
         self._take = take
         self._title = title
         self._items = list(items)
-        self._width = min(max((cell_len(one_line(one.title, 60)) for one in self._items), default=0), 30)
+        self._width = min(max((cell_len(one_line(item.title, 60)) for item in self._items), default=0), 30)
         values = [item.value for item in self._items]
         self._chosen = set(selection.values) & set(values)
         first = next((value for value in values if value in self._chosen), "")
@@ -95,22 +95,22 @@ class MultiPicker(Popup[Selection]):
     @on(OptionList.OptionSelected)
     def action_choose(self) -> None:
         """Toggle the highlighted item."""
-        place = self.query_one(OptionList).highlighted
-        if place is None:
+        index = self.query_one(OptionList).highlighted
+        if index is None:
             return
-        value = self._items[place].value
+        value = self._items[index].value
         if value not in self._chosen and len(self._chosen) >= self._most:
             self.notify(f"At most {self._most}.", timeout=2)
             return
         self._chosen ^= {value}
-        self.query_one(OptionList).replace_option_prompt_at_index(place, self._line(self._items[place]))
+        self.query_one(OptionList).replace_option_prompt_at_index(index, self._line(self._items[index]))
         self._count()
 
     def action_vary(self) -> None:
         """Return that a variation of the highlighted item is wanted."""
-        place = self.query_one(OptionList).highlighted
-        if place is not None and self._can_vary:
-            value = self._items[place].value
+        index = self.query_one(OptionList).highlighted
+        if index is not None and self._can_vary:
+            value = self._items[index].value
             self.dismiss(replace(self._selection, highlighted=value, varied=value))
 
     def action_switch(self) -> None:

@@ -248,8 +248,8 @@ class Picker(Popup[str]):
         options = self._rows
         options.clear_options()
         widths = (
-            max((cell_len(one_line(one.title, _TITLE)) for one in found), default=0),
-            max((cell_len(one.key) for one in found), default=0),
+            max((cell_len(one_line(item.title, _TITLE)) for item in found), default=0),
+            max((cell_len(item.key) for item in found), default=0),
         )
         most = (18, 12) if self._wraps else (40, 40)
         self._columns = min(widths[0], most[0]), min(widths[1], most[1])
@@ -266,17 +266,17 @@ class Picker(Popup[str]):
         options.add_options(rows)
         self.set_class(not found, "-empty")
         if found:
-            chosen = None if is_filtered else next((one for one in found if one.value == self._chosen), None)
-            options.highlighted = self._shown.index(chosen or found[0])
+            chosen = (item for item in found if item.value == self._chosen and not is_filtered)
+            options.highlighted = self._shown.index(next(chosen, found[0]))
 
     def action_move(self, by: int) -> None:
         """Look at another item."""
         options = self._rows
         rows = [row for row, item in enumerate(self._shown) if item is not None]
         if rows:
-            place = bisect_left(rows, options.highlighted or 0) + by
+            index = bisect_left(rows, options.highlighted or 0) + by
             options.highlighted = rows[
-                place % len(rows) if abs(by) == 1 else max(0, min(place, len(rows) - 1))
+                index % len(rows) if abs(by) == 1 else max(0, min(index, len(rows) - 1))
             ]
 
     @on(OptionList.OptionHighlighted)
@@ -317,7 +317,7 @@ class Picker(Popup[str]):
     @on(Input.Submitted)
     def _submit(self, event: Input.Submitted) -> None:
         typed, value = event.value.strip(), self.highlighted
-        begins = any(one and one.title.casefold().startswith(typed.casefold()) for one in self._shown)
+        begins = any(item and item.title.casefold().startswith(typed.casefold()) for item in self._shown)
         if value is not None and (not self._free_text or begins):
             self.dismiss(value)
         elif self._free_text and typed:

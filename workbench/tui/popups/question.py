@@ -133,7 +133,7 @@ class Form(Popup[ScreenResultType]):
     @on(Input.Submitted)
     def _submit(self) -> None:
         try:
-            lines = [one.value for one in self.query(Input)]
+            lines = [entry.value for entry in self.query(Input)]
             answer = self._read(lines if self._exact else [line.strip() for line in lines])
         except WorkbenchError as problem:
             message = " ".join(filter(None, (problem.title, problem.message, problem.hint)))

@@ -26,11 +26,12 @@ async def choose_preset(flow: FlowContext) -> None:
 async def save_panel(flow: FlowContext) -> None:
     """Name the panel's parameters and save them as a preset; an existing one is replaced after a question."""
     drafting = flow.workspace.drafting
-    begun = drafting.preset or Preset("", Parameters())
-    preset = Preset(begun.name, drafting.requested_parameters, note=begun.note)
+    base = drafting.preset or Preset("", Parameters())
+    preset = Preset(base.name, drafting.requested_parameters, note=base.note)
     presets = load_presets(flow.services.folders).presets
     items = [
-        Item(one.name, one.name, one.difference(preset.parameters) or "the same") for one in presets.values()
+        Item(existing.name, existing.name, existing.difference(preset.parameters) or "the same")
+        for existing in presets.values()
     ]
     name = await flow.ask(Picker("Save settings as preset", items, chosen=preset.name, free_text=True))
     if name is None:

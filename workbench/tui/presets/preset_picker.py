@@ -44,7 +44,7 @@ class PresetPicker(Picker):
 
     def _listed(self) -> list[Item]:
         presets = load_presets(self._folders).presets.values()
-        return [Item(one.name, one.name, changes_of(one, self._current)) for one in presets]
+        return [Item(preset.name, preset.name, changes_of(preset, self._current)) for preset in presets]
 
     @asks
     async def action_rename(self, flow: FlowContext) -> None:

@@ -22,12 +22,14 @@ def probe_notes(folders: Folders, endpoint: str) -> Mapping[str, str]:
     probe = load_probe(folders, endpoint)
     if probe is None:
         return {}
-    words = {
+    phrases = {
         ProbeVerdict.NO_EFFECT: "has no effect at this endpoint",
         ProbeVerdict.REFUSED: "is refused here",
     }
     return {
-        one.name: f"{words[one.verdict]}: {one.evidence}" for one in probe.findings if one.verdict in words
+        finding.name: f"{phrases[finding.verdict]}: {finding.evidence}"
+        for finding in probe.findings
+        if finding.verdict in phrases
     }
 
 
@@ -42,7 +44,7 @@ def offer(services: Services, commands: CommandTable) -> str:
     ][:_MOST_OFFERED]
     if not found:
         return ""
-    variables, names = (list(dict.fromkeys(one)) for one in zip(*found, strict=True))
+    variables, names = (list(dict.fromkeys(column)) for column in zip(*found, strict=True))
     key = commands["choose_endpoint"].first_key
     are = "is" if len(variables) == 1 else "are"
     return f"{' and '.join(variables)} {are} set: choose {' or '.join(names)} with {key}"

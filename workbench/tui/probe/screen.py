@@ -71,17 +71,17 @@ class ProbeScreen(ResultScreen[None]):
         for name, width in (("", 1), ("feature", 20), ("result", 9), ("evidence", None)):
             self.table.add_column(Text(name, style="bold"), width=width)
         self.table.focus()
-        self._tell(self._announcement())
+        self._show_status(self._announcement())
         self._show()
 
     def _announcement(self) -> str:
         endpoint = self._endpoint
         named = endpoint.address in ("", endpoint.name)
-        place = endpoint.name if named else f"{endpoint.name} ({endpoint.address})"
-        asked = f"{self._model} at {place}" if self._model else place
+        server = endpoint.name if named else f"{endpoint.name} ({endpoint.address})"
+        target = f"{self._model} at {server}" if self._model else server
         sentence = (
             f"Enter sends at most {MOST_REQUESTS} tiny requests, of at most {MOST_TOKENS} tokens a choice, "
-            f"to {one_line(asked, 100)}. Nothing has been sent yet."
+            f"to {one_line(target, 100)}. Nothing has been sent yet."
         )
         if self._older is not None:
             sentence += f" Below is what was found on {self._older.at:%Y-%m-%d}."
@@ -115,7 +115,7 @@ class ProbeScreen(ResultScreen[None]):
         self._probing = None
         try:
             if not services.connections.is_ready(endpoint):
-                self._tell("Starting the local model…")
+                self._show_status("Starting the local model…")
             self._probing = Probing(
                 services.connections, endpoint, self._model, on_request=self._show_request
             )
@@ -126,14 +126,16 @@ class ProbeScreen(ResultScreen[None]):
         except WorkbenchError as problem:
             self._end(f"✗ {problem.title}. {problem.message} {problem.hint}")
 
-    def _show_request(self, number: int, words: str) -> None:
-        self._tell(f"▶ {number} of at most {MOST_REQUESTS}: {words} · Esc stops and keeps what was found")
+    def _show_request(self, number: int, description: str) -> None:
+        self._show_status(
+            f"▶ {number} of at most {MOST_REQUESTS}: {description} · Esc stops and keeps what was found"
+        )
         self._show()
 
-    def _end(self, words: str) -> None:
+    def _end(self, message: str) -> None:
         found = self._probing.found if self._probing is not None else None
         count = f": {found.requests} requests sent" if found is not None else ""
-        self._tell(f"{words}{count}." if count else words)
+        self._show_status(f"{message}{count}." if count else message)
         self._probing = None
         if found is not None and found.findings:
             self._found = found.over(self._older)
@@ -152,9 +154,9 @@ class ProbeScreen(ResultScreen[None]):
 
     # --- what is to be seen ------------------------------------------------------------------------------
 
-    def _tell(self, words: str) -> None:
+    def _show_status(self, status: str) -> None:
         if self.is_attached:
-            self.query_one("#now", Static).update(Content(one_line(words, 400)))
+            self.query_one("#now", Static).update(Content(one_line(status, 400)))
 
     def _show(self) -> None:
         if not self.is_attached:
@@ -165,8 +167,8 @@ class ProbeScreen(ResultScreen[None]):
         if findings[: len(self._shown)] != self._shown:
             self.table.clear()
             self._shown = ()
-        for one in findings[len(self._shown) :]:
-            self.table.add_row(*(Text(part, style=_STYLES[one.verdict]) for part in _cells(one)))
+        for finding in findings[len(self._shown) :]:
+            self.table.add_row(*(Text(part, style=_STYLES[finding.verdict]) for part in _cells(finding)))
         if self._probing is not None and len(findings) > len(self._shown):
             self.table.move_cursor(row=len(findings) - 1)
         self._shown = findings
@@ -175,7 +177,8 @@ class ProbeScreen(ResultScreen[None]):
 
     def _show_about(self, probe: Probe | None) -> None:
         model = (probe.model if probe is not None else "") or self._model
-        counts = {one: sum(each.verdict is one for each in self._shown) for one in ProbeVerdict}
+        verdicts = [finding.verdict for finding in self._shown]
+        counts = {verdict: verdicts.count(verdict) for verdict in ProbeVerdict}
         summary = " · ".join(f"{count} {verdict.value}" for verdict, count in counts.items() if count)
         if probe is not None and probe.is_partial and self._probing is None:
             summary += " · stopped"
@@ -187,13 +190,14 @@ class ProbeScreen(ResultScreen[None]):
 
     @on(DataTable.RowHighlighted)
     def _show_evidence(self) -> None:
-        place = self.table.cursor_row
-        words = ""
-        if 0 <= place < len(self._shown):
-            one = self._shown[place]
-            words = f"{one.name} · {one.verdict.value}: {one.evidence}"
-        self.query_one("#evidence", Static).update(Content(one_line(words, 400)))
+        row = self.table.cursor_row
+        evidence = ""
+        if 0 <= row < len(self._shown):
+            finding = self._shown[row]
+            evidence = f"{finding.name} · {finding.verdict.value}: {finding.evidence}"
+        self.query_one("#evidence", Static).update(Content(one_line(evidence, 400)))
 
 
-def _cells(one: Finding) -> tuple[str, str, str, str]:
-    return one.verdict.glyph, one_line(one.name, 20), one.verdict.value, one_line(one.evidence, 200)
+def _cells(finding: Finding) -> tuple[str, str, str, str]:
+    name, evidence = one_line(finding.name, 20), one_line(finding.evidence, 200)
+    return finding.verdict.glyph, name, finding.verdict.value, evidence

@@ -38,7 +38,7 @@ _KINDS = {
 
 async def choose_kind(flow: FlowContext) -> None:
     """Choose what the prompt is made of."""
-    items = [Item(kind.value, kind.value, words) for kind, words in _KINDS.items()]
+    items = [Item(kind.value, kind.value, detail) for kind, detail in _KINDS.items()]
     kind = await flow.ask(Picker("Prompt kind", items, chosen=flow.workspace.drafting.kind.value))
     if kind is not None:
         await _use_kind(flow, PromptKind(kind))
@@ -106,8 +106,8 @@ async def offer_curl(flow: FlowContext, text: str) -> None:
 
 def _take(flow: FlowContext, taken: CurlDraft) -> None:
     flow.workspace.drafting.use(taken.draft, "the curl command")
-    words = "\n".join((*taken.notes, "Undo reverts it."))
-    flow.app.notify(words, title="curl", timeout=8)
+    message = "\n".join((*taken.notes, "Undo reverts it."))
+    flow.app.notify(message, title="curl", timeout=8)
 
 
 class CurlPopup(Popup[CurlDraft]):

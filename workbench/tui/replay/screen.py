@@ -95,7 +95,9 @@ class ReplayScreen(ResultScreen[None]):
             return sections
         # The first row names the run already, so that only its figures are left to say.
         ended = [figures_of(self.replay.run)] if self.replay.is_over else []
-        return [replace(one, title="", figures="\n".join([*ended, one.figures])) for one in sections]
+        return [
+            replace(section, title="", figures="\n".join([*ended, section.figures])) for section in sections
+        ]
 
     def _show_about(self) -> None:
         """Say what plays, how far it is, how fast, and whether it waits."""
@@ -174,9 +176,9 @@ class ReplayScreen(ResultScreen[None]):
             self._show(choice, event.position)
 
     def _show_newest(self) -> None:
-        begun = [choice for choice in self.replay.run.ordered if len(choice)]
-        if begun:
-            newest = max(begun, key=lambda choice: choice.at[-1])
+        started = [choice for choice in self.replay.run.ordered if len(choice)]
+        if started:
+            newest = max(started, key=lambda choice: choice.at[-1])
             self._show(newest, len(newest) - 1)
 
     def _show(self, choice: Choice, position: int) -> None:

@@ -43,13 +43,13 @@ async def send(flow: FlowContext, request: Request, branch: Branch | None = None
     offer = offer_split(endpoint, request, Quirks(probe, flow.workspace.runs.known_split(request, endpoint)))
     if offer is not None:
         _check(endpoint, parts_of(request, offer.split)[0].request)
-        words = (
+        question = (
             f"{one_line(endpoint.name, 40)} may not answer this in one request: {offer.reason}.\n"
             f"{offer.requests} requests can be sent instead and shown as one run. {offer.cost}"
         )
         if flow.must_confirm(cost):
-            words = f"{words}\n{cost_of(endpoint, request, offer.split)}"
-        answer = await flow.ask(Question(words, f"send {offer.requests} requests", "send as one request"))
+            question = f"{question}\n{cost_of(endpoint, request, offer.split)}"
+        answer = await flow.ask(Question(question, f"send {offer.requests} requests", "send as one request"))
         if answer is None:
             return None
         if answer:

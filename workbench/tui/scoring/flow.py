@@ -87,21 +87,21 @@ async def score_elsewhere(flow: FlowContext) -> None:
     if answer is None or answer[0].is_running:
         raise BadValueError("No answer is under the cursor", hint="Select a finished answer.")
     run, choice = answer
-    if (place := await ask_target(flow)) is None:
+    if (target := await ask_target(flow)) is None:
         return
-    endpoint, model = place
+    endpoint, model = target
     if not await flow.agreed(cost_of(endpoint, scoring_request(run.request.prompt, model))):
         return
     own, other = await score_answer(flow.services.connections, endpoint, run, choice, model=model)
     second = SecondScoring.of(own, other, endpoint.name)
     flow.workspace.runs.show_scoring(second)
     first_run, second_run = aligned_runs(run, own, other)
-    asked = replace(run.request, model=model or endpoint.model)
-    second_run = replace(second_run, request=asked, endpoint=endpoint.name, model=asked.model)
+    request = replace(run.request, model=model or endpoint.model)
+    second_run = replace(second_run, request=request, endpoint=endpoint.name, model=request.model)
     figures = " · ".join(
         f"{title} {bits:.3f} bits/byte"
-        for title, one in (("own", first_run), ("other", second_run))
-        if (bits := bits_per_byte(one.ordered[0], range(len(one.ordered[0])))) is not None
+        for title, scored in (("own", first_run), ("other", second_run))
+        if (bits := bits_per_byte(scored.ordered[0], range(len(scored.ordered[0])))) is not None
     )
     saved = [SavedRun("own model", first_run), SavedRun("other model", second_run)]
     await compare_saved(flow, saved, [figures], second)

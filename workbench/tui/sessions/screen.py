@@ -50,26 +50,26 @@ class SearchEntry:
         return SearchEntry(listed, title, listed.text.casefold())
 
 
-def ranked(entries: Iterable[SearchEntry], words: str) -> Sequence[Listed]:
+def ranked(entries: Iterable[SearchEntry], text: str) -> Sequence[Listed]:
     """The sessions in which every word is found, the best first; equally good ones keep their order.
 
     A word is found where it stands, or where its letters begin a word and go on in it, in their order
     (`lhs` in lighthouse). A title counts for more than a text.
     """
-    wanted = [(word, _letters_of(word)) for word in words.casefold().split()]
+    wanted = [(word, _letters_of(word)) for word in text.casefold().split()]
     found = []
     for entry in entries:
         scores = [_score(entry, word, letters) for word, letters in wanted]
         if all(scores):
             found.append((sum(scores), entry.listed))
-    found.sort(key=lambda one: one[0], reverse=True)
+    found.sort(key=lambda scored: scored[0], reverse=True)
     return [listed for _, listed in found]
 
 
 def _letters_of(word: str) -> re.Pattern[str]:
     # A gap never holds the letter that ends it, so that no text makes the search go back.
     first, *others = map(re.escape, word)
-    return re.compile(rf"(?<!\w){first}" + "".join(rf"[^\W{one}]*+{one}" for one in others))
+    return re.compile(rf"(?<!\w){first}" + "".join(rf"[^\W{letter}]*+{letter}" for letter in others))
 
 
 def _score(entry: SearchEntry, word: str, letters: re.Pattern[str]) -> int:
@@ -143,7 +143,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         """Read the list beside the screen, which answers keys meanwhile."""
         self.options.can_focus = False
         self.filter.focus()
-        self._tell("reading…")
+        self._show_status("reading…")
         self._read()
 
     # --- the list ----------------------------------------------------------------------------------------
@@ -153,14 +153,14 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         try:
             self._entries, self._rows = await asyncio.to_thread(self._listed)
         except StorageError as problem:
-            self._tell(one_line(str(problem)))
+            self._show_status(one_line(str(problem)))
             return
         self._find(self.filter.value)
 
     def _listed(self) -> tuple[list[SearchEntry], dict[str, Option]]:
         listed = self._library.sessions()
-        rows = {one.path: Option(_row(one, self._current)) for one in listed}
-        return [SearchEntry.of(one) for one in listed], rows
+        rows = {session.path: Option(_row(session, self._current)) for session in listed}
+        return [SearchEntry.of(session) for session in listed], rows
 
     @on(Input.Changed)
     def _find_typed(self, event: Input.Changed) -> None:
@@ -169,27 +169,27 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         self._find(event.value)
 
     @work(exclusive=True, group="find")
-    async def _find(self, words: str) -> None:
+    async def _find(self, text: str) -> None:
         """Show what matches; a search that is still under way is of no use any more."""
-        self.shown = await asyncio.to_thread(ranked, self._entries, words)
+        self.shown = await asyncio.to_thread(ranked, self._entries, text)
         self.options.clear_options()
-        self.options.add_options(self._rows[one.path] for one in self.shown)
-        places = [place for place, one in enumerate(self.shown) if one.path == self._wanted]
+        self.options.add_options(self._rows[session.path] for session in self.shown)
         if self.shown:
-            self.options.highlighted = places[0] if places else 0
+            wanted = (index for index, session in enumerate(self.shown) if session.path == self._wanted)
+            self.options.highlighted = next(wanted, 0)
         else:
             self._preview(None)
-        self._tell(f"{len(self.shown)} of {len(self._entries)}")
+        self._show_status(f"{len(self.shown)} of {len(self._entries)}")
 
-    def _tell(self, words: str) -> None:
-        content = Content.assemble(("Sessions", "bold"), f"  {words}")
+    def _show_status(self, status: str) -> None:
+        content = Content.assemble(("Sessions", "bold"), f"  {status}")
         self.query_one("#about", Static).update(content)
 
     @property
     def highlighted(self) -> Listed | None:
         """The session under the cursor."""
-        place = self.options.highlighted
-        return self.shown[place] if place is not None and place < len(self.shown) else None
+        index = self.options.highlighted
+        return self.shown[index] if index is not None and index < len(self.shown) else None
 
     @on(OptionList.OptionHighlighted)
     def _look(self) -> None:
@@ -204,8 +204,8 @@ class SessionsScreen(ResultScreen[ChosenSession]):
     def action_move(self, by: int) -> None:
         """Look at another session."""
         if self.shown:
-            place = (self.options.highlighted or 0) + by
-            self.options.highlighted = max(0, min(place, len(self.shown) - 1))
+            index = (self.options.highlighted or 0) + by
+            self.options.highlighted = max(0, min(index, len(self.shown) - 1))
             self._wanted = self.shown[self.options.highlighted].path
 
     @on(OptionList.OptionSelected)
@@ -233,9 +233,9 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         """Give the session other tags, separated by commas."""
         if (listed := self.highlighted) is not None:
             naming = LinePopup("Tags, separated by commas", ", ".join(listed.tags), may_be_empty=True)
-            words = await flow.ask(naming)
-            if words is not None:
-                tags = tuple(dict.fromkeys(filter(None, map(str.strip, words.split(",")))))
+            typed = await flow.ask(naming)
+            if typed is not None:
+                tags = tuple(dict.fromkeys(filter(None, map(str.strip, typed.split(",")))))
                 await self._change(partial(self._library.tag, Path(listed.path), tags))
 
     @asks
@@ -252,14 +252,14 @@ class SessionsScreen(ResultScreen[ChosenSession]):
             return
         path = Path(listed.path)
         if path == self._current:
-            words = "This session is open: start or open another session first."
-            self.notify(words, severity="warning")
+            message = "This session is open: start or open another session first."
+            self.notify(message, severity="warning")
             return
         self.action_move(1 if listed is not self.shown[-1] else -1)
         await self._change(partial(self._library.delete, path))
         name = one_line(listed.title or path.stem, 40)
-        words = f"{name} deleted; Ctrl+Z restores it within {KEPT.days} days."
-        self.notify(words, timeout=5)
+        message = f"{name} deleted; Ctrl+Z restores it within {KEPT.days} days."
+        self.notify(message, timeout=5)
 
     @asks
     async def action_undelete(self, flow: FlowContext) -> None:

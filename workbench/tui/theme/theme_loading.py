@@ -24,9 +24,9 @@ READABLE = 4.5
 """The least contrast between text and what it lies on (WCAG 2.2, 1.4.3)."""
 
 
-def contrast(one: Color, other: Color) -> float:
+def contrast(first: Color, second: Color) -> float:
     """The contrast ratio of two opaque colours, 1 to 21 (WCAG 2.2, "contrast ratio")."""
-    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    lighter, darker = sorted((_luminance(first), _luminance(second)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
 
@@ -85,9 +85,9 @@ _PACKAGED = Path(__file__).parents[2] / "themes"
 _CHECKOUT = Path(__file__).parents[3] / "themes"
 _ANSI_VARIABLES = {"ansi-background": "ansi_default", "ansi-foreground": "ansi_default"}
 """What Textual's own stylesheets ask of such a theme, and fail without."""
-_FRAME_SHARE = 0.35
+_FRAME_FACTOR = 0.35
 """How much of the foreground is in a frame without the focus."""
-_MUTED_SHARES = (0.3, 0.25, 0.2, 0.15, 0.1)
+_MUTED_FACTORS = (0.3, 0.25, 0.2, 0.15, 0.1)
 """How far muted text is mixed towards the background, the most that can be read."""
 _MUTED_CONTRAST = READABLE + 1
 """With the background, as panels lie a little nearer to the text."""
@@ -210,6 +210,6 @@ def _derived(file: ThemeFile) -> dict[str, str]:
     lies below, and draws as bright as it can within styled content.
     """
     background, foreground = map(Color.parse, (file.background, file.foreground))
-    mixed = (foreground.blend(background, share) for share in _MUTED_SHARES)
-    muted = next((one for one in mixed if contrast(one, background) >= _MUTED_CONTRAST), foreground)
-    return {"border-blurred": background.blend(foreground, _FRAME_SHARE).hex, "text-muted": muted.hex}
+    mixed = (foreground.blend(background, factor) for factor in _MUTED_FACTORS)
+    muted = next((colour for colour in mixed if contrast(colour, background) >= _MUTED_CONTRAST), foreground)
+    return {"border-blurred": background.blend(foreground, _FRAME_FACTOR).hex, "text-muted": muted.hex}

@@ -221,7 +221,7 @@ def level_colours(theme: WorkbenchTheme) -> tuple[Color, ...]:
     """What the five levels lie on, from sure to surprising; the first is the theme's background."""
     if theme.levels:
         return theme.levels
-    mixed = (_mix(theme.background, theme.hue, place / (LEVELS - 1)) for place in range(1, LEVELS - 1))
+    mixed = (_mix(theme.background, theme.hue, step / (LEVELS - 1)) for step in range(1, LEVELS - 1))
     return (theme.background, *mixed, theme.hue)
 
 
@@ -260,10 +260,10 @@ def _shades(first: Style, levels: Sequence[Color], *texts: Color) -> tuple[Style
 
 def _readable(ground: Color, *texts: Color) -> Color:
     """The first colour that can be read on the ground; black or white always can."""
-    for one in texts:
-        if contrast(one, ground) >= READABLE:
-            return one
-    return max((_WHITE, _BLACK), key=lambda one: contrast(one, ground))
+    for text in texts:
+        if contrast(text, ground) >= READABLE:
+            return text
+    return max((_WHITE, _BLACK), key=lambda colour: contrast(colour, ground))
 
 
 def _on(ground: Color, *texts: Color) -> Style:
@@ -278,13 +278,13 @@ def _mix(low: Color, high: Color, step: float) -> Color:
     return Color(red, green, blue)
 
 
-def _distance(one: Color, other: Color, red_green: float = 1.0) -> float:
+def _distance(first: Color, second: Color, red_green: float = 1.0) -> float:
     """How different two colours look, with a weight for the red-green axis."""
-    return math.dist(_place(one, red_green), _place(other, red_green))
+    return math.dist(_coordinates(first, red_green), _coordinates(second, red_green))
 
 
 @cache
-def _place(colour: Color, red_green: float) -> tuple[float, float, float]:
+def _coordinates(colour: Color, red_green: float) -> tuple[float, float, float]:
     """Where a colour lies in CIELAB; a theme's few colours are compared with each other many times."""
     lab = rgb_to_lab(colour)
     return lab.L, lab.a * red_green, lab.b
@@ -292,7 +292,7 @@ def _place(colour: Color, red_green: float) -> tuple[float, float, float]:
 
 def _furthest(candidates: Sequence[Color], others: Sequence[Color]) -> Color:
     """The candidate that looks least like any other colour, also where red and green look alike."""
-    return max(candidates, key=lambda one: min(_distance(one, other, _RED_GREEN) for other in others))
+    return max(candidates, key=lambda colour: min(_distance(colour, other, _RED_GREEN) for other in others))
 
 
 def _turned(hue: Color) -> list[Color]:
@@ -317,11 +317,11 @@ def _eight_bit(levels: Sequence[Color]) -> tuple[Color, ...]:
     for level in levels:
         near = sorted(palette, key=partial(_distance, level))[:_NEAR]
         longer = [
-            (cost + _distance(one, level), (*path, one))
+            (cost + _distance(colour, level), (*path, colour))
             for cost, path in paths
-            for one in near
+            for colour in near
             if not path
-            or (rgb_to_lab(one).L - rgb_to_lab(path[-1]).L) * (1 if upward else -1) >= _LIGHTNESS_STEP
+            or (rgb_to_lab(colour).L - rgb_to_lab(path[-1]).L) * (1 if upward else -1) >= _LIGHTNESS_STEP
         ]
         paths = sorted(longer)[:_NEAR] or [(cost, (*path, level)) for cost, path in paths]
     return paths[0][1]

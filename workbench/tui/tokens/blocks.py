@@ -42,16 +42,16 @@ def group_section(group: RunGroup, numbers: str, *, folded: bool, is_current: bo
 
 
 def sections_of(
-    runs: Sequence[Run], place: int, dimmed: bool = False, before: int | None = None
+    runs: Sequence[Run], index: int, dimmed: bool = False, before: int | None = None
 ) -> list[Section]:
-    """The sections of the run at a place among the runs of its session.
+    """The sections of the run at an index among the runs of its session.
 
-    `before` is the place of the run shown above it, negative where none is; else the one before it is.
+    `before` is the index of the run shown above it, negative where none is; else the one before it is.
     """
-    run = runs[place]
-    before = place - 1 if before is None else before
+    run = runs[index]
+    before = index - 1 if before is None else before
     above = runs[before] if before >= 0 else None
-    title = _title(runs, place, above)
+    title = _title(runs, index, above)
     text_above = _text_of(runs, above) if above is not None else ""
     if not run.choices:
         prompt = _seen(prompt_to_editor(run.request.prompt), text_above)
@@ -112,7 +112,7 @@ def shown_prompt(runs: Sequence[Run], run: Run, choice: Choice) -> str:
         return own.text
     parts: list[str] = []
     # Only a damaged file holds a circle of parents.
-    left = {one.id: one for one in runs}
+    left = {other.id: other for other in runs}
     while isinstance(prompt, TokensPrompt) and (parent := run.parent) is not None:
         found = left.pop(parent.run, None)
         shared = found.choices.get(parent.choice) if found is not None else None
@@ -130,13 +130,13 @@ def _notes(run: Run) -> list[str]:
     return [f"! {one_line(note)}" for note in run.notes]
 
 
-def _title(runs: Sequence[Run], place: int, compared: Run | None) -> str:
+def _title(runs: Sequence[Run], index: int, compared: Run | None) -> str:
     """The run's number, where it is from, and how it differs from its parent, else from the run above."""
-    run = runs[place]
-    parts = [f"── {place + 1}"]
+    run = runs[index]
+    parts = [f"── {index + 1}"]
     origin: int | None = None
     if (parent := run.parent) is not None:
-        origin = next((number for number, one in enumerate(runs) if one.id == parent.run), None)
+        origin = next((number for number, other in enumerate(runs) if other.id == parent.run), None)
         compared = runs[origin] if origin is not None else compared
         of = f" of {origin + 1}" if origin is not None else ""
         where = f" at token {parent.token + 1}" if parent.kind == "branch" else ""

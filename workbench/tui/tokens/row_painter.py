@@ -131,10 +131,10 @@ def _token_runs(body: Body, row: Row, options: PaintOptions, scale: Scale) -> li
         if end > start:
             if options.mode is Mode.CONTINUOUS and styles.shades:
                 found = shade(choice, index, scale)
-                place = None if found is None else round(found * (len(levels) - 1))
+                level_index = None if found is None else round(found * (len(levels) - 1))
             else:
-                place = level(choice, index, options.mode, scale, options.second)
-            style = unknown if place is None else levels[place]
+                level_index = level(choice, index, options.mode, scale, options.second)
+            style = unknown if level_index is None else levels[level_index]
             if options.boundaries and index % 2:
                 style += Style(underline=not style.underline)
             runs.append(StyledRange(start, end, style))
@@ -148,7 +148,7 @@ def _mark_specials(
 ) -> list[StyledRange]:
     # One that a turn's own text holds is surprising: the endpoint will take it for the template's.
     styles = {False: options.styles.found, True: options.styles.levels[-1] + Style(reverse=True)}
-    first = bisect_right(specials, row.start, key=lambda one: one[1])
+    first = bisect_right(specials, row.start, key=lambda special: special[1])
     for start, end, injected in islice(specials, first, None):
         if start >= row.end:
             break
@@ -270,7 +270,7 @@ def _tail(
     for index in body.tail:
         style = options.base + styles.unknown + styles.control
         style = style + styles.cursor if index == cursor else style
-        tail += [Segment(one, _at(style, body.length, line)) for one in body.tail_text(index)]
+        tail += [Segment(character, _at(style, body.length, line)) for character in body.tail_text(index)]
     if cursor is not None and not body.tail and body.span_of(cursor)[0] >= row.end:
         tail.append(Segment(" ", _at(options.base + styles.cursor, body.length, line)))
     return tail

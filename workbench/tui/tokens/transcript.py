@@ -274,8 +274,8 @@ class Transcript:
             layout.wrap_fixed(self.width)
         self._stack(index)
 
-    def resize(self, width: int, place: ReadingPosition | None, budget: float, room: int) -> None:
-        """Lay out everything for another width, the part around `place` first.
+    def resize(self, width: int, position: ReadingPosition | None, budget: float, room: int) -> None:
+        """Lay out everything for another width, the part around `position` first.
 
         Takes about `budget` seconds; the rest is left to `settle`. `room` is about how many characters
         are seen at once.
@@ -283,7 +283,7 @@ class Transcript:
         self.width = width
         until = perf_counter() + budget
         for index, layout in enumerate(self._layouts):
-            offset = place.offset if place and place[:2] == (index, BODY) else layout.body.length
+            offset = position.offset if position and position[:2] == (index, BODY) else layout.body.length
             layout.begin(width, offset, room, until)
         self._stack(0)
 
@@ -344,15 +344,15 @@ class Transcript:
             number -= height
         return None
 
-    def y_of(self, place: ReadingPosition) -> int:
-        """The row that a place is in."""
-        layout = self._layouts[place.section]
+    def y_of(self, position: ReadingPosition) -> int:
+        """The row that a position is in."""
+        layout = self._layouts[position.section]
         heights = layout.heights()
-        row = max(bisect_right(layout.rows[place.block].starts, place.offset) - 1, 0)
-        return self._tops[place.section] + sum(heights[: place.block]) + row
+        row = max(bisect_right(layout.rows[position.block].starts, position.offset) - 1, 0)
+        return self._tops[position.section] + sum(heights[: position.block]) + row
 
-    def place(self, y: int) -> ReadingPosition | None:
-        """The place at the start of a row, or of the next one that has any."""
+    def position_at(self, y: int) -> ReadingPosition | None:
+        """The position at the start of a row, or of the next one that has any."""
         for near in (y, y + 1):
             if (row := self.row(near)) is not None:
                 return ReadingPosition(row.section, row.block, row.start)

@@ -123,26 +123,26 @@ class TranscriptView(ScrollView, can_focus=True):
 
     def show_section(self, key: str) -> None:
         """Scroll to the beginning of a section. Raises KeyError where there is none."""
-        self._show_place(ReadingPosition(self._transcript.index_of(key), TITLE, 0))
+        self._show_position(ReadingPosition(self._transcript.index_of(key), TITLE, 0))
 
     def show_offset(self, key: str, offset: int) -> None:
         """Scroll to a character of a section's text. Raises KeyError where there is no such section."""
-        self._show_place(ReadingPosition(self._transcript.index_of(key), BODY, offset))
+        self._show_position(ReadingPosition(self._transcript.index_of(key), BODY, offset))
 
-    def _show_place(self, place: ReadingPosition) -> None:
+    def _show_position(self, position: ReadingPosition) -> None:
         self.is_following = False
-        self._scroll_y_to(min(self._transcript.y_of(place), int(self.max_scroll_y)))
+        self._scroll_y_to(min(self._transcript.y_of(position), int(self.max_scroll_y)))
 
     def pull(self) -> bool:
         """Show what the choices have got since the last call; whether that was anything."""
         before = self._transcript.height
-        place = self._place
+        position = self._position
         changed = self._transcript.pull()
         if changed is None:
             return False
         self._hold_cursor()
         self._forget(changed, max(before, self._transcript.height))
-        self._fit(place)
+        self._fit(position)
         return True
 
     def _hold_cursor(self) -> None:
@@ -176,30 +176,30 @@ class TranscriptView(ScrollView, can_focus=True):
         return self._transcript.is_settled
 
     @property
-    def _place(self) -> ReadingPosition | None:
+    def _position(self) -> ReadingPosition | None:
         """Where the reader stays; None where they follow the end."""
-        return None if self.is_following else self._transcript.place(self.scroll_offset.y)
+        return None if self.is_following else self._transcript.position_at(self.scroll_offset.y)
 
     def _reflow(self, change: Callable[[], None]) -> None:
-        """Change rows anywhere and keep the place, in its section wherever that is then."""
-        place = self._place
-        key = self._transcript.section(place.section).key if place is not None else ""
+        """Change rows anywhere and keep the position, in its section wherever that is then."""
+        position = self._position
+        key = self._transcript.section(position.section).key if position is not None else ""
         change()
-        if place is not None:
+        if position is not None:
             with suppress(KeyError):
-                place = place._replace(section=self._transcript.index_of(key))
+                position = position._replace(section=self._transcript.index_of(key))
         self._strips.clear()
         self.refresh()
-        self._fit(place)
+        self._fit(position)
         if not self._transcript.is_settled and self._settling is None and self.is_attached:
             self._settling = self.set_interval(1 / 60, self._settle)
 
     def _settle(self) -> None:
-        place = self._place
+        position = self._position
         if self._transcript.settle(_SLICE):
             self._strips.clear()
             self.refresh()
-            self._fit(place)
+            self._fit(position)
         if self._transcript.is_settled and self._settling is not None:
             self._settling.stop()
             self._settling = None
@@ -209,12 +209,12 @@ class TranscriptView(ScrollView, can_focus=True):
         self._strips.maxsize = max(_CACHED, 2 * event.size.height)
         width = self.scrollable_content_region.width
         if width != self._transcript.width:
-            place = self._place
-            self._reflow(lambda: self._transcript.resize(width, place, _BUDGET, self._room))
+            position = self._position
+            self._reflow(lambda: self._transcript.resize(width, position, _BUDGET, self._room))
         else:
             self._fit(None)
 
-    def _fit(self, place: ReadingPosition | None) -> None:
+    def _fit(self, position: ReadingPosition | None) -> None:
         """Tell the scrollbar the height, and go to a place, or to the end where that is followed."""
         transcript = self._transcript
         self._fitting = True
@@ -222,8 +222,8 @@ class TranscriptView(ScrollView, can_focus=True):
             self.virtual_size = Size(transcript.width, transcript.height)
             if self.is_following:
                 self._scroll_y_to(self.max_scroll_y)
-            elif place is not None and place.section < len(transcript):
-                self._scroll_y_to(transcript.y_of(place))
+            elif position is not None and position.section < len(transcript):
+                self._scroll_y_to(transcript.y_of(position))
         finally:
             self._fitting = False
         self._move_thumb()
@@ -306,8 +306,8 @@ class TranscriptView(ScrollView, can_focus=True):
         strips = []
         for y in crop.line_range:
             strip = self._kept(top + y)
-            for one in filters:
-                strip = strip.apply_filter(one, background)
+            for line_filter in filters:
+                strip = strip.apply_filter(line_filter, background)
             strips.append(strip)
         if crop.column_span != (0, self.outer_size.width):
             strips = [strip.crop(*crop.column_span) for strip in strips]

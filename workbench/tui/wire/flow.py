@@ -21,8 +21,8 @@ async def wire(flow: FlowContext) -> None:
     if (selected := runs.selected) is not None and selected.run is run:
         spot = Spot(selected.choice.index, selected.position)
     elif selected is not None:
-        words = "Only the traffic of the last request is kept; this token is from another request."
-        flow.app.notify(words, title="Raw traffic")
+        message = "Only the traffic of the last request is kept; this token is from another request."
+        flow.app.notify(message, title="Raw traffic")
     spot = await flow.ask(WireScreen(exchange, spot))
     if spot is not None:
         runs.select(run, run.choices[spot.choice], spot.token)

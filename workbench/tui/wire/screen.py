@@ -52,10 +52,6 @@ class EventList(ScrollView, can_focus=True):
     class Moved(Message):
         """The cursor is on another row."""
 
-        def __init__(self, place: int) -> None:
-            super().__init__()
-            self.place = place
-
     def __init__(self, row: Callable[[int], EventRow], *, classes: str | None = None) -> None:
         """`row` makes a row; it is asked for those that are seen."""
         super().__init__(classes=classes)
@@ -78,40 +74,40 @@ class EventList(ScrollView, can_focus=True):
         """Move the cursor by what is seen."""
         self.go_to(self.cursor + by * max(self.size.height - 1, 1))
 
-    def action_go(self, place: int) -> None:
+    def action_go(self, index: int) -> None:
         """To the first row, or to the last one."""
-        self.go_to(place if place >= 0 else self._count - 1)
+        self.go_to(index if index >= 0 else self._count - 1)
 
-    def go_to(self, place: int) -> None:
+    def go_to(self, index: int) -> None:
         """Put the cursor on a row, and that in sight."""
-        place = max(0, min(place, self._count - 1))
-        self.cursor = place
+        index = max(0, min(index, self._count - 1))
+        self.cursor = index
         top, height = round(self.scroll_y), self.scrollable_content_region.height
-        if not top <= place < top + height:
-            self.scroll_to(y=max(place - height // 2, 0), animate=False, force=True)
+        if not top <= index < top + height:
+            self.scroll_to(y=max(index - height // 2, 0), animate=False, force=True)
         self.refresh()
-        self.post_message(self.Moved(place))
+        self.post_message(self.Moved())
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor where one clicks."""
         if (offset := event.get_content_offset(self)) is not None:
-            place = offset.y + round(self.scroll_y)
-            if place < self._count:
-                self.go_to(place)
+            index = offset.y + round(self.scroll_y)
+            if index < self._count:
+                self.go_to(index)
 
     def render_line(self, y: int) -> Strip:
         """One row."""
         width = self.scrollable_content_region.width
-        place = y + round(self.scroll_y)
-        if place >= self._count:
+        index = y + round(self.scroll_y)
+        if index >= self._count:
             return Strip.blank(width, self.rich_style)
-        row = self._row(place)
+        row = self._row(index)
         plain = self.rich_style
         token, muted = (
             plain + self.get_component_rich_style(f"event-list--{name}", partial=True)
             for name in ("token", "muted")
         )
-        if place == self.cursor:
+        if index == self.cursor:
             plain = token = muted = self.get_component_rich_style("event-list--cursor")
         segments = [
             Segment(f"{row.when:>{_WHEN}}  ", muted),
@@ -185,9 +181,9 @@ class WireScreen(ResultScreen[Spot]):
             self._begin_reading()
         self.events.read(_SECONDS)
         self.rows.show(_HEADS + len(self.events))
-        if self._spot is not None and (place := self.events.event_of(*self._spot)) is not None:
+        if self._spot is not None and (index := self.events.event_of(*self._spot)) is not None:
             self._spot = None
-            self.rows.go_to(_HEADS + place)
+            self.rows.go_to(_HEADS + index)
         elif self.rows.cursor < _HEADS:
             self._show_raw()
         self._show_about()
@@ -211,13 +207,13 @@ class WireScreen(ResultScreen[Spot]):
         content = Content.assemble(("Raw traffic", "bold"), f"  {one_line(' · '.join(parts), 200)}")
         self.query_one("#about", Static).update(content)
 
-    def _row(self, place: int) -> EventRow:
+    def _row(self, index: int) -> EventRow:
         wire = self._wire
-        if place == 0:
+        if index == 0:
             return EventRow("→", "request", one_line(f"{wire.method} {wire.url}", _IN_ROW))
-        if place == 1:
+        if index == 1:
             return EventRow("←", "answer", one_line(self._answer_head().replace("\n", " · "), _IN_ROW))
-        event = self.events[place - _HEADS]
+        event = self.events[index - _HEADS]
         # What every event of a stream begins with tells nothing in a row.
         start = max(event.raw.find(b'"choices"', 0, _IN_ROW), 0)
         raw = "…" * bool(start) + one_line(self._text(event.raw[start : start + _IN_ROW]), _IN_ROW)
@@ -227,10 +223,12 @@ class WireScreen(ResultScreen[Spot]):
         choices = self._exchange.run.choices
         several = len(choices) > 1
         parts: list[str] = []
-        for choice, first, count in ((one.choice, one.first, one.count) for one in event.gave[:4]):
+        for choice, first, count in ((given.choice, given.first, given.count) for given in event.gave[:4]):
             known = choices.get(choice)
-            words = [] if known is None else range(first, min(first + min(count, 8), len(known)))
-            texts = "".join(token_text(known.text_of(one), known.raw_of(one)) for one in words if known)
+            indices = [] if known is None else range(first, min(first + min(count, 8), len(known)))
+            texts = "".join(
+                token_text(known.text_of(index), known.raw_of(index)) for index in indices if known
+            )
             parts.append(f"{choice}: {texts}" if several else texts)
         return " ".join(parts)
 
@@ -245,13 +243,13 @@ class WireScreen(ResultScreen[Spot]):
         heads = [f"{name}: {value}" for name, value in wire.answer_headers.items()]
         return wire.key.redact("\n".join([f"HTTP {wire.status}", *heads]))
 
-    def _raw(self, place: int) -> str:
+    def _raw(self, index: int) -> str:
         """All of what a row is about."""
-        if place == 0:
+        if index == 0:
             wire = self._wire
             heads = "".join(f"{name}: {value}\n" for name, value in wire.headers.items())
             return f"{wire.method} {wire.url}\n{heads}\n{self._text(wire.body)}"
-        return self._answer_head() if place == 1 else self._text(self.events[place - _HEADS].raw)
+        return self._answer_head() if index == 1 else self._text(self.events[index - _HEADS].raw)
 
     @on(EventList.Moved)
     def _show_raw(self) -> None:
@@ -264,20 +262,20 @@ class WireScreen(ResultScreen[Spot]):
         pane.border_title = Content(self._title(self.rows.cursor))
         pane.scroll_home(animate=False)
 
-    def _title(self, place: int) -> str:
-        if place < _HEADS:
-            return "Request as sent" if place == 0 else "Response headers"
-        event = self.events[place - _HEADS]
-        gave = sum(one.count for one in event.gave)
+    def _title(self, index: int) -> str:
+        if index < _HEADS:
+            return "Request as sent" if index == 0 else "Response headers"
+        event = self.events[index - _HEADS]
+        gave = sum(given.count for given in event.gave)
         tokens = {0: "no token", 1: "1 token"}.get(gave, f"{gave:,} tokens")
-        return f"Event {place - _HEADS + 1} · {event.at:.3f} s · {len(event.raw):,} bytes · {tokens}"
+        return f"Event {index - _HEADS + 1} · {event.at:.3f} s · {len(event.raw):,} bytes · {tokens}"
 
     # --- what can be done --------------------------------------------------------------------------------
 
     def action_close(self) -> None:
         """Go back, to the token of the highlighted event."""
-        place = self.rows.cursor - _HEADS
-        gave = self.events[place].gave if 0 <= place < len(self.events) else ()
+        index = self.rows.cursor - _HEADS
+        gave = self.events[index].gave if 0 <= index < len(self.events) else ()
         self.dismiss(Spot(gave[0].choice, gave[0].first) if gave else None)
 
     def action_copy_raw(self) -> None:
