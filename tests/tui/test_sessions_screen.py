@@ -198,6 +198,24 @@ async def test_a_copy_is_a_session_of_its_own() -> None:
         )
 
 
+async def test_a_change_goes_on_after_the_list_was_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep("tale")
+    left, duplicate = threading.Event(), Library.duplicate
+
+    def slow(library: Library, path: Path) -> Path:
+        assert left.wait(HELD)
+        return duplicate(library, path)
+
+    monkeypatch.setattr(Library, "duplicate", slow)
+    async with sessions_screen(1) as (app, pilot, _):
+        await pilot.press("ctrl+d", "escape")
+        await until(pilot, lambda: app.screen is app.main)
+        left.set()
+        await until(pilot, lambda: not app.flows.is_opening())
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and len(app.screen.shown) == 2)
+
+
 async def test_a_deletion_is_taken_back() -> None:
     path = keep("precious")
     keep("other")

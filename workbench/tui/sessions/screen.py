@@ -270,7 +270,9 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         """Change files beside the screen, one change after the other, and show the list again."""
         async with self._changing:
             changed = await asyncio.to_thread(change)
-        self._read()
+        if self in self.app.screen_stack:
+            # Whoever left meanwhile sees no list any more.
+            self._read()
         return changed
 
 
