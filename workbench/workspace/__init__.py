@@ -1,15 +1,15 @@
-"""What a person has open, and everything that can be done to it; without a screen.
+"""The open session and the operations on it, independent of any screen.
 
-The way of a parameter to its file, by the example of a temperature that is stepped in the panel:
+How a parameter reaches the disk, for example a temperature changed in the panel:
 
-1. `ParameterPanel._change` holds the new `Parameters` and posts `Changed`.
-2. `MainScreen.take_parameters` hears it and hands them on.
-3. `Drafting.parameters_typed` makes them the draft's, and tells `ParametersTyped` for the what-if.
-4. `History.record` keeps the `UseSettings` that undoes it, by the name that `drafting.difference` gives it.
-5. `MainScreen.keep` comes round within a second and calls `Workspace.tick`, which asks `Drafting.draft`.
-6. `Keeper.edited` compares that with what the session holds; `Keeper.tick` makes a job of it, `save_draft`.
-7. The job goes through the queue of `_Writer`, whose thread takes it in turn and alone touches the file.
-8. `SessionStore.save_draft` takes it for the session's, and `sidecars.write_draft` puts it beside the file.
-9. `session_format.draft_to_table` and `toml_table` make text of it, `write_atomically` a file on the disk.
-10. Saving or closing has `SessionStore._rewrite` put it into the session's own file, `[draft.parameters]`.
+1. `ParameterPanel._change` stores the new `Parameters` and posts `Changed`.
+2. `MainScreen.take_parameters` handles the message and passes the parameters on.
+3. `Drafting.parameters_typed` updates the draft and sends `ParametersTyped` to refresh the what-if.
+4. `History.record` stores the `UseSettings` that undoes the change, labelled by `drafting.difference`.
+5. `MainScreen.keep` runs every second and calls `Workspace.tick`, which reads `Drafting.draft`.
+6. `Keeper.edited` compares the draft with the session's; `Keeper.tick` queues a `save_draft` job.
+7. The thread of `_Writer`, the only code that touches the file, takes the job from its queue.
+8. `SessionStore.save_draft` stores the draft, and `sidecars.write_draft` writes it beside the session file.
+9. `session_format.draft_to_table` and `toml_table` serialise it, `write_atomically` replaces the file.
+10. On save or close, `SessionStore._rewrite` moves it into the session file, as `[draft.parameters]`.
 """

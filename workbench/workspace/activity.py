@@ -1,4 +1,4 @@
-"""The one run that streams: starting it, stopping it, and knowing how long it has been going."""
+"""Start and stop the main screen's run, and track its status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SENDING = Status(Phase.SENDING)
 
 
 class Exchange(Struct, frozen=True):
-    """A run, where it was sent, and the record of its bytes: the first request's where there were several."""
+    """A run, its endpoint, and the log of its raw traffic: of its first request if it was split."""
 
     run: Run
     endpoint: Endpoint
@@ -32,7 +32,7 @@ class Exchange(Struct, frozen=True):
 
 
 class Activity:
-    """Sends one run at a time; a new one stops the one before, whose text stays."""
+    """Sends one run at a time; starting another stops it, keeping its text."""
 
     def __init__(
         self,
@@ -40,55 +40,55 @@ class Activity:
         on_end: Callable[[Run], None],
         on_status: Callable[[Run, Status], None] = lambda run, status: None,
     ) -> None:
-        """`on_end` receives each run that has ended, however it did; `on_status` its status until then."""
+        """`on_end` receives each run that ends, whatever its outcome; `on_status` each new status."""
         self._services = services
         self._on_end = on_end
         self._on_status = on_status
         self._task: asyncio.Task[None] | None = None
         self._told = self._sent = 0.0
         self.status = _SENDING
-        """Where the newest run stands before its first token."""
+        """Status of the newest run before its first token."""
         self.run: Run | None = None
         """The newest run; None before the first."""
         self.endpoint: Endpoint | None = None
-        """Where it was sent."""
+        """Endpoint of the newest run."""
 
     @property
     def is_running(self) -> bool:
-        """Whether something streams or is about to."""
+        """Whether the newest run has not ended."""
         return self._task is not None and not self._task.done()
 
     @property
     def is_queued(self) -> bool:
-        """Whether the newest run waits for its endpoint's limit."""
+        """Whether the newest run waits for its endpoint's rate limiter."""
         return self.status.phase is Phase.QUEUED and self.is_running
 
     @property
     def is_retrying(self) -> bool:
-        """Whether the newest run waits to be sent again."""
+        """Whether the newest run waits for a retry."""
         return self.status.phase is Phase.RETRYING and self.is_running
 
     @property
     def seconds(self) -> float:
-        """Seconds since the newest run was sent first."""
+        """Seconds since the newest run was first sent."""
         return monotonic() - self._sent
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until it is sent again."""
+        """Seconds until the newest run is retried."""
         return self.status.seconds - (monotonic() - self._told)
 
     def start(self, run: Run, endpoint: Endpoint, origin: Origin | None = None) -> None:
-        """Send a run; note whether it is retokenised where it continues `origin`."""
+        """Send a run; note on it a retokenisation at the point where it branches from `origin`."""
         self.stop()
         self.run, self.endpoint = run, endpoint
         self.status = _SENDING
         self._told = self._sent = monotonic()
-        # The client's imports are paid for when something is sent, not when the screen opens.
+        # Deferred, so that the screen opens without importing the client.
         from workbench.client.wire_log import WireLog
 
         connections = self._services.connections
-        # One record at a time: it may be as large as the answer.
+        # Only the newest log is kept, as it may be as large as the answer.
         self._services.exchange = exchange = Exchange(run, endpoint, WireLog())
         launching = connections.send(
             endpoint, run, on_status=partial(self._note_status, run), wire=exchange.wire
@@ -103,16 +103,16 @@ class Activity:
         self._task.add_done_callback(lambda task: self._ended(run, task))
 
     def stop(self) -> bool:
-        """Stop what streams; what came is kept. False where nothing streams."""
+        """Stop the run, keeping the text received; return False if none is running."""
         return self.is_running and self._task is not None and self._task.cancel()
 
     async def wait(self, seconds: float) -> None:
-        """Wait until what streams has ended, for so many seconds at most."""
+        """Wait at most so many seconds for the run to end."""
         if self._task is not None:
             await asyncio.wait({self._task}, timeout=seconds)
 
     async def aclose(self) -> None:
-        """Stop what streams and wait until its connection is closed."""
+        """Stop the run and wait until its connection is closed."""
         task = self._task
         if task is not None:
             self.stop()
@@ -121,11 +121,11 @@ class Activity:
     def _ended(self, run: Run, task: asyncio.Task[None]) -> None:
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            # A defect of the workbench itself must not take the text down with it.
+            # A defect of the workbench must not lose the text received.
             words = one_line(f"{type(error).__name__}: {error}")
             run.error = Failure("The workbench failed", words, "The text received so far is kept. Run again.")
             run.outcome = Outcome.ERROR
-        # What is cancelled before it began to be sent names no outcome itself.
+        # A task cancelled before its first step sets no outcome.
         run.outcome = run.outcome or Outcome.STOPPED
         self._on_end(run)
 
@@ -133,6 +133,6 @@ class Activity:
         if run is self.run:
             self.status, self._told = status, monotonic()
             if status.phase is Phase.SENDING:
-                # What is counted from here is the endpoint's time, not the engine's start or a queue.
+                # Count the endpoint's time only, without the start of the engine or the queue.
                 self._sent = self._told
         self._on_status(run, status)

@@ -1,4 +1,4 @@
-"""The conversation of the open session: its turns, what is done to them, and the prompts that they make."""
+"""The conversation of the open session: its turns, their changes, and the prompts rendered from them."""
 
 from __future__ import annotations
 
@@ -24,57 +24,57 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What would be sent for another answer, before anything is changed."""
+    """A request for an answer, prepared before the conversation is changed."""
 
     run: Run
     turn: Turn
-    """The answer, which has only the prefill yet."""
+    """The turn of the answer, whose text is still only the prefill."""
     made: ChatRequest
     label: str
-    """What the change of the conversation is called."""
+    """Name of the change in the undo history."""
     message: Turn | None = None
-    """A person's message, which the answer follows."""
+    """The new user message before the answer, if any."""
 
 
 class ChatSession:
-    """The turns of a session, each answer with the run that gave it; every change of them can be undone."""
+    """The turns of a session, and the run of each answer; changes can be undone."""
 
     def __init__(
         self, workspace: Workspace, endpoint: Endpoint, draft: Request, *, is_shown: bool = True
     ) -> None:
-        """`draft` gives model and parameters; its prompt is not used.
+        """`draft` provides model and parameters; its prompt is not used.
 
-        `is_shown` asks an endpoint for its context also where only what a person sees depends on it.
+        `is_shown` fetches the endpoint's context length even where only the display needs it.
         """
         self.workspace = workspace
         self.endpoint = endpoint
         self.draft = draft
         self.prefill = ""
-        """How the next answer begins."""
+        """Text that the next answer begins with."""
         self.on_change: Callable[[], None] = lambda: None
-        """Told whenever other turns are shown than before."""
+        """Called whenever the turns shown or the prefill change."""
         self.preset = ""
-        """Name of the preset that the parameters are of, noted with each run."""
+        """Name of the preset of the parameters, recorded in each run; empty without one."""
         self._prompter = Prompter(workspace.services.connections, is_shown=is_shown)
         self._runs: dict[str, Run] = {}
         self._path: tuple[Turn, ...] | None = None
 
     def begin(self, endpoint: Endpoint, draft: Request) -> None:
-        """Go on talking, with another draft and what was added to the session meanwhile."""
+        """Continue with another draft, and pick up runs added to the session since."""
         self.endpoint, self.draft = endpoint, draft
         self._runs |= {run.id: run for run in self.workspace.session.runs}
         self._path = None
         self._settle_answers()
 
     async def aclose(self) -> None:
-        """End the process that renders."""
+        """Stop the process that renders templates."""
         await self._prompter.aclose()
 
-    # --- what there is -----------------------------------------------------------------------------------
+    # --- state -------------------------------------------------------------------------------------------
 
     @property
     def chat(self) -> Chat:
-        """The conversation as the session keeps it."""
+        """The session's conversation."""
         return self.workspace.session.chat
 
     @property
@@ -85,20 +85,20 @@ class ChatSession:
         return self._path
 
     def before(self, turn: Turn) -> tuple[Turn, ...]:
-        """The turns that a turn answers or continues, whether or not it is among those shown."""
+        """The turns before a turn in its branch, whether or not that branch is shown."""
         return self.chat.turns.ending_with(turn.parent).path()
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """The values of variables, by name."""
+        """The values of the variables, by name."""
         return self.workspace.session.variables
 
     def run_of(self, turn: Turn) -> Run | None:
-        """The run that gave an answer; None for what a person wrote, and where the session lost it."""
+        """The run of an answer; None for a user's turn, or if the session no longer has the run."""
         return self._runs.get(turn.run)
 
     def runs_of(self, turn: Turn) -> list[Run]:
-        """The runs that gave an answer one after another, each continuing the one before it."""
+        """The runs of an answer, oldest first, each continuing the one before it."""
         runs: list[Run] = []
         run = self.run_of(turn)
         while run is not None and run not in runs:
@@ -110,14 +110,14 @@ class ChatSession:
     # --- prompts -----------------------------------------------------------------------------------------
 
     async def preview(self, message: str, beside: Turn | None = None) -> ChatRequest:
-        """What saying something would send, after the turns shown or as another branch beside one.
+        """Return the request for a message after the turns shown, or as a branch `beside` a turn.
 
-        Starts nothing for it but what must render it.
+        Starts the local server only where its own template renders the prompt.
 
         Raises EngineError, EndpointError, StorageError, TemplateError or BadValueError.
         """
         path = self.path if beside is None else self.before(beside)
-        # An answer needs something to answer: without a message, an empty one stands in its place.
+        # An answer needs a user turn before it: without a message, an empty one.
         if message or not path or path[-1].role != Role.USER:
             path = (*path, Turn(Role.USER, message))
         return await self._request(path, self.prefill, self.draft, sending=False)
@@ -131,7 +131,7 @@ class ChatSession:
         )
 
     def unfilled(self, message: str) -> list[str]:
-        """The variables without a value, if a message were sent."""
+        """The variables without a value in the conversation followed by a message."""
         return self._without_value((*self.path, Turn(Role.USER, message)), self.prefill)
 
     def _without_value(self, path: Sequence[Turn], prefill: str) -> list[str]:
@@ -142,9 +142,9 @@ class ChatSession:
     # --- answers -----------------------------------------------------------------------------------------
 
     async def propose_message(self, message: str, beside: Turn | None = None) -> Proposal:
-        """Propose to send a message after the turns shown, or as another branch `beside` one.
+        """Prepare a message after the turns shown, or as a branch `beside` a turn.
 
-        Raises what `preview` raises.
+        Raises the same errors as `preview`.
         """
         path = self.path if beside is None else self.before(beside)
         turn = Turn(Role.USER, message, parent=path[-1].id if path else "")
@@ -152,30 +152,30 @@ class ChatSession:
         return replace(proposal, message=turn)
 
     async def reply(self) -> Proposal:
-        """An answer to the last turn, or its continuation if it is one. Raises what `preview` does."""
+        """Prepare an answer to the last turn, or continue it if it is an answer. Raises like `preview`."""
         if self.path and self.path[-1].role == Role.ASSISTANT:
             return await self.continue_answer(self.path[-1])
         return await self._propose("the answer", self.path)
 
     async def answer_again(self, turn: Turn) -> Proposal:
-        """Another answer in an answer's place, or to a message, as a branch. Raises what `preview` does."""
+        """Prepare another answer to a message, or beside an answer, as a branch. Raises like `preview`."""
         path = (*self.before(turn), turn) if turn.role == Role.USER else self.before(turn)
         parameters = self.draft.parameters
         if parameters.get("seed") is not None:
-            # The pinned seed would only say the same once more.
+            # A pinned seed would give the same answer again.
             parameters = parameters.set("seed", random.getrandbits(31))
         draft = replace(self.draft, parameters=parameters)
         return await self._propose("the other answer", path, draft=draft)
 
     async def continue_answer(self, turn: Turn) -> Proposal:
-        """Continue a truncated answer where it ended, as a branch. Raises what `preview` does."""
+        """Prepare the continuation of an answer from its end, as a branch. Raises like `preview`."""
         parent = None
         if (run := self.run_of(turn)) is not None:
             parent = Parent(run.id, turn.choice, len(run.choice(turn.choice)), kind="continue")
         return await self._propose("the continued answer", self.before(turn), turn.text, parent)
 
     async def branch(self, turn: Turn, choice: Choice, position: int, alternative: Alternative) -> Proposal:
-        """Regenerate from a token on, with an alternative in its place. Raises what `preview` does."""
+        """Prepare a branch that replaces a token of an answer by an alternative. Raises like `preview`."""
         run = self.run_of(turn)
         if run is None:
             raise BadValueError("This answer has no run", hint="Only what a model answered has alternatives.")
@@ -185,12 +185,12 @@ class ChatSession:
         return await self._propose("the branch", self.before(turn), begin, parent)
 
     async def to_compare(self, turn: Turn) -> ChatRequest:
-        """What would answer at a turn's place, for several presets. Raises what `preview` does."""
+        """Return the request for another answer at a turn, to compare presets. Raises like `preview`."""
         path = (*self.before(turn), turn) if turn.role == Role.USER else self.before(turn)
         return (await self._propose("", path)).made
 
     def take_answer(self, turn: Turn, run: Run) -> None:
-        """Keep a run of a comparison as another answer at a turn's place, beside the one shown."""
+        """Add a run of a comparison as another answer to a message, or beside an answer."""
         if run.tokens:
             parent = turn.id if turn.role == Role.USER else turn.parent
             run.turn, self._runs[run.id] = parent, run
@@ -205,7 +205,7 @@ class ChatSession:
         parent: Parent | None = None,
         draft: Request | None = None,
     ) -> Proposal:
-        """An answer to the last turn of a path, which begins with a prefill and continues its parent run."""
+        """Prepare an answer to the last turn of `path`, beginning with `prefill`, whose run has `parent`."""
         prefill = self.prefill if prefill is None else prefill
         if not path:
             raise BadValueError("No message to answer", hint="Type a message first.")
@@ -219,7 +219,7 @@ class ChatSession:
         return Proposal(run, Turn(Role.ASSISTANT, prefill, run=run.id, parent=last), made, label)
 
     def accept(self, proposal: Proposal) -> None:
-        """Have the proposed turns, whose answer is to be sent now."""
+        """Add the turns of a proposal to the conversation; the caller sends its run."""
         self._runs[proposal.run.id] = proposal.run
         turns = [proposal.turn]
         if proposal.message is not None:
@@ -228,14 +228,14 @@ class ChatSession:
         self._change(proposal.label, self._with(*turns))
 
     def ended(self, run: Run) -> None:
-        """Keep the text of an answer whose run is over."""
+        """Add the text of a finished run to its answer."""
         turns = self.chat.turns
         if (turn := next((one for one in turns.all if one.run == run.id), None)) is not None:
             whole = replace(turn, text=turn.text + answer_text(run, turn.choice))
             self._set(replace(self.chat, turns=turns.changed(whole)))
 
     def _settle_answers(self) -> None:
-        """Complete the answers whose runs a crash cut off: the runs were recovered, the turns were not."""
+        """Complete answers after a crash, which recovers runs but not the text of their turns."""
         turns = self.chat.turns
         for turn in turns.all:
             run = self.run_of(turn)
@@ -250,15 +250,15 @@ class ChatSession:
     # --- changes -----------------------------------------------------------------------------------------
 
     def rewrite(self, turn: Turn, text: str) -> None:
-        """Put another text in a turn's place, as a branch that nobody answers yet."""
+        """Replace the text of a turn, as a branch without an answer."""
         self._change("the edited turn", self._with(Turn(turn.role, text, parent=turn.parent)))
 
     def delete(self, turn: Turn) -> None:
-        """Take a turn and all after it out of the conversation; runs stay in the session."""
+        """Delete a turn and all turns after it; their runs stay in the session."""
         self._change("the deleted turn", self.chat.turns.without([turn.id]))
 
     def show_branch(self, turn: Turn, step: int) -> bool:
-        """Show another branch at a turn; False where there is none."""
+        """Show the branch `step` positions further at a turn; return False if there is none."""
         turns = self.chat.turns.beside(turn, step)
         if turns is self.chat.turns:
             return False
@@ -266,7 +266,7 @@ class ChatSession:
         return True
 
     def recall_message(self) -> str:
-        """Remove the last message and its answer from the conversation; returns the message."""
+        """Remove the last message and its answers; return the message, empty if there is none."""
         message = next((turn for turn in reversed(self.path) if turn.role == Role.USER), None)
         if message is None:
             return ""
@@ -274,7 +274,7 @@ class ChatSession:
         return message.text
 
     def configure(self, label: str, chat: Chat) -> None:
-        """Go on with another system prompt, template or rule for a full context; turns are not touched."""
+        """Replace the system prompt, template and truncation rule, but not the turns."""
         self.workspace.history.record(label, self.make(UseChat(chat)))
 
     def _with(self, *turns: Turn) -> Turns:
@@ -289,7 +289,7 @@ class ChatSession:
         self.workspace.history.record(label, _back_to(before, turns))
 
     def make(self, step: UseChat | ExchangeTurns) -> UseChat | ExchangeTurns:
-        """Make a step of a change; the step that undoes it."""
+        """Apply a step of the undo history; return the step that undoes it."""
         now = self.chat
         if isinstance(step, UseChat):
             self._set(replace(step.chat, turns=now.turns))
@@ -303,18 +303,18 @@ class ChatSession:
         self.turns_changed()
 
     def set_prefill(self, text: str) -> None:
-        """Let the next answer begin with a text."""
+        """Set the text that the next answer begins with."""
         self.prefill = text
         self.on_change()
 
     def turns_changed(self) -> None:
-        """Take note that the conversation is another."""
+        """Refresh the turns shown after the conversation changed."""
         self._path = None
         self.on_change()
 
 
 def _back_to(before: Turns, after: Turns) -> ExchangeTurns:
-    """What undoes a change of turns."""
+    """Return the step that undoes a change of turns."""
     had, has = {turn.id for turn in before.all}, {turn.id for turn in after.all}
     back = tuple(turn for turn in before.all if turn.id not in has)
     return ExchangeTurns(frozenset(has - had), back, before.last)

@@ -1,4 +1,4 @@
-"""A comparison under way: its columns, their runs, and where their answers diverge."""
+"""A comparison: its columns, their runs, and where their answers diverge."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from workbench.workspace.workspace import Workspace
 
 LEAST_COLUMNS, MOST_COLUMNS = 2, 8
-"""How many columns a comparison has."""
+"""Minimum and maximum number of columns of a comparison."""
 _QUEUED = RunState("◌", "queued", "muted")
 _STARTING = RunState("◌", "starting the local model", "accent")
 
 
 class Comparison:
-    """Sends one run a column, within each endpoint's limits; finished runs are shown as they are.
+    """Sends one run per column within each endpoint's rate limits; finished runs are only shown.
 
-    What is sent is kept in the open session while it streams and when it has ended, in the columns' order.
+    The session saves the runs sent, while they stream and once they end, in the order of the columns.
     """
 
     def __init__(
@@ -41,15 +41,15 @@ class Comparison:
         is_scoring: bool = False,
         before_kept: Callable[[Run], None] = lambda run: None,
     ) -> None:
-        """`runs` has each column's run; `notes` is what a person should know of how the columns were made.
+        """`runs` has one run per column; `notes` are remarks on how the columns were made.
 
-        `is_scoring` says that the runs are scorings of one answer, which cannot diverge.
-        `before_kept` receives each run that has ended, however it did, before the session keeps it.
+        `is_scoring` marks runs that score one answer, and so cannot diverge.
+        `before_kept` receives each run that ends, whatever its outcome, before the session saves it.
         """
         self._workspace = workspace
         self.columns = list(columns)
         self.runs = list(runs)
-        """One a column."""
+        """One run per column."""
         self._is_scoring = is_scoring or are_scorings(runs)
         self._before_kept = before_kept
         self._notes = list(notes)
@@ -61,19 +61,19 @@ class Comparison:
 
     @property
     def is_running(self) -> bool:
-        """Whether something streams, or is about to."""
+        """Whether any run streams or is queued."""
         return self._task is not None and not self._task.done()
 
     # --- sending and stopping ----------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Send every run that has not ended yet."""
+        """Send every run that has not ended."""
         if any(run.is_running for run in self.runs):
             self._task = asyncio.create_task(self._execute())
             self._task.add_done_callback(self._finish)
 
     def stop_column(self, place: int) -> bool:
-        """Stop one column; the others go on. False where it has ended already."""
+        """Stop the run of one column; return False if it has already ended."""
         run = self.runs[place]
         if not run.is_running:
             return False
@@ -84,24 +84,24 @@ class Comparison:
         return True
 
     def stop(self) -> bool:
-        """Stop everything that streams or waits; what came is kept. False where nothing does."""
+        """Stop all runs, keeping the text received; return False if none is running."""
         return self.is_running and self._task is not None and self._task.cancel()
 
     async def wait(self) -> bool:
-        """Wait until everything has ended; False where it was stopped. Raises what ended it otherwise."""
+        """Wait until all runs end; return False if they were stopped. Re-raises an unexpected error."""
         if self._task is None:
             return True
         await asyncio.wait({self._task})
         return not self._task.cancelled() and self._task.result() is None
 
     async def aclose(self) -> None:
-        """Stop everything and wait until it has ended."""
+        """Stop all runs and wait until they end."""
         if self._task is not None:
             self.stop()
             await asyncio.wait({self._task})
 
     def keep(self, place: int) -> None:
-        """Go on with one column only; the others are stopped."""
+        """Keep one column only, stopping the runs of the others."""
         for other in range(len(self.runs)):
             if other != place:
                 self.stop_column(other)
@@ -135,17 +135,17 @@ class Comparison:
         for run in self.runs:
             if run.is_running:
                 if error is not None:
-                    # A defect of the workbench itself must not take the texts down with it.
+                    # A defect of the workbench must not lose the texts received.
                     words = one_line(f"{type(error).__name__}: {error}")
                     run.error = Failure("The workbench failed", words, "The text received so far is kept.")
                 self._end(run, Outcome.STOPPED if error is None else Outcome.ERROR)
         if self._many is not None:
             self._workspace.runs.put_in_order([job.run for job in self._many.jobs])
 
-    # --- what is to be seen ------------------------------------------------------------------------------
+    # --- display -----------------------------------------------------------------------------------------
 
     def state(self, place: int) -> RunState:
-        """What a column is doing."""
+        """The state of a column's run."""
         run = self.runs[place]
         if run.is_running and (self._many is None or self._many.phase(run) is Phase.QUEUED):
             return _QUEUED
@@ -156,7 +156,7 @@ class Comparison:
 
     @property
     def summary(self) -> str:
-        """How many columns stream, wait, and are done."""
+        """The numbers of columns running, queued and done."""
         running = [run for run in self.runs if run.is_running]
         queued = sum(self._many is not None and self._many.phase(run) is Phase.QUEUED for run in running)
         ended = len(self.runs) - len(running)
@@ -165,7 +165,7 @@ class Comparison:
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """The columns' names with what tells them apart, and no more."""
+        """The columns' names with only the parameters and models that distinguish them."""
         differing = distinguishing([column.parameters for column in self.columns])
         models = [_model(column) for column in self.columns]
         titles = []
@@ -177,7 +177,7 @@ class Comparison:
 
     @property
     def remarks(self) -> list[str]:
-        """What an honest comparison must say."""
+        """Remarks on the columns and their runs, without duplicates."""
         notes = list(self._notes)
         if not self.is_running:
             notes += [] if self._is_scoring else remarks(self.runs)
@@ -186,20 +186,20 @@ class Comparison:
         return list(dict.fromkeys(one_line(one) for one in notes))
 
     def agreement(self) -> tuple[int, Divergence | None]:
-        """Leading tokens all answers have in common, and where they diverge, as far as is known."""
+        """The number of leading tokens all answers share so far, and where they diverge, if known."""
         choices = [run.ordered[0] for run in self.runs if run.choices and not self._is_scoring]
         if len(choices) < 2 or any(run.is_running and not run.choices for run in self.runs):
             return 0, None
         revisions = [choice.revision for choice in choices]
         if revisions != self._revisions:
-            # Tokens that were replaced are compared again.
+            # A new revision may have replaced tokens, so compare from the start.
             self._revisions, self._prefix = revisions, 0
         self._prefix = common_prefix(choices, self._prefix)
         return self._prefix, first_divergence(choices, self._prefix)
 
     @property
     def agreed(self) -> str:
-        """What is known of answers that do not diverge; empty where there are not several."""
+        """How far answers that do not diverge agree; empty for a single run or a scoring."""
         if len(self.runs) == 1 or self._is_scoring:
             return ""
         if self.is_running:
@@ -211,6 +211,6 @@ class Comparison:
 
 
 def _model(column: Column) -> str:
-    """Which model answers, and where."""
+    """The names of a column's model and endpoint."""
     model = one_line(column.model or column.endpoint.model, 40) or "default model"
     return f"{model} @ {one_line(column.endpoint.name, 40)}"

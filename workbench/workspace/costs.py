@@ -1,4 +1,4 @@
-"""What requests may cost before they are sent, and whether to ask first: one answer for all who send."""
+"""Maximum cost of requests before they are sent, and whether to ask first."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The most that requests may come to, were every answer to run to max_tokens; add them up with `+`."""
+    """The maximum cost of requests, if every answer reaches max_tokens; costs add up with `+`."""
 
     requests: int = 0
     answers: int = 0
-    """Choices that are generated, candidates of best_of included."""
+    """Choices generated, including candidates of best_of."""
     tokens: int = 0
     """Completion tokens."""
     money: Mapping[str, float] = field(default_factory=dict)
-    """Price of the answers by currency, of those requests whose endpoint has prices."""
+    """Price of the answers by currency, for endpoints with prices."""
 
     def __add__(self, other: Cost) -> Cost:
         money = {
@@ -39,15 +39,15 @@ class Cost:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is one request for one answer, which needs no notice."""
+        """Whether this is a single request for one answer, which needs no notice."""
         return self.requests <= 1 and self.answers <= 1
 
     def must_be_confirmed(self, limit: int) -> bool:
-        """Whether to ask before sending; `limit` is the tokens sent without asking, 0 never asks."""
+        """Whether to ask before sending: if `tokens` exceeds `limit`; a limit of 0 never asks."""
         return 0 < limit < self.tokens
 
     def __str__(self) -> str:
-        """One sentence for a person."""
+        """Describe the cost in one sentence."""
         most = f"may generate up to {plural(self.tokens, 'completion token')}"
         words = f"This {most}" if self.requests == 1 else f"{plural(self.requests, 'request')}, which {most}"
         prices = " and ".join(f"{amount:.4f} {currency}" for currency, amount in self.money.items())
@@ -55,7 +55,7 @@ class Cost:
 
 
 def cost_of(endpoint: Endpoint, request: Request, split: Split | None = None) -> Cost:
-    """What a request may cost, sent as one or as several."""
+    """Return the maximum cost of a request, optionally split into several."""
     requests = 1 if split is None else len(parts_of(request, split))
     each = max(int(request.parameters.number(name, 1)) for name in ("n", "best_of"))
     money = {}
@@ -65,7 +65,7 @@ def cost_of(endpoint: Endpoint, request: Request, split: Split | None = None) ->
 
 
 def cost_of_jobs(jobs: Iterable[Job]) -> Cost:
-    """What the jobs may cost whose runs have not ended."""
+    """Return the maximum cost of the jobs whose runs have not ended."""
     total = Cost()
     for job in jobs:
         if job.run.is_running:

@@ -1,4 +1,4 @@
-"""The draft that is worked on: what the editor and the panel hold, and everything that is done to it."""
+"""The draft of the open session: the editor's prompt, the panel's settings, and their changes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class PromptText:
-    """A text of lines that end with LF alone."""
+    """An editable text whose lines end with LF."""
 
     def __init__(self) -> None:
         self._lines = [""]
@@ -49,17 +49,17 @@ class PromptText:
 
     @property
     def text(self) -> str:
-        """The whole text; joined once after a change, as every change has several readers."""
+        """The whole text, joined once per change and cached, as several readers follow each change."""
         if self._text is None:
             self._text = "\n".join(self._lines)
         return self._text
 
     def set(self, text: str) -> None:
-        """Hold another text."""
+        """Replace the whole text."""
         self._lines, self._text = text.split("\n"), text
 
     def replace(self, start: Location, end: Location, inserted: str) -> ReplaceText:
-        """Put a text in a range's place; what that did."""
+        """Replace a range; return the change."""
         (top, left), (bottom, right) = start, end
         rows = self._lines[top : bottom + 1]
         before, after = rows[0][:left], rows[-1][right:]
@@ -71,11 +71,11 @@ class PromptText:
         return ReplaceText(start, removed, inserted)
 
     def apply(self, change: ReplaceText) -> None:
-        """Make a change of this text."""
+        """Apply a change to this text."""
         self.replace(change.start, end_of(change.start, change.removed), change.inserted)
 
     def change_to(self, text: str) -> ReplaceText | None:
-        """The smallest range whose replacement makes another text of this one; None where it is that."""
+        """Return the smallest change that makes this text equal to another; None if they are equal."""
         now = self.text
         if now == text:
             return None
@@ -87,7 +87,7 @@ class PromptText:
 
 
 def _common(one: str, other: str, is_common: Callable[[str, str, int], bool], most: int) -> int:
-    """How many characters at one end two texts share, of `most`; looks at few lengths, as texts are long."""
+    """Return how many characters, up to `most`, two texts share at one end, by binary search."""
     least = 0
     while least < most:
         middle = (least + most + 1) // 2
@@ -99,11 +99,11 @@ def _common(one: str, other: str, is_common: Callable[[str, str, int], bool], mo
 
 
 _LABEL = 60
-"""Characters of a change's name."""
+"""Maximum width of a change's label, in cells."""
 
 
 def with_preset(draft: Draft, preset: Preset) -> Draft:
-    """A draft under a preset, with the preset's own endpoint and model if it has them."""
+    """Return a draft with a preset applied, and its endpoint and model if it has them."""
     place = preset.endpoint or draft.endpoint
     model = preset.model or (draft.model if place == draft.endpoint else "")
     parameters = preset.applied_to(draft.parameters)
@@ -111,15 +111,12 @@ def with_preset(draft: Draft, preset: Preset) -> Draft:
 
 
 def preset_of(preset: Preset | None, parameters: Parameters) -> str:
-    """The name of the draft's preset where parameters are what it makes of them, else empty."""
+    """Return the preset's name if applying it leaves the parameters unchanged, else an empty string."""
     return preset.name if preset is not None and preset.applied_to(parameters) == parameters else ""
 
 
 def as_kind(text: str, kind: PromptKind, wanted: PromptKind) -> str:
-    """A prompt's text for another kind: that of one prompt of texts is written again, all else stays.
-
-    Raises BadValueError where it is not a prompt of its own kind.
-    """
+    """Convert a prompt's text between one text and a list with one text; other kinds keep it unchanged."""
     if kind is PromptKind.TEXT and wanted is PromptKind.TEXTS:
         return prompt_to_editor(TextsPrompt((text,)))
     if kind is PromptKind.TEXTS and wanted is PromptKind.TEXT:
@@ -130,7 +127,7 @@ def as_kind(text: str, kind: PromptKind, wanted: PromptKind) -> str:
 
 
 def difference(before: Draft, after: Draft, width: int = _LABEL) -> str:
-    """What differs between two drafts but for their prompts, on one line of at most `width` cells."""
+    """Describe the differences of two drafts except their prompts, on one line of at most `width` cells."""
     parts = [f"the prompt as {after.kind}"] * (before.kind is not after.kind)
     parts += [f"preset {after.preset or 'none'}"] * (before.preset != after.preset)
     parts += [str(change) for change in before.parameters.changes_to(after.parameters)]
@@ -141,11 +138,11 @@ def difference(before: Draft, after: Draft, width: int = _LABEL) -> str:
 
 
 EXAMPLE = "The lighthouse keeper opened the door and"
-"""The prompt of the very first draft, to which the recorded demo is an answer."""
+"""Prompt of a new user's first draft; the recorded demo answers it."""
 
 
 def first_draft(preset: Preset | None, prompt: str = "") -> Draft:
-    """What a session begins with, under the preset that is configured."""
+    """Return the draft of a new session, with the configured preset applied."""
     draft = Draft(prompt=prompt, parameters=Parameters(FIRST_DRAFT))
     return draft if preset is None else with_preset(draft, preset)
 
@@ -154,106 +151,106 @@ class Drafting:
     """The draft of the open session; each change of it can be undone."""
 
     def __init__(self, services: Services, history: History, notify: Callable[[Notification], None]) -> None:
-        """`notify` receives what happens to the draft, but for what its editor and panel show already."""
+        """`notify` receives changes of the draft, except those that its editor and panel already show."""
         self._services = services
         self._history = history
         self._notify = notify
         self._text = PromptText()
         self.endpoint = services.endpoint
         self.previous_endpoint: Endpoint | None = None
-        """The one that a person last left for another; None where they left none."""
+        """The endpoint before the person's last switch; None before the first."""
         self.model = services.model
-        """The model chosen; empty for the endpoint's own."""
+        """The model chosen; empty for the endpoint's default."""
         self.preset: Preset | None = None
-        """The preset last applied; None before the first."""
+        """The preset last applied; None if there is none."""
         self.parameters = Parameters()
         self._typed: Parameters | BadValueError | None = None
         self.kind = PromptKind.TEXT
-        """What the prompt is made of."""
+        """Kind of the prompt."""
 
-    # --- what it is --------------------------------------------------------------------------------------
+    # --- state -------------------------------------------------------------------------------------------
 
     @property
     def text(self) -> str:
-        """The prompt as its editor holds it, whether or not it is one of its kind."""
+        """The prompt as text in the editor, valid for its kind or not."""
         return self._text.text
 
     @property
     def settings(self) -> Draft:
-        """The draft but for its prompt."""
+        """The draft without its prompt."""
         preset = self.preset.name if self.preset is not None else ""
         return Draft(self.endpoint.name, self.model, preset, "", self.kind, self.parameters)
 
     @property
     def draft(self) -> Draft:
-        """What is being worked on, whether or not it could be sent."""
+        """The whole draft, whether or not it could be sent."""
         return replace(self.settings, prompt=self.text)
 
     @property
     def requested_model(self) -> str:
-        """The model that a request names: the one chosen, else the endpoint's own; empty names none."""
+        """The model of a request: the chosen one, else the endpoint's default; empty sends none."""
         return self.model or self.endpoint.model
 
     @property
     def prompt(self) -> Prompt:
-        """The prompt with its variables as they are written. Raises BadValueError where it is none."""
+        """The prompt, its variables not filled in. Raises BadValueError if it is invalid for its kind."""
         return prompt_from_editor(self.kind, self.text)
 
     @property
     def requested_parameters(self) -> Parameters:
-        """The parameters of a request: with what is being typed in the panel.
+        """The parameters of a request, including a value being typed in the panel.
 
-        Raises BadValueError where that is not a value.
+        Raises BadValueError if that value is invalid.
         """
         if isinstance(self._typed, BadValueError):
             raise self._typed
         return self.parameters if self._typed is None else self._typed
 
     def preset_of(self, parameters: Parameters) -> str:
-        """The name of the draft's preset where parameters are what it makes of them, else empty."""
+        """Return the name of the draft's preset if the parameters match it, else an empty string."""
         return preset_of(self.preset, parameters)
 
-    # --- what is typed -----------------------------------------------------------------------------------
+    # --- typing ------------------------------------------------------------------------------------------
 
     def typed(self, start: Location, end: Location, text: str) -> None:
-        """Take over a change that the prompt's editor shows already."""
+        """Apply a change that the prompt's editor already shows."""
         self._history.record_text(self._text.replace(start, end, text))
 
     def note_typed(self, parameters: Parameters | BadValueError) -> None:
-        """Note what the panel holds while something is typed there; an error where that is not a value."""
+        """Store the panel's parameters while a value is being typed, or the error if it is invalid."""
         self._typed = parameters
 
     def take_typed(self) -> None:
-        """Take over what is being typed in the panel, where it is a value."""
+        """Apply a value being typed in the panel, if it is valid."""
         with suppress(BadValueError):
             self.parameters_typed(self.requested_parameters)
 
     def parameters_typed(self, parameters: Parameters) -> None:
-        """Take over a change that the panel shows already."""
+        """Apply a change that the panel already shows."""
         self._typed = None
         if parameters != self.parameters:
             before, self.parameters = self._now, parameters
             self._history.record(difference(before.draft, self.settings), before)
             self._notify(ParametersTyped())
 
-    # --- what is put in its place ------------------------------------------------------------------------
+    # --- replacing ---------------------------------------------------------------------------------------
 
     def show(self, draft: Draft) -> None:
-        """Begin with another draft, which is not a change that can be undone."""
+        """Show another draft, without recording a change that can be undone."""
         try:
             step = self._to(draft)
         except BadValueError as problem:
             self._notify(Notice(str(problem), "Endpoint"))
-            # Never another one in its place: the draft was meant for that endpoint.
+            # Keep the unknown endpoint's name: the draft must not go to a different endpoint.
             preset = self._preset_named(draft.preset, draft.parameters)
             step = UseSettings(draft, Endpoint(draft.endpoint, ""), preset)
         self._text.set(draft.prompt)
         self.make(step)
 
     def use(self, draft: Draft, label: str = "") -> None:
-        """Continue with another draft, as one change; its parts name it where it has no name.
+        """Replace the draft as one change, labelled by its differences if `label` is empty.
 
-        Raises BadValueError where its endpoint is not known.
+        Raises BadValueError if its endpoint is unknown.
         """
         step, differing = self._to(draft), difference(self.settings, draft)
         with self._history.group(label or differing or "the prompt"):
@@ -262,23 +259,20 @@ class Drafting:
             self.set_text(draft.prompt)
 
     def set_text(self, text: str) -> None:
-        """Put another text in the prompt's place."""
+        """Replace the prompt's text."""
         if (change := self._text.change_to(text)) is not None:
             self._history.record("the prompt", self.make(change))
 
     def set_prompt(self, prompt: Prompt) -> None:
-        """Put another prompt in the prompt's place, of whatever kind."""
+        """Replace the prompt by one of any kind."""
         self.use(replace(self.settings, kind=kind_of(prompt), prompt=prompt_to_editor(prompt)))
 
     def set_kind(self, kind: PromptKind) -> None:
-        """Read the text as another kind of prompt; the text of one prompt of texts is written again.
-
-        Raises BadValueError where it is not a prompt of its kind.
-        """
+        """Change the kind of the prompt, converting its text with `as_kind`."""
         self.use(replace(self.settings, kind=kind, prompt=as_kind(self.text, self.kind, kind)))
 
     def use_endpoint(self, endpoint: Endpoint) -> None:
-        """Send to another endpoint from now on, and ask for its own model."""
+        """Switch to another endpoint and its default model."""
         before = self._now
         if endpoint.name != self.endpoint.name:
             self.model = ""
@@ -286,14 +280,14 @@ class Drafting:
         self._changed(before)
 
     def use_model(self, model: str) -> None:
-        """Ask for another model from now on; an empty name is the endpoint's own."""
+        """Switch to another model; an empty name means the endpoint's default."""
         before, self.model = self._now, model
         self._changed(before)
 
     def apply_preset(self, preset: Preset) -> None:
-        """Continue with a preset; its own endpoint and model are taken too.
+        """Apply a preset, with its endpoint and model if it has them.
 
-        Raises BadValueError where its endpoint is not known.
+        Raises BadValueError if its endpoint is unknown.
         """
         before = self._now
         step = self._to(with_preset(self.settings, preset))
@@ -302,16 +296,16 @@ class Drafting:
         self._changed(before)
 
     def saved_as(self, preset: Preset) -> None:
-        """Note that the parameters are those of a preset that was saved."""
+        """Use a preset that was just saved from the parameters."""
         before, self.preset, self.parameters = self._now, preset, preset.parameters
         self._changed(before)
 
     def note_probe(self) -> None:
-        """Tell that more is known of what the endpoint supports."""
+        """Notify that more of the endpoint's capabilities are known."""
         self._notify(EndpointProbed())
 
     def adopt(self, column: Column) -> None:
-        """Continue with a column's parameters, endpoint and model, and tell what that changed."""
+        """Use the parameters, endpoint and model of a column, and report the changes."""
         before = self._now
         if not column.endpoint.base_url:
             words = f"The endpoint {one_line(column.endpoint.name, 40)} no longer exists."
@@ -330,7 +324,7 @@ class Drafting:
     # --- steps -------------------------------------------------------------------------------------------
 
     def make(self, step: ReplaceText | UseSettings) -> ReplaceText | UseSettings:
-        """Make a step of a change; the step that undoes it."""
+        """Apply a step of the undo history; return the step that undoes it."""
         if isinstance(step, ReplaceText):
             self._text.apply(step)
             self._notify(TextReplaced(step))
@@ -346,7 +340,7 @@ class Drafting:
         return UseSettings(self.settings, self.endpoint, self.preset)
 
     def _to(self, draft: Draft) -> UseSettings:
-        """What makes the settings those of a draft. Raises BadValueError where its endpoint is not known."""
+        """Return the step that adopts a draft's settings. Raises BadValueError if its endpoint is unknown."""
         endpoint, preset = self.endpoint, self.preset
         if draft.endpoint and draft.endpoint != endpoint.name:
             endpoint = endpoint_for(draft.endpoint, None, self._services.endpoints)
@@ -355,18 +349,21 @@ class Drafting:
         return UseSettings(draft, endpoint, preset)
 
     def _preset_named(self, name: str, parameters: Parameters) -> Preset | None:
-        """A preset by name; one that is there no more keeps its name, with the parameters made of it."""
+        """Return a preset by name; one that no longer exists is rebuilt from the parameters."""
         if not name:
             return None
         return load_presets(self._services.folders).presets.get(name, Preset(name, parameters))
 
     def _changed(self, before: UseSettings) -> None:
-        """Record other settings, and show them also where only what a name stands for is another."""
+        """Record changed settings and show them.
+
+        They are also shown if only the contents behind a name differ, as of an edited endpoint.
+        """
         if before.draft != self.settings:
             self._history.record(difference(before.draft, self.settings), before)
         self._show_settings()
 
     def _show_settings(self) -> None:
-        # The panel shows them in place of what is being typed.
+        # The panel then shows them instead of the value being typed.
         self._typed = None
         self._notify(SettingsChanged())

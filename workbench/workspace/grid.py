@@ -1,4 +1,4 @@
-"""A sweep or a prompt set: its cells, their runs, and what is left to send; also made of saved runs."""
+"""A grid of runs, for a sweep, a prompt set, or a saved group of runs."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which run stands where: row by row, and the repeats of a cell one after another."""
+    """The rows and columns of a grid. Runs are ordered by row, column and repeat."""
 
     heading: str
     about: str
-    """The prompt, or the file of the prompts."""
+    """The prompt, or the file with the prompts."""
     corner: str
-    """What the rows are."""
+    """Heading of the rows."""
     rows: tuple[str, ...]
     across: tuple[str, ...]
     repeats: int = 1
 
     ONE_COLUMN: ClassVar = ("every value",)
-    """The only column of a grid that has one."""
+    """The `across` of a grid with a single column."""
 
     @staticmethod
     def of_sweep(sweep: Sweep, about: str) -> Layout:
-        """The cells of a sweep: the first field down, the second across."""
+        """Return the layout of a sweep: the first field down, the second across."""
         down, *others = sweep.axes
         across = tuple(f"{one.field} {format_value(value)}" for one in others for value in one.values)
         rows = tuple(map(format_value, down.values))
         return Layout("Sweep", about, down.field, rows, across or Layout.ONE_COLUMN, sweep.repeats)
 
     def places(self, row: int, column: int) -> range:
-        """The places of a cell's runs."""
+        """Return the indices of a cell's runs."""
         first = (row * len(self.across) + column) * self.repeats
         return range(first, first + self.repeats)
 
 
 class Grid(Comparison):
-    """Sends one run a place, within each endpoint's limits; runs that have ended are shown as they are."""
+    """Sends the runs of a grid within each endpoint's rate limits; finished runs are only shown."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Grid(Comparison):
         runs: Sequence[Run],
         notes: Sequence[str] = (),
     ) -> None:
-        """`columns` has what each run was made with."""
+        """`columns` has the settings of each run."""
         super().__init__(workspace, columns, runs, notes)
         self._sent_ids: set[str] = set()
         self.layout = layout
@@ -83,35 +83,35 @@ class Grid(Comparison):
 
     def _ended(self, run: Run) -> None:
         self._note_end(self._cells[run.id])
-        # What was stopped before its turn came is not worth keeping.
+        # Runs stopped before they were sent are not saved.
         if run.id in self._sent_ids or run.error is not None:
             super()._ended(run)
 
     def _note_cells(self) -> None:
-        """Know which cell each run stands in."""
+        """Map each run to its cell, and mark all cells as changed."""
         self._cells = {run.id: place // self.layout.repeats for place, run in enumerate(self.runs)}
         self.mark_all_changed()
 
     def _note_end(self, cell: int) -> None:
-        """Compute a cell's figures again."""
+        """Recompute a cell's figures."""
         self._changed.add(cell)
         self._ordered.clear()
         for measure, means in self._means.items():
             means[cell] = self._mean_of(cell, measure)
 
     def mark_all_changed(self) -> None:
-        """Let every cell count as changed: it is to show another figure."""
+        """Mark every cell as changed, for example to show another measure."""
         self._changed = set(self._cells.values())
 
     def changed(self) -> set[int]:
-        """The cells, counted row by row, that may look otherwise than at the last call."""
+        """Return the indices, row by row, of the cells that may have changed since the last call."""
         streaming = {self._cells[run.id] for run in self.runs if run.is_running and run.id in self._sent_ids}
         changed, self._changed = self._changed | streaming, set[int]()
         return changed
 
     @property
     def summary(self) -> str:
-        """How many requests stream and wait, and how many of all have an answer."""
+        """The numbers of requests running, queued and answered."""
         counts = [one for one in super().summary.split(" · ") if not one.endswith("done")]
         answered = sum(run.is_answered for run in self.runs)
         return " · ".join((*counts, f"{answered} of {len(self.runs)} answered"))
@@ -123,7 +123,7 @@ class Grid(Comparison):
 
     @property
     def cost(self) -> str:
-        """How many requests are to be sent, what they may cost, and how many of all are answered already."""
+        """The maximum cost of the requests still to send, and the number already answered."""
         runs = [run for run in self.runs if run.is_running] or self.left
         endpoints = {column.endpoint.name: column.endpoint for column in self.columns}
         cost = sum((cost_of(endpoints[run.endpoint], run.request, run.split) for run in runs), Cost())
@@ -134,7 +134,7 @@ class Grid(Comparison):
         return "\n".join(lines)
 
     def send_left(self) -> None:
-        """Send again what ended without an answer; call it when nothing streams."""
+        """Send again the runs that ended without an answer; call this only when nothing streams."""
         for place, run in enumerate(self.runs):
             if not run.is_answered:
                 self.runs[place] = Run(
@@ -147,7 +147,7 @@ class Grid(Comparison):
         self.start()
 
     def values(self, row: int, column: int, measure: Measure) -> list[float]:
-        """A cell's figures: one for each answer that has ended and has it."""
+        """Return a measure of each finished answer of a cell, skipping answers without it."""
         found = (
             summary.value(measure)
             for place in self.layout.places(row, column)
@@ -165,7 +165,7 @@ class Grid(Comparison):
         return self._summaries[run.id]
 
     def cell_means(self, measure: Measure) -> Sequence[float | None]:
-        """The cells' figures, row by row; of a cell's several figures the mean."""
+        """Return the mean of a measure in each cell, row by row; None for a cell without values."""
         if measure not in self._means:
             cells = range(len(self.runs) // self.layout.repeats)
             self._means[measure] = [self._mean_of(cell, measure) for cell in cells]
@@ -176,18 +176,18 @@ class Grid(Comparison):
         return None if found is None else found[0]
 
     def mean(self, row: int, column: int, measure: Measure) -> float | None:
-        """A cell's figure; the mean where there are several."""
+        """Return the mean of a measure in one cell; None without values."""
         return self.cell_means(measure)[row * len(self.layout.across) + column]
 
     def means(self, measure: Measure) -> list[float]:
-        """The figures of all cells that have one, the least first."""
+        """Return the means of all cells that have values, in ascending order."""
         if measure not in self._ordered:
             self._ordered[measure] = sorted(one for one in self.cell_means(measure) if one is not None)
         return self._ordered[measure]
 
     @property
     def remarks(self) -> list[str]:
-        """How the grid was made, why runs failed, and what is to be known of answers."""
+        """Remarks on how the grid was made, failed runs, and the answers."""
         failures = [run.error.title for run in self.runs if run.error is not None]
         notes = [*self._notes, *(f"{count} failed: {one}" for one, count in Counter(failures).items())]
         if not self.is_running:
@@ -199,7 +199,7 @@ class Grid(Comparison):
 
 
 def newest_answers(group: RunGroup) -> list[Run]:
-    """A group's runs; of a request that was sent several times the last answer, else the last try."""
+    """Return a group's runs, for a request sent several times only the last answer, else the last attempt."""
     found: dict[tuple[str, str, Request], Run] = {}
     for run in group.runs:
         key = (run.endpoint, run.preset, run.request)
@@ -209,11 +209,11 @@ def newest_answers(group: RunGroup) -> list[Run]:
 
 
 _AXES = 2
-"""The most fields that a grid of values has."""
+"""Maximum number of varied fields shown as a grid of values."""
 
 
 def saved_grid(workspace: Workspace, group: RunGroup) -> Grid:
-    """The grid in which a group's runs stand; a request that was never sent has a run that was stopped."""
+    """Return the grid of a group's runs, with a stopped run for each request that was never sent."""
     runs, varied, endpoints = newest_answers(group), group.varied, workspace.services.endpoints
     if group.kind is GroupKind.SWEEP and 0 < len(varied) <= _AXES:
         return Grid(workspace, *_sweep(runs, varied, endpoints))
@@ -221,7 +221,7 @@ def saved_grid(workspace: Workspace, group: RunGroup) -> Grid:
 
 
 _Placed: TypeAlias = tuple[Layout, Sequence[Column], Sequence[Run]]
-"""Which run stands where, and what each was made with."""
+"""A layout, and the settings and the run of each of its positions."""
 
 
 def _sweep(
@@ -229,7 +229,7 @@ def _sweep(
     varied: Mapping[str, Sequence[ParameterValue | None]],
     endpoints: EndpointList,
 ) -> _Placed:
-    """Rows and columns of values; of two fields that one has the columns which changes faster."""
+    """Arrange the runs of a sweep; of two varied fields, the one that changes faster is across."""
     fields = list(varied)
     first = runs[0].request.parameters
     made = saved_column(SavedRun("", runs[0]), endpoints)
@@ -264,7 +264,7 @@ def _sweep(
 
 
 def _table(group: RunGroup, runs: Sequence[Run], endpoints: EndpointList) -> _Placed:
-    """A row for each prompt and a column for each of the settings; with one prompt a row for each of them."""
+    """Arrange runs as a row per prompt and a column per setting; for a single prompt, a row per setting."""
     prompts = group.prompts
     settings = {_settings_of(run): run for run in reversed(runs)}
     ordered = sorted(settings.values(), key=runs.index)
@@ -289,7 +289,7 @@ def _settings_of(run: Run) -> tuple[str, str, str, object]:
 
 
 def _names(runs: Sequence[Run]) -> tuple[str, ...]:
-    """What tells the settings apart: presets where they do, and the parameters where they do not."""
+    """Name the settings by preset, and by parameters as well unless the presets are distinct."""
     presets = [run.preset or "current settings" for run in runs]
     differing = distinguishing([run.request.parameters for run in runs])
     is_clear = len(set(presets)) == len(presets)

@@ -1,7 +1,7 @@
-"""The one writer of a session: nothing that was typed or streamed is lost, and nobody waits for a disk.
+"""Save a session from a background thread, so that nothing is lost and the event loop never waits for a disk.
 
-What is to be written goes as jobs with values of their own to the session's thread, which alone touches its
-file. What the disk refuses waits there and is tried again.
+Every write is a job holding its own copy of the values. Only the session's writer thread touches the file;
+it keeps jobs that fail and retries them.
 """
 
 from __future__ import annotations
@@ -36,66 +36,66 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SAVE_SECONDS = 1.0
-"""How often the screen has `tick` write an edited draft and what streams."""
+"""Seconds between the screen's calls of `tick`, which write an edited draft and the streaming runs."""
 _WATCH_SECONDS = 0.5
-"""How often what streams is written: a token is stored before it is a second old."""
+"""Seconds between the writes of `watch`, so that a token is stored within a second."""
 _ATTEMPT_SECONDS = 1.0
-"""How long one attempt waits for another program that is writing, while more may come to be written."""
+"""Seconds that one attempt waits for another program to release the file, while more jobs may arrive."""
 _BUSY_SECONDS = 20.0
-"""How long another program may be writing before that is shown."""
+"""Seconds that another program may hold the file before the error is reported."""
 
 
 class _Job(Struct, frozen=True):
-    """Something to be written."""
+    """A write to the session file."""
 
     kind: str
-    """`stream`, `draft`, `run`, `edit` or a part of the head; a later draft or part replaces an earlier."""
+    """`stream`, `draft`, `run`, `edit` or a part of the head; a later draft or part supersedes an earlier."""
     do: Callable[[SessionStore], object]
 
     def is_outdated_by(self, later: _Job) -> bool:
-        """Whether a later job makes this one needless."""
+        """Whether a later job supersedes this one."""
         return self.kind == later.kind and self.kind not in ("stream", "run", "edit")
 
 
-class _Question(Generic[T]):
-    """Something that is answered once all before it was tried."""
+class _Call(Generic[T]):
+    """A function to call on the writer thread, once all earlier jobs were tried."""
 
     def __init__(self, ask: Callable[[_Writer], T], answer: Future[T]) -> None:
         self._ask = ask
         self._answer = answer
 
-    def put(self, writer: _Writer) -> Callable[[], None]:
-        """Find the answer, or what goes wrong; calling what is returned reports it to whoever asked."""
+    def run(self, writer: _Writer) -> Callable[[], None]:
+        """Call the function; return a callback that passes its result or exception to the future."""
         try:
             found = self._ask(writer)
-        except Exception as error:  # noqa: BLE001 - whoever asked receives whatever went wrong
+        except Exception as error:  # noqa: BLE001 - the future passes every exception to the caller
             return partial(self._answer.set_exception, error)
         return partial(self._answer.set_result, found)
 
 
-class _Written(Struct, frozen=True):
-    """What the thread did, for others to read."""
+class _WriterState(Struct, frozen=True):
+    """The state of the writer thread, published for the event loop."""
 
     path: Path | None = None
     jobs: int = 0
-    """How many it has tried."""
+    """Number of jobs tried."""
     is_waiting: bool = False
-    """Whether something is to be tried again."""
+    """Whether a write failed and will be retried."""
     problem: str = ""
-    """Why it is, as it was reported last."""
+    """The error last reported; empty once everything is written."""
 
 
 class _Writer:
-    """The session's thread. Its attributes are its own, but for `written`, `reports` and what puts jobs."""
+    """The writer thread of a session. Other threads use only `written`, `reports`, `put` and `ask`."""
 
     def __init__(self, folder: Path, session: Session) -> None:
-        self.written = _Written()
+        self.state = _WriterState()
         self.reports: SimpleQueue[StorageError | str] = SimpleQueue()
-        """Each new reason why nothing can be written, and notes."""
+        """New errors, and notes about the file."""
         self._folder = folder
-        self._begun = session
+        self._initial_session = session
         self._store: SessionStore | None = None
-        self._queue: SimpleQueue[_Job | _Question[Any] | None] = SimpleQueue()
+        self._queue: SimpleQueue[_Job | _Call[Any] | None] = SimpleQueue()
         self._thread: Thread | None = None
         self._waiting: list[_Job] = []
         self._tried = 0
@@ -106,25 +106,25 @@ class _Writer:
 
     # --- for the event loop ------------------------------------------------------------------------------
 
-    def put(self, item: _Job | _Question[Any] | None) -> None:
-        """Hand something over; None to try again what waits."""
+    def put(self, item: _Job | _Call[Any] | None) -> None:
+        """Queue an item; None retries the waiting jobs."""
         if self._thread is None:
-            # Not waited for at the end of the process: a disk that hangs keeps nobody from leaving.
+            # A daemon thread, so that a hanging disk cannot block the exit.
             self._thread = Thread(target=self._work, name="session", daemon=True)
             self._thread.start()
         self._queue.put(item)
 
     def ask(self, ask: Callable[[_Writer], T]) -> Future[T]:
-        """Ask something, which is answered after all before it."""
+        """Call a function on the thread after everything queued before; return a future of its result."""
         answer: Future[T] = Future()
-        # Whoever no longer waits for the answer takes nothing away from others, or from what is to be done.
+        # A running future cannot be cancelled: a caller that stops waiting must not cancel the write.
         answer.set_running_or_notify_cancel()
-        self.put(_Question(ask, answer))
+        self.put(_Call(ask, answer))
         return answer
 
     @property
-    def is_needless(self) -> bool:
-        """Whether it never had anything to do."""
+    def is_unused(self) -> bool:
+        """Whether the thread was never started."""
         return self._thread is None
 
     # --- the thread --------------------------------------------------------------------------------------
@@ -136,31 +136,31 @@ class _Writer:
                 self._waiting = [one for one in self._waiting if not one.is_outdated_by(item)] + [item]
                 self._tried += 1
             self._try_all()
-            if isinstance(item, _Question):
-                tell = item.put(self)
-                self._tell_written()
-                tell()
+            if isinstance(item, _Call):
+                report = item.run(self)
+                self._publish_state()
+                report()
             else:
-                self._tell_written()
+                self._publish_state()
 
-    def _tell_written(self) -> None:
+    def _publish_state(self) -> None:
         if self._store is not None:
             for note in self._store.notes:
                 self.reports.put(note)
             self._store.notes = []
         path = self._store.path if self._store is not None else None
-        self.written = _Written(path, self._tried, not self.is_all_written, self._problem)
+        self.state = _WriterState(path, self._tried, not self.is_all_written, self._problem)
 
     @property
     def is_all_written(self) -> bool:
-        """Whether nothing waits for the disk."""
+        """Whether every job has been written."""
         return not self._waiting and (self._store is None or not self._store.unsaved)
 
     def _try_all(self) -> None:
         kept: list[_Job] = []
         is_busy = has_failed = has_written = False
         for job in self._waiting:
-            # What has no need of the file itself goes on while another program writes it.
+            # Streams and drafts go to files of their own, so they proceed while another program writes.
             needs_file = job.kind not in ("stream", "draft")
             if (is_busy and needs_file) or (has_failed and job.kind == "edit"):
                 kept.append(job)
@@ -168,7 +168,7 @@ class _Writer:
             error = self._attempt(job.do)
             has_written = has_written or error is None
             is_busy = is_busy or isinstance(error, BusyError)
-            if error is not None and not self._has(job):
+            if error is not None and not self._is_in_store(job):
                 kept.append(job)
                 has_failed = has_failed or job.kind == "edit"
         self._waiting = kept
@@ -177,13 +177,13 @@ class _Writer:
         if has_written and self.is_all_written:
             self._problem = self._reason = ""
 
-    def _has(self, job: _Job) -> bool:
-        """Whether the store has in memory what it could not write, and tries that itself."""
+    def _is_in_store(self, job: _Job) -> bool:
+        """Whether the store keeps a failed job in memory and retries it itself."""
         return self._store is not None and job.kind in ("stream", "run")
 
     def _attempt(self, write: Callable[[SessionStore], object]) -> StorageError | None:
         try:
-            write(self._made())
+            write(self._opened_store())
         except StorageError as problem:
             error = problem
         except Exception as defect:  # noqa: BLE001 - a defect must not end the thread that saves the rest
@@ -200,18 +200,18 @@ class _Writer:
             self._busy_since = self._busy_since or monotonic()
             if monotonic() - self._busy_since < self._patience:
                 return
-        # A session without a file is tried under another name each time, for the same reason.
+        # Compared without the path: a session without a file is tried under a new name each time.
         reason = error.message or error.title
         if reason != self._reason:
             self._reason, self._problem = reason, str(error)
             self.reports.put(error)
 
-    def _made(self) -> SessionStore:
+    def _opened_store(self) -> SessionStore:
         if self._store is None:
-            # The store and its locks are a twentieth of all imports: paid for with the first save.
+            # The store and its locks take a twentieth of the import time: deferred to the first save.
             from workbench.storage.session_store import SessionStore
 
-            self._use(SessionStore.create(new_path(self._folder, datetime.now()), self._begun))
+            self._use(SessionStore.create(new_path(self._folder, datetime.now()), self._initial_session))
         assert self._store is not None
         return self._store
 
@@ -219,10 +219,10 @@ class _Writer:
         store.wait_at_most(_ATTEMPT_SECONDS)
         self._store = store
 
-    # --- what is asked -----------------------------------------------------------------------------------
+    # --- calls on the thread -----------------------------------------------------------------------------
 
     def open(self, path: Path, *, create: bool) -> OpenedSession:
-        """Open a file. Raises StorageError where it cannot be read; the thread ends then."""
+        """Open a session file. Raises StorageError if it cannot be read; the thread then ends."""
         from workbench.storage.session_store import SessionStore
 
         try:
@@ -231,13 +231,13 @@ class _Writer:
             self._is_closed = True
             raise
         self._use(opened.store)
-        # What the event loop gets is its own.
+        # The event loop gets copies of the runs, as the store keeps changing its own.
         session = replace(opened.session, runs=list(map(replace, opened.session.runs)))
         opened = replace(opened, session=session)
         return self._with_spare_drafts(opened, path) if opened.spare_drafts else opened
 
     def _with_spare_drafts(self, opened: OpenedSession, path: Path) -> OpenedSession:
-        """What was typed in a second window is a session of its own from now on: neither draft is lost."""
+        """Save the drafts of other windows as new sessions, so that no draft is lost."""
         from workbench.storage.session_store import SessionStore
 
         title = f"draft beside {opened.session.title or path.stem}"
@@ -248,17 +248,17 @@ class _Writer:
                 spare.save()
                 spare.close()
         except StorageError as problem:
-            # They stay where they are, for the next start.
+            # The draft files remain and are tried again at the next start.
             return replace(opened, notes=(*opened.notes, str(problem)))
         opened.store.forget_spare_drafts()
         return replace(opened, notes=(*opened.notes, f"kept as the session {title!r}"))
 
     def continue_in(self, copy: Session) -> None:
-        """Write to a new session from now on; the file that was opened is left alone."""
-        self._store, self._begun = None, copy
+        """Write to a new session from now on, leaving the opened file unchanged."""
+        self._store, self._initial_session = None, copy
 
     def poll(self) -> News | None:
-        """What other windows and programs did to the session; None where there is no file."""
+        """Return the changes that other programs made to the session; None without a file or on an error."""
         if self._store is None:
             return None
         try:
@@ -268,7 +268,7 @@ class _Writer:
             return None
 
     def close(self) -> bool:
-        """Write what can be written and let go; whether that was all."""
+        """Write all that can be written and close the store; return whether everything was written."""
         self._is_closed = True
         if self._store is not None:
             self._store.wait_at_most(_BUSY_SECONDS)
@@ -280,96 +280,91 @@ class _Writer:
 
 
 def new_path(folder: Path, now: datetime) -> Path:
-    """A free file name for a session without a name."""
+    """Return an unused file name for an unnamed session."""
     stem = f"{now:%Y-%m-%d-%H%M%S}"
     names = (folder / f"{stem}{'' if number == 1 else f'-{number}'}.toml" for number in range(1, 1000))
     return next(path for path in names if not path.exists())
 
 
 class Keeper:
-    """A session and its file, which appears with the first thing worth keeping. For the event loop."""
+    """A session and its file, which the first change creates. To be used from the event loop."""
 
     def __init__(self, folder: Path, *, enabled: bool = True) -> None:
-        """`folder` is where unnamed sessions go; `enabled` keeps them."""
+        """`folder` is where unnamed sessions go; `enabled` saves them."""
         self.session = Session()
-        """The session as it is here; to be changed through the keeper only."""
+        """The session in memory; change it only through the keeper."""
         self.read_only = False
         self.composed = ""
-        """What the composer of the conversation holds, kept with the draft."""
+        """The unsent message in the chat composer, saved with the draft."""
         self.closing: Future[bool] | None = None
-        """Whether everything was written, once it is closed; None while it is open."""
+        """Resolves to whether everything was written; None until closing begins."""
         self._enabled = enabled
         self._writer = _Writer(folder, replace(self.session, runs=[]))
         self._draft: Draft | None = None
         self._streaming: dict[str, Increments] = {}
         self._held: list[_Job] = []
-        """What waits for the session to have a name, where unnamed ones are not kept."""
+        """Jobs that wait for the session to be named, where unnamed sessions are not saved."""
         self._put_jobs = 0
         self._notes: list[str] = []
-        self._has_begun = False
-        """Whether the file has a draft."""
+        self._has_draft = False
+        """Whether the file has a draft, or will get one from a queued job."""
 
     async def open(self, path: Path, *, create: bool = False) -> OpenedSession:
-        """Hold the session of a file; `create` begins one where there is none.
+        """Load the session of a file; `create` starts a new one if the file does not exist.
 
-        Raises StorageError where the file cannot be read.
+        Raises StorageError if the file cannot be read.
         """
         opened = await asyncio.wrap_future(self._writer.ask(lambda writer: writer.open(path, create=create)))
         self.session, self.read_only = opened.session, opened.read_only
         self.composed = opened.session.draft.turn
-        self._has_begun = not create or bool(opened.session.runs)
+        self._has_draft = not create or bool(opened.session.runs)
         return opened
 
     @property
     def path(self) -> Path | None:
-        """The session's file, once there is one."""
-        return self._writer.written.path
+        """The session file; None before it is created."""
+        return self._writer.state.path
 
     @property
     def title(self) -> str:
-        """What the header calls the session."""
+        """The session title as the header shows it."""
         return one_line(self.session.title, 60) or "untitled"
 
     @property
     def is_unsaved(self) -> bool:
-        """Whether something is only in memory."""
-        written = self._writer.written
-        return (
-            self._draft is not None
-            or bool(self._held)
-            or written.is_waiting
-            or written.jobs != self._put_jobs
-        )
+        """Whether any change has not reached the disk."""
+        state = self._writer.state
+        return self._draft is not None or bool(self._held) or state.is_waiting or state.jobs != self._put_jobs
 
     @property
     def problem(self) -> str:
-        """Why something could not be written, as it was reported last; empty where all was."""
-        return self._writer.written.problem
+        """The error last reported; empty if everything was written."""
+        return self._writer.state.problem
 
-    # --- what changed ------------------------------------------------------------------------------------
+    # --- changes -----------------------------------------------------------------------------------------
 
     def begin_with(self, draft: Draft) -> None:
-        """Take a draft as what the session holds already."""
-        self.session.draft = self._whole(draft)
+        """Set the session's draft without saving it."""
+        self.session.draft = self._completed(draft)
         self._draft = None
 
     def edited(self, draft: Draft) -> None:
-        """Keep another draft, within two seconds."""
-        draft = self._whole(draft)
+        """Save an edited draft at the next tick."""
+        draft = self._completed(draft)
         self._draft = None if draft == self.session.draft else draft
 
-    def _whole(self, draft: Draft) -> Draft:
-        """A draft of the screen with what is composed, and the keys that only another version knows."""
+    def _completed(self, draft: Draft) -> Draft:
+        """Add the composer's text and the unknown keys of the session's draft to a draft from the screen."""
         return replace(draft, turn=self.composed, other=self.session.draft.other)
 
     def began(self, run: Run) -> None:
-        """Keep a run that streams, within a second at any time."""
+        """Save a run at each tick while it streams."""
         from workbench.storage.journal import Increments
 
         self._streaming[run.id] = Increments(run)
 
     def ended(self, run: Run) -> None:
-        """Keep a run that is over, at once; but for its name, nothing of it changes any more."""
+        """Save a finished run at once; afterwards only its name can change."""
         self._streaming.pop(run.id, None)
         if self.session.run(run.id) is None:
             self.session.runs.append(run)
@@ -377,23 +372,20 @@ class Keeper:
         self._put("run", lambda store: store.finish(over))
 
     def remove(self, run: Run) -> None:
-        """Take a run out of the session that is over, and out of its file at once."""
+        """Remove a finished run from the session, and at once from its file."""
         self.session.runs[:] = [one for one in self.session.runs if one.id != run.id]
         over = replace(run)
         self._put("edit", lambda store: store.remove(over))
 
     def restore(self, run: Run, before: Run | None) -> None:
-        """Bring back a run that was removed, before another one or as the last."""
+        """Restore a removed run before another run, or as the last."""
         runs, over, id = self.session.runs, replace(run), before.id if before is not None else ""
         place = next((place for place, one in enumerate(runs) if one.id == id), len(runs))
         runs.insert(place, run)
         self._put("edit", lambda store: store.restore(over, id))
 
     def put_in_order(self, runs: Sequence[Run]) -> bool:
-        """Let runs that are over stand in this order, at the places that they have between them.
-
-        Whether they stood otherwise.
-        """
+        """Reorder finished runs among the positions they occupy; return whether the order changed."""
         was, ids = self.session.runs, [run.id for run in runs]
         now = in_order(was, ids)
         if not any(map(is_not, was, now)):
@@ -403,22 +395,22 @@ class Keeper:
         return True
 
     def name_run(self, run: Run, name: str) -> None:
-        """Give a run another name; an empty one takes it away."""
+        """Rename a run; an empty name removes the name."""
         run.name, over = name, replace(run)
         self._put("edit", lambda store: store.name_run(over, name))
 
     def keep_chat(self, chat: Chat) -> None:
-        """Keep the conversation as it is now, at once."""
+        """Replace the conversation and save it at once."""
         self.session.chat = chat
         self._put("chat", lambda store: store.keep_chat(chat))
 
     def keep_variables(self, values: Mapping[str, str]) -> None:
-        """Keep the values of the prompt's variables, at once."""
+        """Replace the values of the prompt's variables and save them at once."""
         self.session.variables = values
         self._put("variables", lambda store: store.keep_variables(values))
 
     async def rename(self, title: str) -> bool:
-        """Give the session a name and save it whole; whether that was possible."""
+        """Set the session's title and save everything; return whether that succeeded."""
         self.session.title = title
         self._put("title", lambda store: store.rename(title))
         self._put_draft()
@@ -427,19 +419,19 @@ class Keeper:
     # --- writing -----------------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Hand over what streams and was typed; call it every SAVE_SECONDS, and when the process may end."""
+        """Queue new tokens and an edited draft; call every SAVE_SECONDS, and before the process may end."""
         if not self._may_write:
             return
         for increments in self._streaming.values():
-            # Copied here and not in the thread, as the columns grow on this one.
+            # Copied here, because the event loop appends to the columns while the writer thread runs.
             if (increment := increments.take()) is not None:
                 self._put_increment(increment)
         self._put_draft()
-        if self._writer.written.is_waiting:
+        if self._writer.state.is_waiting:
             self._writer.put(None)
 
     async def watch(self) -> None:
-        """Write what streams and is typed, until cancelled."""
+        """Call `tick` repeatedly until cancelled."""
         while True:
             self.tick()
             await asyncio.sleep(_WATCH_SECONDS)
@@ -461,13 +453,13 @@ class Keeper:
             self._continue_in_copy()
         self._held.append(_Job(kind, do))
         if self._may_write:
-            self._hand_over()
+            self._submit_held()
 
-    def _hand_over(self) -> None:
-        if not self._has_begun:
-            # A file begins with the draft, whatever else is the reason for it.
+    def _submit_held(self) -> None:
+        if not self._has_draft:
+            # The first job of a new file is its draft.
             draft = self._draft or self.session.draft
-            self._has_begun, self._draft, self.session.draft = True, None, draft
+            self._has_draft, self._draft, self.session.draft = True, None, draft
             self._held.insert(0, _Job("draft", lambda store: store.save_draft(draft)))
         held, self._held = self._held, []
         for job in held:
@@ -475,31 +467,34 @@ class Keeper:
             self._writer.put(job)
 
     def _continue_in_copy(self) -> None:
-        """Go on under another name with the session of a file that may not be written."""
+        """Continue in a copy under a new title, as the file is read-only."""
         name = self.session.title or (self.path.stem if self.path is not None else "")
         title = f"{name} (copy)"
         runs = list(self.session.runs)
         copy = replace(self.session, id=uuid.uuid4().hex, title=title, created=datetime.now(UTC), runs=runs)
-        self.session, self.read_only, self._has_begun = copy, False, False
+        self.session, self.read_only, self._has_draft = copy, False, False
         theirs = replace(copy, draft=Draft(), runs=list(map(replace, runs)))
         self._writer.ask(lambda writer: writer.continue_in(theirs))
         shown = one_line(title, 60)
         self._notes.append(f"The file is read-only; changes go to a new session, {shown}")
 
     async def settle(self) -> bool:
-        """Write everything that is to be kept; whether that could be written."""
+        """Write all changes; return whether everything was written."""
         if self.closing is not None:
             return await asyncio.wrap_future(self.closing)
         self.tick()
-        if self._writer.is_needless:
+        if self._writer.is_unused:
             return True
         return await asyncio.wrap_future(self._writer.ask(lambda writer: writer.is_all_written))
 
     def begin_closing(self) -> Future[bool]:
-        """Write everything and let go, as the last thing that is done; whether everything was written."""
+        """Write everything and close the file; return a future of whether everything was written.
+
+        Nothing may be changed afterwards.
+        """
         if self.closing is None:
             self.tick()
-            if self._writer.is_needless:
+            if self._writer.is_unused:
                 self.closing = Future()
                 self.closing.set_result(True)
             else:
@@ -507,14 +502,14 @@ class Keeper:
         return self.closing
 
     async def close(self) -> bool:
-        """Write everything and let go; whether everything was written."""
+        """Write everything and close the file; return whether everything was written."""
         return await asyncio.wrap_future(self.begin_closing())
 
-    # --- what is reported --------------------------------------------------------------------------------
+    # --- reports -----------------------------------------------------------------------------------------
 
     async def news(self) -> list[Run]:
-        """The runs that other windows and programs added to the session since the last call."""
-        if self._writer.is_needless:
+        """Merge the changes of other windows and programs; return the runs they added since the last call."""
+        if self._writer.is_unused:
             return []
         jobs = self._put_jobs
         news = await asyncio.wrap_future(self._writer.ask(lambda writer: writer.poll()))
@@ -532,7 +527,7 @@ class Keeper:
         return added
 
     def take_problems(self) -> tuple[list[StorageError], list[str]]:
-        """Each new reason why something cannot be written, and notes on the file; each is returned once."""
+        """Return new write errors, and notes about the file; each is returned once."""
         problems: list[StorageError] = []
         while not self._writer.reports.empty():
             match self._writer.reports.get():
@@ -545,24 +540,24 @@ class Keeper:
 
 
 class Keepers:
-    """The keepers of one program: a session has one at a time."""
+    """The keepers of this process, including those still closing."""
 
     def __init__(self, folder: Path, *, enabled: bool = True) -> None:
-        """`folder` is where unnamed sessions go; `enabled` keeps them."""
+        """`folder` is where unnamed sessions go; `enabled` saves them."""
         self._folder = folder
         self._enabled = enabled
         self._all: list[Keeper] = []
 
     def new(self) -> Keeper:
-        """The keeper of a new session."""
+        """Create a keeper with a new session."""
         keeper = Keeper(self._folder, enabled=self._enabled)
         self._all.append(keeper)
         return keeper
 
     async def open(self, path: Path, *, create: bool = False) -> tuple[Keeper, OpenedSession]:
-        """The keeper of a file's session, once one that closes has let go of it.
+        """Open a file in a new keeper, after waiting for a keeper that is still closing the same file.
 
-        Raises StorageError where the file cannot be read.
+        Raises StorageError if the file cannot be read.
         """
         self._all = [one for one in self._all if one.closing is None or not one.closing.done()]
         for one in self._all:
@@ -574,7 +569,7 @@ class Keepers:
         return keeper, opened
 
     async def problem_after(self, seconds: float) -> str:
-        """Why not everything is written, once it was tried for so many seconds at most; empty if it is."""
+        """Try to write everything for at most so many seconds; return the error, or "" on success."""
         settling = [asyncio.create_task(one.settle()) for one in self._all]
         done, waiting = await asyncio.wait(settling, timeout=seconds)
         if not waiting and all(one.result() for one in done):
@@ -583,7 +578,7 @@ class Keepers:
         return problems[0] if problems else f"The disk did not respond for {seconds:.0f} seconds."
 
     async def aclose(self, seconds: float) -> bool:
-        """Close all and wait for the disk; whether everything was written within so many seconds."""
+        """Close all sessions; return whether everything was written within so many seconds."""
         closing = [asyncio.wrap_future(one.begin_closing()) for one in self._all]
         if not closing:
             return True
@@ -592,5 +587,5 @@ class Keepers:
 
 
 def is_same_file(one: Path | None, other: Path | None) -> bool:
-    """Whether two paths lead to one file."""
+    """Whether two paths refer to the same file."""
     return one is not None and other is not None and realpath(one) == realpath(other)

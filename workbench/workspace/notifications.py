@@ -1,4 +1,4 @@
-"""The notifications a workspace sends to whoever shows it."""
+"""The notifications that a workspace sends to its subscribers."""
 
 from __future__ import annotations
 
@@ -13,78 +13,78 @@ from workbench.workspace.undo_history import ReplaceText
 
 
 class Notification(Struct, frozen=True):
-    """Something that happened."""
+    """Base class of the notifications."""
 
 
 class TextReplaced(Notification, frozen=True):
-    """A range of the prompt has another text, which its editor does not show yet."""
+    """A range of the prompt was replaced, which its editor does not show yet."""
 
     change: ReplaceText
 
 
 class SettingsChanged(Notification, frozen=True):
-    """Parameters, preset, endpoint, model or kind of prompt are others than the panes show."""
+    """Parameters, preset, endpoint, model or prompt kind changed, which the panes do not show yet."""
 
 
 class ParametersTyped(Notification, frozen=True):
-    """The panel's parameters are others now."""
+    """The parameters were changed in the panel."""
 
 
 class EndpointProbed(Notification, frozen=True):
-    """More is known of what the draft's endpoint supports."""
+    """More capabilities of the draft's endpoint are known."""
 
 
 class VariablesChanged(Notification, frozen=True):
-    """The values of the prompt's variables are others."""
+    """The values of the prompt's variables changed."""
 
 
 class SessionChanged(Notification, frozen=True):
-    """Another session is open: draft, runs and all."""
+    """Another session was opened."""
 
     text: str = ""
-    """The file's text where it is not a session."""
+    """Text of the file if it is not a valid session."""
     error: WorkbenchError | None = None
-    """Why it is none."""
+    """Why the file is not a valid session."""
     line: int = 1
 
 
 class SessionNamed(Notification, frozen=True):
-    """The open session has another name."""
+    """The open session was renamed."""
 
 
 class RunBegan(Notification, frozen=True):
-    """A run streams."""
+    """A run was sent."""
 
     run: Run
 
 
 class StatusChanged(Notification, frozen=True):
-    """A run has another status before its first token."""
+    """The status of a run before its first token changed."""
 
     run: Run
     status: Status
 
 
 class RunEnded(Notification, frozen=True):
-    """A run of those shown is over."""
+    """A run of the main screen ended."""
 
     run: Run
 
 
 class RunsAdded(Notification, frozen=True):
-    """Runs that are over were added after those shown."""
+    """Finished runs were appended."""
 
     runs: tuple[Run, ...]
     is_sent_here: bool = False
-    """Whether they were sent here."""
+    """Whether this process sent them."""
 
 
 class RunsChanged(Notification, frozen=True):
-    """Runs were taken out, put back or named."""
+    """Runs were removed, restored, inserted, reordered or renamed."""
 
 
 class RunSelected(Notification, frozen=True):
-    """A token of a run is to be shown: the first of its answer where none is named."""
+    """A token of a run is to be shown; without `choice` and `position`, the first of its answer."""
 
     run: Run
     choice: Choice | None = None
@@ -98,7 +98,7 @@ class AnswerScored(Notification, frozen=True):
 
 
 class Notice(Notification, frozen=True):
-    """Something that a person should know."""
+    """A message for the person."""
 
     words: str
     title: str = ""

@@ -1,4 +1,4 @@
-"""A recorded run sent again: the two answers side by side, and the verdict as it stands."""
+"""Rerun of a recorded run: the two answers side by side, and the verdict so far."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def again(recorded: Run) -> Run:
-    """A run of the same request, which says what it repeats."""
+    """Return a new run of the same request, with the recorded run as its parent."""
     return Run(
         recorded.request,
         recorded.endpoint,
@@ -27,7 +27,7 @@ def again(recorded: Run) -> Run:
 
 
 class Rerun(Comparison):
-    """Two columns: a run as it was recorded, and the same request as it is answered now."""
+    """Compares a recorded run with a new run of the same request."""
 
     def __init__(self, workspace: Workspace, endpoint: Endpoint, recorded: Run) -> None:
         self.recorded, self.again = recorded, again(recorded)
@@ -45,7 +45,7 @@ class Rerun(Comparison):
 
     @property
     def summary(self) -> str:
-        """The verdict as far as it is known."""
+        """The verdict so far."""
         if (check := self.check) is None:
             shared, divergence = self.agreement()
             first = self.recorded.ordered[0] if self.recorded.choices else None
@@ -66,12 +66,12 @@ class Rerun(Comparison):
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """What each column is."""
+        """The names of the columns."""
         return _TITLES[: len(self.columns)]
 
     @property
     def remarks(self) -> list[str]:
-        """The verdict in full, and what may explain a difference."""
+        """The full verdict, and possible reasons for a difference."""
         notes = list(map(one_line, self._verdict()))
         if self.check is not None and any(choice.differs for choice in self.check.choices):
             notes += self._reasons()

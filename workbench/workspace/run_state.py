@@ -1,4 +1,4 @@
-"""What a run is doing, as one glyph and a few words."""
+"""The state of a run, as a glyph and a few words."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from workbench.domain.run import Outcome, Run
 from workbench.workspace.activity import Activity
 
 _SHOW_WAITING_FROM = 1.0
-"""Seconds; shorter waits are not worth a word."""
+"""Seconds of waiting after which the elapsed time is shown."""
 
 
 class RunState(NamedTuple):
-    """A state to show; the tone only repeats what glyph and word say."""
+    """A state to show; the tone only repeats the meaning of glyph and word."""
 
     glyph: str
     word: str
@@ -37,9 +37,9 @@ IDLE = RunState("○", "idle", "muted")
 
 
 def state_of(run: Run | None, elapsed: float, status: str = "") -> RunState:
-    """The state of the newest run, `elapsed` seconds after it was sent.
+    """Return the state of a run, `elapsed` seconds after it was sent.
 
-    `status` is what is going on before the first token (`starting the local model`, `retrying in 2 s`).
+    `status` describes the wait for the first token (`starting the local model`, `retrying in 2 s`).
     """
     if run is None:
         return IDLE
@@ -57,17 +57,17 @@ def state_of(run: Run | None, elapsed: float, status: str = "") -> RunState:
 
 
 def state_of_newest(activity: Activity) -> RunState:
-    """What the newest run is doing."""
+    """Return the state of the newest run."""
     if activity.is_queued:
         return state_of(activity.run, 0.0, activity.status.detail)
     if activity.is_retrying:
-        # A countdown beside the seconds since the first attempt would be two clocks in one place.
+        # Only the countdown: with the elapsed seconds, two times would be shown.
         return state_of(activity.run, 0.0, _countdown(activity))
     return state_of(activity.run, activity.seconds, activity.status.detail)
 
 
 def waiting_of(activity: Activity) -> str:
-    """Why the newest run waits to be sent again, how long still, and the way out; else empty."""
+    """Describe why and how long the newest run waits for a retry, and how to cancel; empty if it does not."""
     if not activity.is_retrying:
         return ""
     status, endpoint = activity.status, activity.endpoint
@@ -91,7 +91,7 @@ def _running(run: Run, elapsed: float, status: str) -> RunState:
 
 
 def figures_of(run: Run, choice: int | None = None) -> str:
-    """A run's figures, or one choice's: `done · hit max_tokens · 110 tok · 62 tok/s · ppl 1.6`."""
+    """Format the figures of a run or of a choice: `done · hit max_tokens · 110 tok · 62 tok/s · ppl 1.6`."""
     choices = [one for one in run.ordered if choice is None or one.index == choice]
     parts = ["…" if run.outcome is None else "done" if run.outcome is Outcome.COMPLETE else run.outcome.value]
     parts += sorted({finish_words(run, one.finish_reason) for one in choices if one.finish_reason})
@@ -100,7 +100,7 @@ def figures_of(run: Run, choice: int | None = None) -> str:
     speed = tokens_per_second(run) if choice is None else choice_tokens_per_second(run.choice(choice))
     if speed is not None:
         parts.append(f"{speed:.0f} tok/s")
-    # Over all tokens so far, which is too much work for every frame of a long stream.
+    # Not while streaming: computing this over all tokens in every frame would be slow.
     if not run.is_running:
         logprobs = [logprob for one in choices for logprob in one.logprobs[one.echoed :]]
         if (value := perplexity(logprobs)) is not None:
@@ -116,7 +116,7 @@ def figures_of(run: Run, choice: int | None = None) -> str:
 
 
 def finish_words(run: Run, reason: str) -> str:
-    """Why a choice ended, in a person's words where the reason has some; else the endpoint's own."""
+    """Describe a finish reason; one without a description is shown as received."""
     match reason:
         case "length":
             return "hit max_tokens"

@@ -1,4 +1,4 @@
-"""The runs of the open session: what is shown and streams, and what is done to them."""
+"""The runs of the open session, finished and streaming, and the operations on them."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 
 UnderWay: TypeAlias = "Activity | Comparison"
-"""Something that streams: a run, a comparison, a grid, a run sent again, an answer in a chat."""
+"""Something that streams: a run, a comparison, a grid, a rerun, an answer in a chat."""
 
 
 class SelectedToken(NamedTuple):
-    """A token that is looked at, and whose it is."""
+    """The selected token, with its run and choice."""
 
     run: Run
     choice: Choice
@@ -49,24 +49,24 @@ class SelectedToken(NamedTuple):
 
 
 class Runs(Sequence[Run]):
-    """The runs shown, in order: those of the session, and what streams. Each change of them can be undone."""
+    """The runs shown, in order: those of the session and those streaming. Changes can be undone."""
 
     def __init__(
         self, services: Services, keeper: Keeper, history: History, notify: Callable[[Notification], None]
     ) -> None:
-        """`keeper` keeps them; `notify` receives what happens to them."""
+        """`keeper` saves the runs; `notify` receives their changes."""
         self._keeper = keeper
         self._history = history
         self._notify = notify
         self._all: list[Run] = []
         self.activity = Activity(services, self._ended, self.note_status)
-        """The one run that streams for the main screen."""
+        """The run of the main screen."""
         self.under_way: list[UnderWay] = []
-        """What streams or is shown beside that: a comparison, a grid, a run sent again, a chat answer."""
+        """Other activities that stream or are shown: comparisons, grids, reruns, chat answers."""
         self.selected: SelectedToken | None = None
-        """The token under the cursor, as whoever shows the runs noted it last."""
+        """The token under the cursor, as last set by the view."""
         self.selected_group: RunGroup | None = None
-        """The comparison, sweep or prompt set that is looked at as one; then no token is."""
+        """The selected comparison, sweep or prompt set; then no token is selected."""
         self._undone: set[str] = set()
         """Ids of runs that were undone while they streamed."""
         self._left_out: dict[tuple[str, str], Split] = {}
@@ -82,13 +82,13 @@ class Runs(Sequence[Run]):
         return len(self._all)
 
     def begin_with(self, keeper: Keeper) -> None:
-        """Hold the runs of another session."""
+        """Replace the runs by those of another session."""
         self._keeper, self._all, self.selected = keeper, list(keeper.session.runs), None
         self.selected_group = None
 
     @property
     def answer(self) -> tuple[Run, Choice] | None:
-        """The answer with the selected token, else the newest one; none where a group is selected."""
+        """The answer with the selected token, else the newest answer; None if a group is selected."""
         if self.selected is not None:
             return self.selected.run, self.selected.choice
         if self.selected_group is not None:
@@ -97,7 +97,7 @@ class Runs(Sequence[Run]):
         return None if newest is None else (newest, newest.ordered[0])
 
     def one_answer(self) -> tuple[Run, Choice] | None:
-        """The answer that a command is about. Raises BadValueError where a group is selected."""
+        """Return the answer that a command applies to. Raises BadValueError if a group is selected."""
         if self.selected is None and self.selected_group is not None:
             raise BadValueError(
                 f"{plural(len(self.selected_group.runs), 'run')} are selected",
@@ -106,27 +106,27 @@ class Runs(Sequence[Run]):
         return self.answer
 
     def select(self, run: Run, choice: Choice | None = None, position: int | None = None) -> None:
-        """Have a token shown, the first of a run's answer where none is named."""
+        """Ask subscribers to show a token; by default the first of the run's answer."""
         self._notify(RunSelected(run, choice, position))
 
     def show_scoring(self, second: SecondScoring) -> None:
-        """Have an answer shown as another model finds it."""
+        """Ask subscribers to show another model's scoring of an answer."""
         self._notify(AnswerScored(second))
 
-    # --- what streams ------------------------------------------------------------------------------------
+    # --- sending and stopping ----------------------------------------------------------------------------
 
     @property
     def is_streaming(self) -> bool:
-        """Whether something streams."""
+        """Whether any run streams or waits."""
         return any(one.is_running for one in (self.activity, *self.under_way))
 
     def stop(self) -> None:
-        """Stop everything that streams; what came is kept."""
+        """Stop all streaming runs, keeping the text received."""
         for one in (self.activity, *self.under_way):
             one.stop()
 
     async def aclose(self) -> None:
-        """Stop everything and wait until it has ended."""
+        """Stop all streaming runs and wait until they end."""
         for one in (self.activity, *self.under_way):
             await one.aclose()
 
@@ -138,7 +138,7 @@ class Runs(Sequence[Run]):
         branch: Branch | None = None,
         split: Split | None = None,
     ) -> Run:
-        """Send a request as the run that streams; `split` is what each of several requests asks for."""
+        """Send a request as the main screen's run; `split` divides it into several requests."""
         self._history.seal()
         parent = branch.parent if branch is not None else None
         run = Run(request, endpoint.name, parent=parent, preset=preset, split=split)
@@ -148,14 +148,14 @@ class Runs(Sequence[Run]):
         return run
 
     def start(self, run: Run, endpoint: Endpoint, origin: Origin | None = None) -> None:
-        """Send a run as the one that streams; note whether it is retokenised where it continues `origin`."""
+        """Send a run as the main screen's; note on it a retokenisation where it branches from `origin`."""
         self._all.append(run)
         self.activity.start(run, endpoint, origin)
         self._keeper.began(run)
         self._notify(RunBegan(run))
 
     def note_status(self, run: Run, status: Status) -> None:
-        """Tell of the status of a run that streams."""
+        """Notify subscribers of the status of a run."""
         self._notify(StatusChanged(run, status))
 
     def _ended(self, run: Run) -> None:
@@ -166,39 +166,39 @@ class Runs(Sequence[Run]):
         self._notify(RunEnded(run))
 
     def add(self, runs: Sequence[Run], *, is_sent_here: bool = False) -> None:
-        """Show runs that are over and kept already; `is_sent_here` says that they were sent here."""
+        """Show finished, saved runs; `is_sent_here` marks runs sent by this process."""
         place = self._place_before("")
         is_end = place == len(self._all)
         self._all[place:place] = runs
         self._notify(RunsAdded(tuple(runs), is_sent_here) if is_end else RunsChanged())
 
     def _place_before(self, id: str) -> int:
-        """Where a run that is over goes: before the run of an id, and before what streams."""
+        """Return the index to insert a finished run at: before the run `id`, and before any streaming run."""
         places = (place for place, run in enumerate(self._all) if run.id == id or run.is_running)
         return next(places, len(self._all))
 
     def keep_compared(self, run: Run) -> None:
-        """Keep and show a run of a comparison that has ended."""
+        """Save and show a finished run of a comparison."""
         self._keeper.ended(run)
         self.add([run], is_sent_here=True)
 
     def put_in_order(self, runs: Sequence[Run]) -> None:
-        """Let runs that were sent together stand in this order, whichever of them ended first."""
+        """Put runs that were sent together in this order, whichever ended first."""
         if self._keeper.put_in_order(runs):
             self._all = in_order(self._all, [run.id for run in runs])
             self._notify(RunsChanged())
 
     def known_split(self, request: Request, endpoint: Endpoint) -> Split:
-        """What an endpoint left out of an answer before, and so would get a request of its own."""
+        """Return which prompts or choices the endpoint left out before, and so need separate requests."""
         return self._left_out.get((endpoint.name, request.model), NOT_SPLIT)
 
     def lacks(self, run: Run) -> bool:
-        """Whether an answer lacks what was requested, which is remembered for the next one."""
+        """Whether an answer lacks requested choices, which is remembered for `known_split`."""
         if lacks := left_out(run):
             self._left_out[run.endpoint, run.request.model] = lacks
         return bool(lacks)
 
-    # --- what is done to them ----------------------------------------------------------------------------
+    # --- changes -----------------------------------------------------------------------------------------
 
     def _check(self, runs: Sequence[Run]) -> None:
         if self._keeper.read_only:
@@ -207,12 +207,12 @@ class Runs(Sequence[Run]):
             raise BadValueError("The run is still streaming", hint="Wait for its end, or stop it with Esc.")
 
     def remove(self, runs: Sequence[Run], label: str) -> None:
-        """Take runs out of the session, as one change. Raises BadValueError where that cannot be done."""
+        """Remove runs from the session, as one change. Raises BadValueError if read-only or streaming."""
         self._check(runs)
         self._history.record(label, self.make(RemoveRuns(tuple(runs))))
 
     def name(self, run: Run, name: str) -> None:
-        """Give a run another name. Raises BadValueError where that cannot be done."""
+        """Rename a run. Raises BadValueError if the session is read-only or the run is streaming."""
         if name == run.name:
             return
         self._check([run])
@@ -220,7 +220,7 @@ class Runs(Sequence[Run]):
         self._history.record(label, self.make(NameRun(run, name)))
 
     def make(self, step: RemoveRuns | RestoreRuns | NameRun) -> RemoveRuns | RestoreRuns | NameRun:
-        """Make a step of a change; the step that undoes it."""
+        """Apply a step of the undo history; return the step that undoes it."""
         match step:
             case NameRun(run, name):
                 was = run.name
@@ -250,7 +250,7 @@ class Runs(Sequence[Run]):
         return RestoreRuns(places, step.is_branch)
 
     def _select_origin(self, branch: Run) -> None:
-        """Show the token at which a branch diverges from another run."""
+        """Select the token of the parent run at which a branch starts."""
         left = branch.parent
         for run in self._all:
             if left is not None and run.id == left.run and left.choice in run.choices:
@@ -258,7 +258,7 @@ class Runs(Sequence[Run]):
                 return
 
     def _restore(self, step: RestoreRuns) -> RemoveRuns:
-        # The last one first, as each is put before the one that followed it.
+        # In reverse, as each run is inserted before the run that followed it.
         for run, before in reversed(step.runs):
             if run.is_running:
                 at = len(self._all)

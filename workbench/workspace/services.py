@@ -1,4 +1,4 @@
-"""What a workspace needs from below, put together by whoever starts it."""
+"""The lower-layer services of a workspace, assembled at the start."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 class Services(Struct, dict=True):
-    """Folders, configuration, endpoints and what sends requests to them."""
+    """Folders, configuration, endpoints and the connections to them."""
 
     folders: Folders
     environment: MutableMapping[str, str]
     config: Config
     endpoint: Endpoint
-    """Where the first draft is sent."""
+    """Endpoint of the first draft."""
     model: str = ""
-    """The model to ask for; empty is the endpoint's own."""
+    """Model of the first draft; empty for the endpoint's default."""
     is_endpoint_typed: bool = False
-    """Whether the endpoint was named at the start, and so beats the one of the session that is opened."""
+    """Whether the endpoint was given on the command line, and so overrides that of an opened session."""
     problems: tuple[StorageError, ...] = ()
-    """What was wrong with the person's configuration, to be shown once."""
+    """Errors in the configuration, to be shown once."""
     exchange: Exchange | None = None
-    """The last request that was sent, with its answer's bytes; None before the first."""
+    """The last request sent, with the raw traffic; None before the first."""
     _opened: Connections | None = None
 
     @staticmethod
@@ -44,9 +44,9 @@ class Services(Struct, dict=True):
         api_key_env: str | None = None,
         model: str = "",
     ) -> Services:
-        """Read the person's files; `endpoint` is a name or a base URL, empty the configured one.
+        """Read the configuration; `endpoint` is a name or base URL, empty for the configured endpoint.
 
-        Raises BadValueError where there is no such endpoint.
+        Raises BadValueError if there is no such endpoint.
         """
         folders = Folders.default(environment)
         config = load_config(folders)
@@ -64,12 +64,12 @@ class Services(Struct, dict=True):
 
     @cached_property
     def endpoints(self) -> EndpointList:
-        """Every endpoint; the profiles are read when they are first asked for."""
+        """All endpoints; the profiles are read on first access."""
         return load_endpoints(self.folders)
 
     @property
     def connections(self) -> Connections:
-        """What sends requests to endpoints; made when it is first asked for, as its imports are slow."""
+        """The connections to endpoints, created on first access because the imports are slow."""
         if self._opened is None:
             from workbench.runner.connections import Connections
 
@@ -77,14 +77,14 @@ class Services(Struct, dict=True):
         return self._opened
 
     def can_ask(self, endpoint: Endpoint) -> bool:
-        """Whether an endpoint can be asked without starting the local server for it."""
+        """Whether an endpoint can be queried without starting the local server."""
         return endpoint.name != LOCAL or (self._opened is not None and self._opened.is_ready(endpoint))
 
     async def aclose(self) -> None:
-        """Close all connections, and end the local server."""
+        """Close all connections and stop the local server."""
         if self._opened is not None:
             await self._opened.aclose()
 
     def reload_endpoints(self) -> None:
-        """Read the person's endpoints again, after they changed."""
+        """Read the endpoints again after a change."""
         self.endpoints = load_endpoints(self.folders)

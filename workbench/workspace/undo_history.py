@@ -1,4 +1,4 @@
-"""What a person did to the open session, as data: undone and redone in order, across all panes."""
+"""Undo and redo of changes to the open session, across all panes; changes are stored as data."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from workbench.domain.run import Run
 from workbench.domain.session import Draft
 
 Location: TypeAlias = tuple[int, int]
-"""A place in a text: line and column, both from 0; lines end with LF alone."""
+"""A position in a text: line and column, both from 0; lines end with LF."""
 
 MOST_BYTES = 64 * 1024 * 1024
-"""About how much memory what can be undone and redone may keep."""
+"""Approximate memory limit of the history, in bytes."""
 _TYPED_AT_ONCE = 100
-"""Characters typed in one go that are undone together at most."""
+"""Maximum number of typed characters that are undone together."""
 _FIXED, _TOKEN = 500, 200
-"""About the bytes of a step itself, and of a token that a removed run keeps."""
+"""Approximate bytes of a step itself, and per token of a removed run."""
 
 
 def end_of(start: Location, text: str) -> Location:
-    """Where a text ends that begins somewhere."""
+    """Return the location at which a text inserted at `start` ends."""
     lines = text.count("\n")
     if not lines:
         return start[0], start[1] + len(text)
@@ -36,7 +36,7 @@ def end_of(start: Location, text: str) -> Location:
 
 
 class ReplaceText(Struct, frozen=True):
-    """A range of the prompt gets another text."""
+    """Replace a range of the prompt."""
 
     start: Location
     removed: str
@@ -44,16 +44,16 @@ class ReplaceText(Struct, frozen=True):
 
     @property
     def inverse(self) -> ReplaceText:
-        """What undoes it."""
+        """The step that undoes this one."""
         return ReplaceText(self.start, self.inserted, self.removed)
 
     @property
     def is_key(self) -> bool:
-        """Whether one key does it: a character within a line is typed or deleted."""
+        """Whether one key press made this change: it types or deletes a character within a line."""
         return len(self.removed) + len(self.inserted) == 1 and "\n" not in (self.removed, self.inserted)
 
     def joined(self, key: ReplaceText) -> ReplaceText | None:
-        """This and what the next key did to the text beside it, as one step; None where they are two."""
+        """Merge the change of the next key into this one; None if they must stay two steps."""
         if len(self.removed) + len(self.inserted) >= _TYPED_AT_ONCE:
             return None
         if self.inserted and key.inserted and key.start == end_of(self.start, self.inserted):
@@ -68,58 +68,58 @@ class ReplaceText(Struct, frozen=True):
 
 
 class UseSettings(Struct, frozen=True):
-    """The draft gets other parameters, preset, endpoint, model and kind of prompt."""
+    """Replace the draft's parameters, preset, endpoint, model and prompt kind."""
 
     draft: Draft
-    """What it has them of; its prompt is not used."""
+    """The source of parameters, model and kind; its prompt is not used."""
     endpoint: Endpoint
     preset: Preset | None
 
 
 class RemoveRuns(Struct, frozen=True):
-    """Runs leave the session."""
+    """Remove runs from the session."""
 
     runs: tuple[Run, ...]
     is_branch: bool = False
-    """Whether it is a branch, whose origin is looked at then."""
+    """Whether the run is a branch, whose branch point is then selected."""
 
 
 class RestoreRuns(Struct, frozen=True):
-    """Runs come back into the session."""
+    """Restore removed runs."""
 
     runs: tuple[tuple[Run, str], ...]
-    """In their order, each with the id of the run that it stands before; empty for the last one."""
+    """The runs in order, each with the id of the run that follows it; empty for the last."""
     is_branch: bool = False
 
 
 class NameRun(Struct, frozen=True):
-    """A run gets another name."""
+    """Rename a run."""
 
     run: Run
     name: str
 
 
 class UseVariables(Struct, frozen=True):
-    """The prompt's variables get other values."""
+    """Replace the values of the prompt's variables."""
 
     values: Mapping[str, str]
 
 
 class UseChat(Struct, frozen=True):
-    """The conversation gets another system prompt, template or rule for a full context."""
+    """Replace the conversation's system prompt, template and truncation rule."""
 
     chat: Chat
-    """What it has them of; its turns are not used."""
+    """The source of these settings; its turns are not used."""
 
 
 class ExchangeTurns(Struct, frozen=True):
-    """Turns leave the conversation and others come back, whatever was added since."""
+    """Remove turns from the conversation and restore others."""
 
     out: frozenset[str]
-    """Ids of turns; all that come after them leave too."""
+    """Ids of the turns to remove, with all turns after them."""
     back: tuple[Turn, ...]
     last: str
-    """Id of the turn that the path then ends with."""
+    """Id of the turn that ends the path afterwards."""
 
 
 Step: TypeAlias = (
@@ -128,7 +128,7 @@ Step: TypeAlias = (
 
 
 def _size_of(step: Step) -> int:
-    """About the bytes that a step keeps."""
+    """Estimate the bytes that a step occupies."""
     match step:
         case ReplaceText():
             return _FIXED + getsizeof(step.removed) + getsizeof(step.inserted)
@@ -141,30 +141,30 @@ def _size_of(step: Step) -> int:
         case ExchangeTurns():
             return _FIXED + sum(getsizeof(turn.text) for turn in step.back)
         case UseSettings() | NameRun() | RemoveRuns():
-            # The session has the runs that are to be removed.
+            # The runs to remove are still in the session, so they cost nothing here.
             return _FIXED
 
 
 class Undoable(Struct, frozen=True):
-    """One thing a person did: its name as the screen shows it ("the branch"), and the steps that undo it."""
+    """A change: its label on the screen ("the branch"), and the steps that undo it."""
 
     label: str
     steps: tuple[Step, ...]
 
     @property
     def size(self) -> int:
-        """About the bytes it keeps."""
+        """Estimated size in bytes."""
         return sum(map(_size_of, self.steps))
 
 
 class History:
-    """The changes of one open session, in the order they were made; the oldest are forgotten for memory."""
+    """The changes of a session, in order; the oldest are dropped beyond the memory limit."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
         self._done: deque[Undoable] = deque()
         self._undone: list[Undoable] = []
-        """What was undone, with the steps that redo it."""
+        """Undone changes, with the steps that redo them."""
         self._size = 0
         self._is_typing = False
         self._grouped: list[Step] | None = None
@@ -173,7 +173,7 @@ class History:
         return len(self._done)
 
     def record(self, label: str, *steps: Step) -> None:
-        """Keep a change that was just made by the steps that undo it, in turn; nothing can be redone then."""
+        """Record a change by the steps that undo it, in order; this clears the redo stack."""
         if self._grouped is not None:
             self._grouped[:0] = steps
             return
@@ -186,7 +186,7 @@ class History:
             self._size -= self._done.popleft().size
 
     def record_text(self, change: ReplaceText) -> None:
-        """Keep a change that was just made of the prompt; what is typed in one go is undone in one."""
+        """Record a change of the prompt, merging consecutive key presses."""
         is_typing = change.is_key and self._grouped is None
         newest = self._done[-1].steps[0] if self._is_typing and is_typing else None
         if isinstance(newest, ReplaceText) and (joined := newest.inverse.joined(change)) is not None:
@@ -197,7 +197,7 @@ class History:
 
     @contextmanager
     def group(self, label: str) -> Iterator[None]:
-        """Keep what is recorded within the block as one change of that name."""
+        """Record all changes within the block as one change."""
         if self._grouped is not None:
             yield
             return
@@ -210,18 +210,18 @@ class History:
                 self.record(label, *steps)
 
     def seal(self) -> None:
-        """Let what is typed next be a change of its own."""
+        """Start a new change with the next key press."""
         self._is_typing = False
 
     def undo(self, make: Callable[[Step], Step]) -> str:
-        """Undo the newest change and return its name, empty where there is none.
+        """Undo the newest change and return its label, empty if there is none.
 
-        `make` makes a step, and returns the one that undoes it.
+        `make` applies a step and returns the step that undoes it.
         """
         return self._move(self._done, self._undone, make)
 
     def redo(self, make: Callable[[Step], Step]) -> str:
-        """Redo the change last undone and return its name, empty where there is none."""
+        """Redo the change last undone and return its label, empty if there is none."""
         return self._move(self._undone, self._done, make)
 
     def _move(
@@ -240,7 +240,7 @@ class History:
         return change.label
 
     def clear(self) -> None:
-        """Forget all, when another session is opened."""
+        """Clear the history, for example when another session is opened."""
         self._done.clear()
         self._undone.clear()
         self._size = 0

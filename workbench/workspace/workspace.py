@@ -1,4 +1,4 @@
-"""The session that is open: its draft, its runs, its conversation, and what may be undone."""
+"""The open session: its draft, runs, conversation and undo history."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from workbench.workspace.chat_session import ChatSession
 
 CLOSING_SECONDS = 10.0
-"""How long leaving waits for the disk."""
+"""Seconds that quitting waits for the disk."""
 
 
 class Workspace:
-    """What a person has open. Whoever shows it subscribes, and receives each notification as it happens."""
+    """The open session and everything that belongs to it. Subscribers receive its notifications."""
 
     def __init__(self, services: Services, keeper: Keeper | None = None) -> None:
-        """`keeper` has the session to begin with; None begins a new one."""
+        """`keeper` holds the session to open; None starts a new session."""
         self.services = services
         self.history = History()
         self.keepers = Keepers(services.folders.data / "sessions", enabled=services.config.autosave)
@@ -62,21 +62,21 @@ class Workspace:
         self.drafting = Drafting(services, self.history, self._notify)
         self.runs = Runs(services, self.keeper, self.history, self._notify)
         self.session_path: Path | None = None
-        """The session's file, once there is one."""
+        """The session file; None before it is created."""
         self.sends_ids = services.config.branch_ids
-        """Whether branches are sent as token ids also where the prompt was text."""
+        """Whether branches are sent as token ids even if the prompt was text."""
         self.typed_axes: tuple[str, ...] = ("temperature=0:1.5:0.25", "", "1")
-        """The axes of a sweep that were typed last."""
+        """The sweep axes typed last."""
         self._chat: ChatSession | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self._listeners: list[Callable[[Notification], None]] = []
 
     def subscribe(self, listener: Callable[[Notification], None]) -> None:
-        """Tell somebody each thing as it happens."""
+        """Call a listener with each notification."""
         self._listeners.append(listener)
 
     def unsubscribe(self, listener: Callable[[Notification], None]) -> None:
-        """Tell them nothing more."""
+        """Stop calling a listener."""
         self._listeners.remove(listener)
 
     def _notify(self, notification: Notification) -> None:
@@ -87,30 +87,30 @@ class Workspace:
     def prompt(self) -> Prompt:
         """The draft's prompt with its variables filled in.
 
-        Raises BadValueError where it is not a prompt of its kind, or only some variables have a value.
+        Raises BadValueError if it is invalid for its kind, or only some variables have a value.
         """
         return fill_prompt(self.drafting.prompt, self.session.variables)
 
     @property
     def request(self) -> Request:
-        """What the draft would send, with what is being typed in the panel.
+        """The request that the draft makes, including a value being typed in the panel.
 
-        Raises BadValueError where that is not a value, or the prompt is not one.
+        Raises BadValueError if that value or the prompt is invalid.
         """
         parameters = self.drafting.requested_parameters
         return Request(self.prompt, self.drafting.requested_model, parameters)
 
-    # --- what is done ------------------------------------------------------------------------------------
+    # --- actions -----------------------------------------------------------------------------------------
 
     def send(self, request: Request, branch: Branch | None = None, split: Split | None = None) -> Run:
-        """Send a request as the run that streams, to the draft's endpoint and under its preset's name."""
+        """Send a request to the draft's endpoint as the main screen's run, recording the preset's name."""
         preset = self.drafting.preset_of(request.parameters)
         return self.runs.send(request, self.drafting.endpoint, preset, branch, split)
 
     def note_branch(self, run: Run, label: str, prompt: Prompt | None = None) -> None:
-        """Let undo take a branch that was sent out of the session, and the draft's prompt back with it.
+        """Record a branch that was sent, so that undo removes it.
 
-        `prompt` takes the draft's place.
+        `prompt` replaces the draft's prompt as part of the same change.
         """
         with self.history.group(label):
             if prompt is not None:
@@ -118,13 +118,13 @@ class Workspace:
             self.history.record(label, RemoveRuns((run,), is_branch=True))
 
     def set_variables(self, values: Mapping[str, str]) -> None:
-        """Give the prompt's variables their values."""
+        """Set the values of the prompt's variables."""
         self.history.record("the variables", self._make(UseVariables(values)))
 
     def conversation(self) -> ChatSession:
-        """The session's conversation, whose next message is sent under the draft's parameters.
+        """Return the session's conversation, set to the draft's endpoint, model and parameters.
 
-        Raises BadValueError where what is being typed in the panel is not a value.
+        Raises BadValueError if the value being typed in the panel is invalid.
         """
         from workbench.workspace.chat_session import ChatSession
 
@@ -138,31 +138,31 @@ class Workspace:
 
     @property
     def talk(self) -> ChatSession:
-        """The conversation of this session."""
+        """The session's conversation, after `conversation` was called once."""
         assert self._chat is not None
         return self._chat
 
     def undo(self) -> None:
-        """Undo the newest change, and report which; what is being typed in the panel is one."""
+        """Undo the newest change, including a value being typed in the panel, and report its label."""
         self.drafting.take_typed()
         label = self.history.undo(self._make)
         self._notify(Notice(f"Undone: {label}" if label else "Nothing to undo."))
 
     def redo(self) -> None:
-        """Redo the change last undone, and report which."""
+        """Redo the change last undone, and report its label."""
         self.drafting.take_typed()
         label = self.history.redo(self._make)
         self._notify(Notice(f"Redone: {label}" if label else "Nothing to redo."))
 
     def _make(self, step: Step) -> Step:
-        """Make a step of a change; the step that undoes it."""
+        """Apply a step of the undo history; return the step that undoes it."""
         match step:
             case ReplaceText() | UseSettings():
                 return self.drafting.make(step)
             case RemoveRuns() | RestoreRuns() | NameRun():
                 return self.runs.make(step)
             case UseChat() | ExchangeTurns():
-                # Whoever recorded it is kept as long as the session.
+                # The chat exists: it recorded the step, and lives as long as the session.
                 return self.talk.make(step)
             case UseVariables(values):
                 before = self.session.variables
@@ -176,15 +176,15 @@ class Workspace:
 
     @property
     def session(self) -> Session:
-        """The session that is open; to be read only."""
+        """The open session; do not modify it."""
         return self.keeper.session
 
     def begin(self) -> None:
-        """Begin with what a new person finds, under the preset that is configured."""
+        """Start with the example draft for a new user, and the configured preset."""
         self._show(first_draft(self._configured_preset(), EXAMPLE))
 
     def begin_session(self) -> None:
-        """Begin a new session as it is configured; the one before is written meanwhile."""
+        """Start a new session from the configuration; the previous one is saved in the background."""
         self._leave(self.keepers.new())
         drafting = self.drafting
         if self.services.is_endpoint_typed or self.services.config.endpoint:
@@ -204,10 +204,10 @@ class Workspace:
             return None
 
     async def open(self, path: Path, may_leave: Callable[[], bool] = lambda: True) -> None:
-        """Continue with another session; opening the one that is open changes nothing.
+        """Open another session; does nothing if it is already open.
 
-        `may_leave` is asked once the file is read, which may take a while, and keeps the session otherwise.
-        Raises StorageError where the file cannot be read; the session stays then.
+        `may_leave` is called once the file is read, which may take a while; the new session is closed again
+        if it returns False. Raises StorageError if the file cannot be read; the current session stays open.
         """
         if is_same_file(self.keeper.path, path):
             return
@@ -216,7 +216,7 @@ class Workspace:
             keeper.begin_closing()
             return
         self._leave(keeper)
-        # A file that is not a session has no draft: the one there is stays.
+        # A file that is not a valid session has no draft, so the current draft stays.
         error = opened.error
         self._show(opened.session.draft if error is None else self.drafting.draft)
         self._notify(SessionChanged(opened.text, error, (error.line or 1) if error is not None else 1))
@@ -225,7 +225,7 @@ class Workspace:
 
     def _leave(self, keeper: Keeper) -> None:
         self.tick()
-        # From now on, so that whoever opens the session again waits for it.
+        # Closing begins before the task runs, so that reopening the session waits for it.
         self.keeper.begin_closing()
         task = asyncio.create_task(self._close(self.keeper))
         self._closing.add(task)
@@ -239,21 +239,21 @@ class Workspace:
             self._notify(Notice(str(problem), "Not saved", is_error=True))
 
     def _show(self, draft: Draft) -> None:
-        """Hold another draft, and take it as it is for what the session holds."""
+        """Show another draft as the session's saved draft, and clear the undo history."""
         self.drafting.show(draft)
         self.history.clear()
         self.keeper.begin_with(self.drafting.draft)
 
     def tick(self) -> None:
-        """Write what changed, with what is being typed in the panel; call it once a second."""
+        """Save changes, including a value being typed in the panel; call this once a second."""
         draft = self.drafting.draft
         with suppress(BadValueError):
             draft = replace(draft, parameters=self.drafting.requested_parameters)
         self.keeper.edited(draft)
         self.keeper.tick()
-        self._tell_of_saving()
+        self._report_saving()
 
-    def _tell_of_saving(self) -> None:
+    def _report_saving(self) -> None:
         problems, notes = self.keeper.take_problems()
         for problem in problems:
             words = f"{problem}\nEverything is still in memory; saving will be retried."
@@ -264,7 +264,7 @@ class Workspace:
             self.session_path = self.keeper.path
 
     async def save_as(self, title: str) -> bool:
-        """Give the session a name and save it; whether that was possible."""
+        """Rename the session and save it; return whether that succeeded."""
         self.tick()
         is_saved = await self.keeper.rename(title)
         self._notify(SessionNamed())
@@ -278,13 +278,13 @@ class Workspace:
             self.runs.add(added)
 
     async def problem_in_saving(self) -> str:
-        """Why not everything is written after a while of trying; empty where it is."""
+        """Try to save everything for `CLOSING_SECONDS`; return the error, empty on success."""
         self.tick()
         return await self.keepers.problem_after(CLOSING_SECONDS)
 
     async def aclose(self) -> None:
-        """Stop what streams, wait until it has ended, and write everything."""
+        """Stop all streaming runs, wait until they end, and save everything."""
         await self.runs.aclose()
         self.tick()
         await self.keepers.aclose(CLOSING_SECONDS)
-        self._tell_of_saving()
+        self._report_saving()
