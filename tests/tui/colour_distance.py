@@ -45,18 +45,18 @@ def seen(colour: Color, vision: str) -> Color:
     return Color(red, green, blue)
 
 
-def difference(one: Color, other: Color) -> float:
+def difference(first: Color, second: Color) -> float:
     """CIEDE2000 (Sharma, Wu and Dalal 2005), all weights 1."""
-    return ciede2000(rgb_to_lab(one), rgb_to_lab(other))
+    return ciede2000(rgb_to_lab(first), rgb_to_lab(second))
 
 
-def ciede2000(one: Lab, other: Lab) -> float:
+def ciede2000(first: Lab, second: Lab) -> float:
     """CIEDE2000 of two Lab colours."""
-    mean_chroma = (hypot(one.a, one.b) + hypot(other.a, other.b)) / 2
+    mean_chroma = (hypot(first.a, first.b) + hypot(second.a, second.b)) / 2
     stretch = 1 + 0.5 * (1 - sqrt(mean_chroma**7 / (mean_chroma**7 + 25**7)))
-    a1, a2 = one.a * stretch, other.a * stretch
-    c1, c2 = hypot(a1, one.b), hypot(a2, other.b)
-    h1, h2 = degrees(atan2(one.b, a1)) % 360, degrees(atan2(other.b, a2)) % 360
+    a1, a2 = first.a * stretch, second.a * stretch
+    c1, c2 = hypot(a1, first.b), hypot(a2, second.b)
+    h1, h2 = degrees(atan2(first.b, a1)) % 360, degrees(atan2(second.b, a2)) % 360
     turn = h2 - h1
     turn -= 360 if turn > 180 else -360 if turn < -180 else 0
     if c1 * c2 == 0:
@@ -65,9 +65,9 @@ def ciede2000(one: Lab, other: Lab) -> float:
         mean_hue = (h1 + h2) / 2
     else:
         mean_hue = (h1 + h2 + (360 if h1 + h2 < 360 else -360)) / 2
-    light, chroma = other.L - one.L, c2 - c1
+    light, chroma = second.L - first.L, c2 - c1
     hue = 2 * sqrt(c1 * c2) * sin(radians(turn / 2))
-    mean_light, mean_c = (one.L + other.L) / 2, (c1 + c2) / 2
+    mean_light, mean_c = (first.L + second.L) / 2, (c1 + c2) / 2
     weight = (
         1
         - 0.17 * cos(radians(mean_hue - 30))

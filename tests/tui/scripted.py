@@ -46,7 +46,8 @@ def answer(*texts: str) -> bytes:
     """A whole stream of tokens."""
     last = len(texts) - 1
     events = [
-        logprob_event(one, finish_reason="stop" if at == last else None) for at, one in enumerate(texts)
+        logprob_event(text, finish_reason="stop" if index == last else None)
+        for index, text in enumerate(texts)
     ]
     return b"".join(events) + DONE
 

@@ -20,11 +20,11 @@ def run_of(prompt: str, answer: str = " went", parent: Parent | None = None, **v
 
 def shown(*runs: Run) -> list[str]:
     """What is shown of the prompt of each run."""
-    return [sections_of(runs, place)[0].prompt for place in range(len(runs))]
+    return [sections_of(runs, index)[0].prompt for index in range(len(runs))]
 
 
 def titles(*runs: Run) -> list[str]:
-    return [sections_of(runs, place)[0].title for place in range(len(runs))]
+    return [sections_of(runs, index)[0].title for index in range(len(runs))]
 
 
 def test_the_same_prompt_is_shown_once_and_then_by_its_end() -> None:
@@ -59,11 +59,11 @@ def test_a_title_says_what_differs_from_the_parent_and_the_figures_once() -> Non
     other = run_of(PROMPT, temperature=1.5, seed=5)
     branch = run_of(PROMPT, parent=Parent(first.id, 0, 0, " x"), temperature=0.3, seed=5)
     branch.preset = "precise"
-    one, two, three = titles(first, other, branch)
-    assert one == "── 1 · seed 5 · done · 1 tok · ppl 1.65"
-    assert two == "── 2 · temperature 0.2 → 1.5 · seed 5 · done · 1 tok · ppl 1.65"
-    assert "branch of 1 at token 1 with ' x' · precise · temperature 0.2 → 0.3 · seed 5 · done" in three
-    assert [sections_of([first, other, branch], place)[0].figures for place in range(3)] == [""] * 3
+    first_title, second_title, third_title = titles(first, other, branch)
+    assert first_title == "── 1 · seed 5 · done · 1 tok · ppl 1.65"
+    assert second_title == "── 2 · temperature 0.2 → 1.5 · seed 5 · done · 1 tok · ppl 1.65"
+    assert "branch of 1 at token 1 with ' x' · precise · temperature 0.2 → 0.3 · seed 5 · done" in third_title
+    assert [sections_of([first, other, branch], index)[0].figures for index in range(3)] == [""] * 3
 
 
 def test_a_run_that_streams_has_no_figures_in_its_title_yet() -> None:

@@ -260,14 +260,14 @@ def several(*texts: str) -> bytes:
     """A stream of choices of two tokens each."""
     events = []
     for index, text in enumerate(texts):
-        for place, token in enumerate(text.split("|")):
-            told = {
+        for position, token in enumerate(text.split("|")):
+            logprobs = {
                 "tokens": [token],
                 "token_logprobs": [-0.5 * (index + 1)],
                 "top_logprobs": [{token: -0.5}],
             }
-            reason = "stop" if place == text.count("|") else None
-            choice = {"index": index, "text": token, "finish_reason": reason, "logprobs": told}
+            reason = "stop" if position == text.count("|") else None
+            choice = {"index": index, "text": token, "finish_reason": reason, "logprobs": logprobs}
             events.append(f"data: {json.dumps({'id': 'r', 'choices': [choice]})}\n\n".encode())
     return b"".join(events) + DONE
 
@@ -281,7 +281,7 @@ async def test_the_choices_of_a_run_are_a_list_and_enter_goes_to_one() -> None:
         await until(pilot, lambda: isinstance(app.screen, ChoicesScreen))
         options = app.screen.query_one(OptionList)
         await until(pilot, lambda: options.option_count == 2)
-        rows = [str(options.get_option_at_index(place).prompt) for place in range(2)]
+        rows = [str(options.get_option_at_index(index).prompt) for index in range(2)]
         assert rows[0].startswith("▸★ 1   ×2   a┆ b")
         assert rows[1].startswith("   2        a┆ c")
         await pilot.press("down", "enter")

@@ -29,7 +29,7 @@ class Shown(App[None]):
 
     def compose(self) -> ComposeResult:
         names = [f"row {row}" for row in range(ROWS)]
-        yield CellTable("corner", names, [f"head {place}" for place in range(ACROSS)])
+        yield CellTable("corner", names, [f"head {column}" for column in range(ACROSS)])
 
     @on(CellTable.CellHighlighted)
     @on(CellTable.Opened)
@@ -43,7 +43,7 @@ async def table() -> AsyncIterator[tuple[Shown, CellTable, Pilot[None]]]:
     app = Shown()
     async with app.run_test(size=(50, 12)) as pilot:
         shown = app.query_one(CellTable)
-        shown.show([TableCell(f"{row}/{place}", LEVEL) for row in range(ROWS) for place in range(ACROSS)])
+        shown.show([TableCell(f"{row}/{column}", LEVEL) for row in range(ROWS) for column in range(ACROSS)])
         shown.focus()
         await pilot.pause()
         yield app, shown, pilot

@@ -52,12 +52,14 @@ async def test_a_second_turn_holds_the_first_and_its_answer(size: tuple[int, int
         await pilot.press("f12")
         await until(pilot, lambda: isinstance(app.screen, ChatScreen))
         chat = screen_of(app)
-        for turn, said in enumerate(("Hi", "Go"), 1):
-            chat.composer.text = said
+        for turn, message in enumerate(("Hi", "Go"), 1):
+            chat.composer.text = message
             await pilot.press("f5")
             await until(pilot, lambda turn=turn: len(chat.chat.path) == 2 * turn)  # type: ignore[misc]
             await until(pilot, lambda: not chat.answering.is_running)
-        prompts = [one.json["prompt"] for one in loopback.requests if one.path.endswith("completions")]
+        prompts = [
+            request.json["prompt"] for request in loopback.requests if request.path.endswith("completions")
+        ]
         assert prompts == [
             "<user>Hi<assistant>",
             "<user>Hi<assistant>Hello you<user>Go<assistant>",
@@ -77,7 +79,9 @@ async def test_the_exact_prompt_is_shown_live() -> None:
         chat.composer.text = "Tell"
         await until(
             pilot,
-            lambda: [one.prompt for one in chat.turns.preview.view.sections] == ["<user>Tell<assistant>"],
+            lambda: (
+                [section.prompt for section in chat.turns.preview.view.sections] == ["<user>Tell<assistant>"]
+            ),
         )
 
 
@@ -107,7 +111,7 @@ async def test_a_conversation_goes_on_where_the_session_was_left() -> None:
         await until(pilot, lambda: isinstance(app.screen, ChatScreen))
         screen_of(app).composer.text = "Go"
         await pilot.press("f5")
-        await until(pilot, lambda: any(one.path.endswith("completions") for one in loopback.requests))
+        await until(pilot, lambda: any(request.path.endswith("completions") for request in loopback.requests))
         assert loopback.requests[-1].json["prompt"] == "<user>Hi<assistant>Hello you<user>Go<assistant>"
         await until(pilot, lambda: not screen_of(app).answering.is_running)
 
@@ -142,30 +146,30 @@ async def test_an_endpoint_without_a_template_is_an_error_that_keeps_what_was_ty
 
 
 def held_back(talk: Handler) -> tuple[Handler, asyncio.Event, asyncio.Event]:
-    """A server that tells its template late: whether it was asked, and what lets it tell."""
-    asked, go = asyncio.Event(), asyncio.Event()
+    """A server that tells its template late: whether it was requested, and what lets it tell."""
+    requested, go = asyncio.Event(), asyncio.Event()
 
     async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
-        if received.path == "/props" and not asked.is_set():
-            asked.set()
+        if received.path == "/props" and not requested.is_set():
+            requested.set()
             await go.wait()
         await talk(received, writer)
 
-    return handle, asked, go
+    return handle, requested, go
 
 
 @asynccontextmanager
 async def preparing(
-    *answers: bytes, said: str
+    *answers: bytes, message: str
 ) -> AsyncGenerator[tuple[ChatScreen, Pilot[int], asyncio.Event]]:
     """A chat whose message is being prepared until an event is set, longer than keys are held back for it."""
-    handle, asked, go = held_back(chatty(*answers))
+    handle, requested, go = held_back(chatty(*answers))
     async with workbench(handle) as (app, pilot, _):
         await pilot.press("f12")
         await until(pilot, lambda: isinstance(app.screen, ChatScreen))
         chat = screen_of(app)
-        await pilot.press(*said, "f5")
-        await until(pilot, lambda: asked.is_set() and chat.is_preparing and not app.flows.is_opening())
+        await pilot.press(*message, "f5")
+        await until(pilot, lambda: requested.is_set() and chat.is_preparing and not app.flows.is_opening())
         yield chat, pilot, go
 
 
@@ -186,7 +190,7 @@ async def test_no_message_is_recalled_from_under_an_answer_that_is_being_prepare
 
 
 async def test_what_is_typed_while_a_message_is_prepared_stays() -> None:
-    async with preparing(answer("Hello"), said="Go") as (chat, pilot, go):
+    async with preparing(answer("Hello"), message="Go") as (chat, pilot, go):
         await pilot.press(*" on")
         go.set()
         await until(pilot, lambda: answered(chat))
@@ -196,7 +200,7 @@ async def test_what_is_typed_while_a_message_is_prepared_stays() -> None:
 
 
 async def test_escape_stops_what_is_prepared_and_keeps_the_message() -> None:
-    async with preparing(answer("Hello"), said="Go") as (chat, pilot, go):
+    async with preparing(answer("Hello"), message="Go") as (chat, pilot, go):
         assert "Esc Stop" in chat.keys.render().plain
         await pilot.press("escape")
         await until(pilot, lambda: not chat.is_preparing)
@@ -209,7 +213,7 @@ async def test_escape_stops_what_is_prepared_and_keeps_the_message() -> None:
 
 
 async def test_what_is_prepared_is_not_sent_once_its_prompt_goes_to_the_editor() -> None:
-    async with preparing(said="Go") as (chat, pilot, go):
+    async with preparing(message="Go") as (chat, pilot, go):
         app = chat.app
         assert isinstance(app, WorkbenchApp)
         await pilot.press("f9")

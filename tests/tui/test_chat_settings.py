@@ -19,7 +19,9 @@ SEVERAL = [
 
 async def shown(talk: Talk, prompt: str) -> None:
     """Wait until the exact prompt is shown."""
-    await until(talk.pilot, lambda: [one.prompt for one in talk.chat.turns.preview.view.sections] == [prompt])
+    await until(
+        talk.pilot, lambda: [section.prompt for section in talk.chat.turns.preview.view.sections] == [prompt]
+    )
 
 
 async def answer_popup(talk: Talk, key: str, text: str, *then: str) -> None:

@@ -37,11 +37,11 @@ class Talk:
 
     @property
     def sent(self) -> list[str]:
-        bodies = [one.json for one in self.loopback.requests if one.path.endswith("completions")]
+        bodies = [request.json for request in self.loopback.requests if request.path.endswith("completions")]
         return [str(body["prompt"]) for body in bodies if isinstance(body, dict)]
 
-    def section(self, place: int) -> str:
-        section = self.chat.turns.view.sections[place]
+    def section(self, index: int) -> str:
+        section = self.chat.turns.view.sections[index]
         return f"{section.title}|{section.prompt}"
 
 
@@ -71,7 +71,7 @@ async def test_an_edited_turn_is_a_branch_and_the_one_before_it_is_a_key_away() 
         assert "▸─ 1 › user · branch 1/2" in talk.section(0)
         assert "── 2 ◆ assistant" in talk.section(1)
         # The turn that keys work on stands out by its whole title, one that a person wrote by a bold one.
-        assert [one.emphasis for one in talk.chat.turns.view.sections][:2] == ["current", "none"]
+        assert [section.emphasis for section in talk.chat.turns.view.sections][:2] == ["current", "none"]
         frame = str(talk.chat.composer.border_subtitle)
         assert frame == "Ctrl+J sends · Enter starts a new line"
 

@@ -50,7 +50,7 @@ async def test_a_copy_goes_to_the_terminal_and_says_how_much_went_where(written:
 
 
 @pytest.mark.parametrize(("status", "words"), [(0, 'Copied "é"'), (1, "only with `set-clipboard on`")])
-async def test_within_tmux_a_copy_goes_through_it(tmp_path: Path, status: int, words: str) -> None:
+async def test_within_tmux_a_copy_goes_through_it(tmp_path: Path, status: int, expected: str) -> None:
     tmux = tmp_path / "tmux"
     tmux.write_text(f'#!/bin/sh\ncat > "{tmp_path}/took"\nexit {status}\n')
     tmux.chmod(0o755)
@@ -58,7 +58,7 @@ async def test_within_tmux_a_copy_goes_through_it(tmp_path: Path, status: int, w
     async with asyncio.timeout(10):
         taken = await copy_through_tmux("é\n".encode(), environment)
     assert (tmp_path / "took").read_text("utf-8") == "é\n"
-    assert words in copied("é", tmux=taken)
+    assert expected in copied("é", tmux=taken)
 
 
 async def test_without_a_tmux_to_ask_nothing_is_claimed(tmp_path: Path) -> None:
@@ -93,11 +93,13 @@ async def test_an_error_is_copied_whole_with_where_it_happened() -> None:
     refused = answering(b'{"error":{"message":"no [b]such\\u001b ' + long.encode() + b'"}}', 404, JSON)
     async with workbench(refused) as (app, pilot, loopback):
         app.action_flow("copy_error")
-        await until(pilot, lambda: any("No error to copy" in one.message for one in app._notifications))
+        await until(pilot, lambda: any("No error to copy" in toast for toast in toasts(app)))
         assert not app.clipboard
         await pilot.press("f5")
         await until(pilot, lambda: app.main.output.error.display)
-        copy = next(one for one in app.main.output.error.query(Static) if str(one.render()) == "Copy")
+        copy = next(
+            static for static in app.main.output.error.query(Static) if str(static.render()) == "Copy"
+        )
         await pilot.click(copy)
         await until(pilot, lambda: bool(app.clipboard))
         assert f"no [b]such\\e {long}" in app.clipboard

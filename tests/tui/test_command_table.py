@@ -64,9 +64,9 @@ def test_keys_replace_the_command_s_own(
         ({"run": "ctrl+k", "stop": "ctrl+k"}, "ctrl+k is the key of Stop"),
     ],
 )
-def test_what_cannot_be_is_told_and_changes_nothing(wanted: Mapping[str, str], words: str) -> None:
+def test_what_cannot_be_is_told_and_changes_nothing(wanted: Mapping[str, str], expected: str) -> None:
     table = with_keys(wanted)
-    assert words in str(table.problems[0])
+    assert expected in str(table.problems[0])
     assert len(table.problems) == 1
     assert "run" not in table.keymap
 
@@ -86,7 +86,7 @@ async def test_remapped_keys_work_and_show_in_footer_help_and_palette() -> None:
             await pilot.press(key)
             await until(pilot, lambda: isinstance(app.screen, Picker))
             options = app.screen.query_one(OptionList).options
-            assert any(row in str(one.prompt).split() for one in options)
+            assert any(row in str(option.prompt).split() for option in options)
             await pilot.press("escape")
 
 
@@ -134,9 +134,9 @@ async def test_the_keys_of_other_screens_can_be_others_and_show_there() -> None:
         ({"open_session": "f6"}, "keys.open_session is not a command"),
     ],
 )
-def test_what_cannot_be_on_other_screens_is_told(wanted: Mapping[str, str], words: str) -> None:
+def test_what_cannot_be_on_other_screens_is_told(wanted: Mapping[str, str], expected: str) -> None:
     table = with_keys(wanted)
-    assert [words in str(problem) for problem in table.problems] == [True]
+    assert [expected in str(problem) for problem in table.problems] == [True]
     assert table.keymap == {}
 
 

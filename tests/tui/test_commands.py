@@ -33,7 +33,9 @@ def test_ids_and_keys_of_a_pane_are_used_once() -> None:
     assert max(keys.values()) == 1
 
 
-@pytest.mark.parametrize("command", [one for one in COMMANDS if not one.needs_pane], ids=lambda one: one.id)
+@pytest.mark.parametrize(
+    "command", [command for command in COMMANDS if not command.needs_pane], ids=lambda command: command.id
+)
 def test_every_command_that_can_be_done_by_name_has_its_flow_or_its_action(command: Command) -> None:
     if command.flow:
         assert inspect.iscoroutinefunction(load_flow(command.flow))

@@ -98,7 +98,7 @@ async def open_comparison(app: WorkbenchApp, pilot: Pilot[int]) -> None:
 
 def titles_of(app: WorkbenchApp) -> list[str]:
     """The titles of the columns shown."""
-    return [str(one.border_title) for one in columns_of(app)]
+    return [str(column.border_title) for column in columns_of(app)]
 
 
 def all_ended(app: WorkbenchApp) -> bool:
@@ -108,7 +108,7 @@ def all_ended(app: WorkbenchApp) -> bool:
 
 def parts_shown(app: WorkbenchApp) -> bool:
     """Whether every column points out the third token."""
-    return all_ended(app) and all(one.view.sections[0].marked == 2 for one in columns_of(app))
+    return all_ended(app) and all(column.view.sections[0].marked == 2 for column in columns_of(app))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -118,8 +118,10 @@ async def test_four_presets_answer_one_prompt_with_one_seed(size: tuple[int, int
         await until(pilot, lambda: all_ended(app))
         assert len({request.json["seed"] for request in loopback.requests}) == 1
         assert len({str(request.json["prompt"]) for request in loopback.requests}) == 1
-        said = sorted(str(one.choice.text) for one in columns_of(app) if one.choice is not None)
-        assert said == sorted("".join(texts) for texts in BY_TEMPERATURE.values())
+        texts_shown = sorted(
+            str(column.choice.text) for column in columns_of(app) if column.choice is not None
+        )
+        assert texts_shown == sorted("".join(texts) for texts in BY_TEMPERATURE.values())
         assert "(random)" in text_of(app, "about")
 
 
@@ -134,7 +136,7 @@ async def test_the_current_settings_and_the_first_preset_are_compared_first_then
         assert box.border_subtitle == hint and len(hint) < box.size.width
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen) and len(columns_of(app)) == 2)
-        assert [one.column.title for one in columns_of(app)] == ["current settings", "greedy"]
+        assert [column.column.title for column in columns_of(app)] == ["current settings", "greedy"]
         await until(pilot, lambda: all_ended(app))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
@@ -148,7 +150,7 @@ async def test_the_current_settings_and_the_first_preset_are_compared_first_then
         await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen) and len(columns_of(app)) == 2)
-        assert [one.column.title for one in columns_of(app)] == ["greedy", "precise"]
+        assert [column.column.title for column in columns_of(app)] == ["greedy", "precise"]
 
 
 async def test_s_gives_every_column_a_seed_of_its_own() -> None:
@@ -186,8 +188,8 @@ async def test_few_columns_stand_side_by_side_and_end_with_the_divergence_in_vie
 
     async with workbench(handle, (100, 40)) as (app, pilot, _):
         columns = [
-            Column(str(place), app.workspace.drafting.endpoint, "", Parameters().set("temperature", place))
-            for place in range(count)
+            Column(str(index), app.workspace.drafting.endpoint, "", Parameters().set("temperature", index))
+            for index in range(count)
         ]
         runs = [job.run for job in plan([TextPrompt("Once")], columns, "group")]
         comparison = Comparison(app.workspace, columns, runs)
@@ -199,7 +201,7 @@ async def test_few_columns_stand_side_by_side_and_end_with_the_divergence_in_vie
         def words_in_view() -> bool:
             strips = app.screen._compositor.render_strips(app.screen.size)
             shown = "".join(strip.text for strip in strips[: columns_of(app)[0].view.region.bottom])
-            return all(f" word{place}" in shown for place in range(count))
+            return all(f" word{index}" in shown for index in range(count))
 
         await until(pilot, words_in_view)
 
@@ -254,7 +256,7 @@ async def test_more_columns_than_the_endpoint_takes_at_once_say_that_they_are_qu
         await until(pilot, lambda: isinstance(app.screen, CompareScreen))
         await until(pilot, lambda: "4 running · 2 queued" in text_of(app, "about"))
         queued = [str(column.border_subtitle) for column in columns_of(app)][-2:]
-        assert all("queued" in one for one in queued)
+        assert all("queued" in subtitle for subtitle in queued)
 
 
 async def test_escape_stops_this_column_then_all_then_leaves_and_every_text_is_kept() -> None:
@@ -279,7 +281,7 @@ async def test_ctrl_c_stops_all_columns_and_never_quits() -> None:
         await until(pilot, lambda: all(column.run.tokens == 1 for column in columns_of(app)))
         await pilot.press("ctrl+c")
         await until(pilot, lambda: all_ended(app))
-        await asyncio.wait_for(asyncio.gather(*(one.gone.wait() for one in loopback.requests)), 2)
+        await asyncio.wait_for(asyncio.gather(*(request.gone.wait() for request in loopback.requests)), 2)
         assert app.is_running
 
 
@@ -298,9 +300,9 @@ async def test_adopting_takes_a_columns_parameters_to_the_panel_without_the_draw
         }
         assert app.main.parameters.parameters == Parameters(expected)
         assert app.workspace.drafting.draft.preset == "creative"
-        (told,) = (one for one in toasts(app) if one.startswith("Settings of creative adopted: "))
-        assert "temperature unset → 1.2 · " in told and "presence_penalty unset → 0.3" in told
-        assert told.endswith("; u undoes")
+        (adopted,) = (toast for toast in toasts(app) if toast.startswith("Settings of creative adopted: "))
+        assert "temperature unset → 1.2 · " in adopted and "presence_penalty unset → 0.3" in adopted
+        assert adopted.endswith("; u undoes")
 
 
 async def test_the_last_row_says_what_escape_and_enter_do_and_who_stays_in_the_session() -> None:
@@ -392,9 +394,9 @@ async def test_columns_scroll_together() -> None:
     async with workbench(handle, (200, 50)) as (app, pilot, _):
         await open_comparison(app, pilot)
         await until(pilot, lambda: all_ended(app))
-        await until(pilot, lambda: all(one.view.max_scroll_y > 20 for one in columns_of(app)))
+        await until(pilot, lambda: all(column.view.max_scroll_y > 20 for column in columns_of(app)))
         columns_of(app)[0].view.scroll_to(y=7, animate=False, force=True)
-        await until(pilot, lambda: {one.view.scroll_offset.y for one in columns_of(app)} == {7})
+        await until(pilot, lambda: {column.view.scroll_offset.y for column in columns_of(app)} == {7})
         await pilot.press("tab", "end")
         await until(pilot, lambda: columns_of(app)[3].view.scroll_offset.y > 7)
 
@@ -404,7 +406,7 @@ async def test_d_goes_to_the_first_difference_and_a_cursor_compares_any_token() 
         await open_comparison(app, pilot)
         await until(pilot, partial(parts_shown, app))
         await pilot.press("d")
-        await until(pilot, lambda: all((one.view.cursor or ("", 0))[1] == 2 for one in columns_of(app)))
+        await until(pilot, lambda: all((column.view.cursor or ("", 0))[1] == 2 for column in columns_of(app)))
         await pilot.press("left")
         await until(pilot, lambda: "token 2" in columns_of(app)[3].distribution.render().plain)
         assert "▸·in" in columns_of(app)[3].distribution.render().plain
@@ -434,16 +436,16 @@ async def test_one_preset_is_compared_with_itself_at_another_model() -> None:
         await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen) and all_ended(app))
-        said = [one.choice.text for one in columns_of(app) if one.choice is not None]
-        assert said == [" own", " large"]
+        texts = [column.choice.text for column in columns_of(app) if column.choice is not None]
+        assert texts == [" own", " large"]
         assert titles_of(app)[1].startswith("greedy · large @ ")
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_cost_is_among_the_figures_where_the_endpoint_has_prices(size: tuple[int, int]) -> None:
     usage = {"prompt_tokens": 1000, "completion_tokens": 2000, "total_tokens": 3000}
-    told = f"data: {json.dumps({'choices': [], 'usage': usage})}\n\n".encode()
-    body = logprob_event(" in", finish_reason="stop") + told + DONE
+    usage_event = f"data: {json.dumps({'choices': [], 'usage': usage})}\n\n".encode()
+    body = logprob_event(" in", finish_reason="stop") + usage_event + DONE
 
     async def handle(_: Received, writer: asyncio.StreamWriter) -> None:
         writer.write(head() + body)
@@ -464,13 +466,13 @@ async def test_eight_columns_have_enough_room_each_and_the_screen_scrolls(
 ) -> None:
     async with workbench(tempered(), size) as (app, pilot, _):
         endpoint = app.workspace.drafting.endpoint
-        columns = [Column(str(place), endpoint, "", Parameters()) for place in range(8)]
+        columns = [Column(str(index), endpoint, "", Parameters()) for index in range(8)]
         runs = [job.run for job in plan([TextPrompt("Once")], columns, "group")]
         for run in runs:
             run.outcome = Outcome.STOPPED
         comparison = Comparison(app.workspace, columns, runs)
         await app.push_screen(CompareScreen(comparison))
-        await until(pilot, lambda: {one.region.size for one in columns_of(app)} == {least})
+        await until(pilot, lambda: {column.region.size for column in columns_of(app)} == {least})
         await pilot.press("shift+tab")
         await until(pilot, lambda: app.screen.region.contains_region(columns_of(app)[7].view.region))
 
@@ -562,7 +564,9 @@ async def test_what_streams_in_every_column_survives_a_kill(tmp_path: Path) -> N
         opened = SessionStore.open(left / app.workspace.keeper.path.name)
         opened.store.close()
         assert [run.ordered[0].text for run in opened.session.runs] == [" went"] * 4
-        assert [run.preset for run in opened.session.runs] == [one.column.preset for one in columns_of(app)]
+        assert [run.preset for run in opened.session.runs] == [
+            column.column.preset for column in columns_of(app)
+        ]
 
 
 async def test_the_main_screen_is_drawn_under_a_popup_but_not_where_it_is_covered_whole() -> None:
@@ -589,6 +593,8 @@ def test_rows_that_do_not_fit_join_the_rest_so_that_all_is_still_all() -> None:
     assert [row.label for row in kept] == ["a", "d", "(other)"]
     assert sum(row.mass or 0 for row in kept) == pytest.approx(1)
     assert [row.is_remaining for row in kept] == [False, False, True]
-    named = [AlternativeRow(label, 0.25, place) for place, label in enumerate(("(other)", "b", "(other)"))]
+    named = [
+        AlternativeRow(label, 0.25, position) for position, label in enumerate(("(other)", "b", "(other)"))
+    ]
     assert trimmed(named, 2) == [named[0], remaining_row(0.5)]
     assert trimmed(rows, 5) == rows

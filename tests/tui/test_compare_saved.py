@@ -35,7 +35,7 @@ def columns(app: WorkbenchApp) -> list[CompareColumn]:
 
 def titles(app: WorkbenchApp) -> list[str]:
     """What the columns are called."""
-    return [str(one.border_title) for one in columns(app)]
+    return [str(column.border_title) for column in columns(app)]
 
 
 def show(app: WorkbenchApp, runs: list[Run]) -> None:
@@ -46,7 +46,7 @@ def show(app: WorkbenchApp, runs: list[Run]) -> None:
 async def compared(app: WorkbenchApp, pilot: Pilot[int], count: int) -> None:
     """Wait for the compare screen with that many columns."""
     await until(pilot, lambda: isinstance(app.screen, CompareScreen) and len(columns(app)) == count)
-    await until(pilot, lambda: all(one.border_title for one in columns(app)))
+    await until(pilot, lambda: all(column.border_title for column in columns(app)))
 
 
 async def test_v_compares_runs_of_the_open_session_and_their_parameters_can_be_adopted() -> None:
@@ -57,7 +57,7 @@ async def test_v_compares_runs_of_the_open_session_and_their_parameters_can_be_a
         await pilot.press("enter")
         await compared(app, pilot, 2)
         assert titles(app) == ["run 1 · temperature 0.1", "run 2 · temperature 0.9"]
-        assert all(one.view.sections[0].marked == 1 for one in columns(app))
+        assert all(column.view.sections[0].marked == 1 for column in columns(app))
         assert "nothing is sent" in str(app.screen.query_one("#about", Static).render())
         await pilot.press("tab", "a")
         await until(pilot, lambda: app.screen is app.main)
@@ -94,4 +94,4 @@ async def test_from_the_sessions_screen_runs_of_both_sessions_are_offered(tmp_pa
         await until(pilot, lambda: isinstance(app.screen, MultiPicker))
         await pilot.press("space", "down", "space", "enter")
         await compared(app, pilot, 2)
-        assert {one.choice.text for one in columns(app) if one.choice} == {" a", " b"}
+        assert {column.choice.text for column in columns(app) if column.choice} == {" a", " b"}

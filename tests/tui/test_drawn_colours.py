@@ -69,7 +69,7 @@ def drawn_text(app: WorkbenchApp) -> Iterator[tuple[int, str, Style]]:
     """
     screen = app.screen
     region = (
-        Region.from_union([one.region for one in screen.children])
+        Region.from_union([child.region for child in screen.children])
         if isinstance(screen, ModalScreen)
         else screen.region
     )
@@ -77,7 +77,7 @@ def drawn_text(app: WorkbenchApp) -> Iterator[tuple[int, str, Style]]:
         if not region.y <= row < region.bottom:
             continue
         for text, style, _ in strip.crop(region.x, region.right):
-            plain = "".join(one for one in text if not _is_drawing(one)).strip()
+            plain = "".join(character for character in text if not _is_drawing(character)).strip()
             if plain:
                 yield row, plain, style or Style()
 
@@ -91,7 +91,7 @@ def unreadable(app: WorkbenchApp) -> list[str]:
     found = []
     for row, text, style in drawn_text(app):
         assert style.color is not None and style.bgcolor is not None, f"row {row}: {text!r} has no colours"
-        text_colour, below = (Color.from_rich_color(one) for one in (style.color, style.bgcolor))
+        text_colour, below = (Color.from_rich_color(colour) for colour in (style.color, style.bgcolor))
         if style.reverse:
             text_colour, below = below, text_colour
         ratio = contrast(text_colour, below)
@@ -129,7 +129,7 @@ async def test_all_text_can_be_read_in_every_theme_with_every_row_focused_once(n
             app.theme = theme
             async for where in walk_rows(app, pilot):
                 assert sum(1 for _ in drawn_text(app)) >= 2
-                found += [f"{theme}, {where}, {one}" for one in unreadable(app)]
+                found += [f"{theme}, {where}, {text}" for text in unreadable(app)]
         assert found == []
         while app.screen is not app.main:
             await pilot.press("escape")

@@ -64,13 +64,13 @@ async def form(app: WorkbenchApp, pilot: Pilot[int]) -> EndpointForm:
 
 def field(screen: EndpointForm, name: str) -> Input:
     """The input of a field."""
-    return next(one for one in screen.query(Input) if one.name == name)
+    return next(entry for entry in screen.query(Input) if entry.name == name)
 
 
 def wrong(screen: EndpointForm) -> dict[str, str]:
     """What is said to be wrong, by field."""
     shown = screen.query(".wrong.-shown").results(Static)
-    return {one.name or "": str(one.render()) for one in shown}
+    return {label.name or "": str(label.render()) for label in shown}
 
 
 def details(screen: EndpointsScreen) -> str:
@@ -81,7 +81,7 @@ def details(screen: EndpointsScreen) -> str:
 def everything_written() -> bytes:
     """The bytes of all files that the workbench wrote."""
     home = Path(os.environ["WORKBENCH_HOME"])
-    return b"".join(one.read_bytes() for one in home.rglob("*") if one.is_file())
+    return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
 
 
 async def test_an_endpoint_is_added_like_a_profile_tested_and_used() -> None:
@@ -102,8 +102,8 @@ async def test_an_endpoint_is_added_like_a_profile_tested_and_used() -> None:
         await pilot.press("ctrl+t")
         await until(pilot, lambda: "answered “there”" in details(screen))
         assert "2 models listed\n  first/model\n  second/model" in details(screen)
-        asked = loopback.requests[-1].json
-        assert (asked["model"], asked["max_tokens"]) == ("first/model", 1)
+        sent = loopback.requests[-1].json
+        assert (sent["model"], sent["max_tokens"]) == ("first/model", 1)
         await pilot.press("enter")
         await until(pilot, lambda: app.workspace.drafting.endpoint.name == "mine")
         assert (
@@ -122,7 +122,7 @@ async def test_what_is_wrong_stands_below_its_field_and_what_was_typed_stays() -
         field(filling, "name").value = "mine"
         field(filling, "base_url").value = "host"
         field(filling, "headers").value = "X-Title: [bold]"
-        for name, text, words in [
+        for name, text, expected in [
             ("concurrency", "many", "whole number"),
             ("base_url", "host", "an address"),
             ("headers", "Cookie: a", "would hold a key"),
@@ -132,7 +132,7 @@ async def test_what_is_wrong_stands_below_its_field_and_what_was_typed_stays() -
             await pilot.press("ctrl+s")
             await until(pilot, lambda: bool(wrong(filling)))
             assert list(wrong(filling)) == [name]
-            assert words in wrong(filling)[name]
+            assert expected in wrong(filling)[name]
             assert filling.focused is field(filling, name)
             assert field(filling, "name").value == "mine"
             assert app.screen is filling
@@ -280,10 +280,10 @@ async def test_where_an_endpoint_is_from_and_leads_is_said_of_a_typed_url_and_of
         screen = await opened(app, pilot)
         details = screen.query_one("#details", Static)
         assert screen.highlighted == app.workspace.drafting.endpoint.name
-        words = str(details.render())
-        assert loopback.base_url in words
-        assert "not saved as a profile" in words
-        assert "built-in" not in words
+        shown = str(details.render())
+        assert loopback.base_url in shown
+        assert "not saved as a profile" in shown
+        assert "built-in" not in shown
         await pilot.press("ctrl+x")
         await until(pilot, lambda: "this is not saved as a profile" in "".join(toasts(app)))
         await pilot.press("escape")

@@ -11,6 +11,7 @@ from textual.widgets import Input
 
 from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
+from tests.tui.test_wiring import toasts
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.popups.picker import Picker
 from workbench.tui.popups.question import LinePopup, Question
@@ -34,7 +35,7 @@ async def test_a_session_and_a_run_are_written_and_replaced_only_after_a_questio
         await until(pilot, lambda: bool(main.output.runs) and not main.output.runs[0].is_running)
         lines, picture = tmp_path / "runs.jsonl", tmp_path / "run.svg"
         await _export(app, pilot, "lines", lines)
-        await until(pilot, lambda: any("Wrote" in one.message for one in app._notifications))
+        await until(pilot, lambda: any("Wrote" in toast for toast in toasts(app)))
         assert json.loads(lines.read_text())["choices"][0]["text"] == " went in"
         await _export(app, pilot, "svg", picture)
         await until(pilot, lambda: app.screen is main and b"</svg>" in _bytes(picture))
@@ -56,8 +57,8 @@ async def test_a_session_never_replaces_itself_and_an_impossible_name_is_told(
         assert keeper.path is not None
         before = _bytes(keeper.path)
         await _export(app, pilot, "text", keeper.path if name == "itself" else tmp_path / name)
-        words = "the session itself" if name == "itself" else "too long"
-        await until(pilot, lambda: any(words in one.message for one in app._notifications))
+        expected = "the session itself" if name == "itself" else "too long"
+        await until(pilot, lambda: any(expected in toast for toast in toasts(app)))
         assert _bytes(keeper.path) == before
 
 

@@ -26,10 +26,10 @@ async def colours_sent(app: WorkbenchApp) -> set[ColorType]:
             Segment("x", Style(color="red", bgcolor="yellow", bold=True)),
             Segment("y", app.screen.rich_style),
         ]
-        for one in app.get_line_filters():
-            assert not isinstance(one, Monochrome)
-            if one.enabled:
-                line = one.apply(line, app.screen.background_colors[1])
+        for line_filter in app.get_line_filters():
+            assert not isinstance(line_filter, Monochrome)
+            if line_filter.enabled:
+                line = line_filter.apply(line, app.screen.background_colors[1])
         return {
             colour.type
             for segment in line

@@ -152,20 +152,20 @@ async def test_a_flow_cancelled_at_any_of_its_screens_leaves_nothing_behind(wher
 class CancelledAt:
     """Runs a flow, and cancels it as it begins to wait for the nth time, counted from 0."""
 
-    def __init__(self, story: Awaitable[None], place: int) -> None:
+    def __init__(self, story: Awaitable[None], number: int) -> None:
         self._story = story
-        self._place = place
+        self._number = number
         self.is_cancelled = False
 
     def __await__(self) -> Generator[Any, None, None]:
         waits = self._story.__await__()
         go_on = partial(next, waits)
-        for place in count():
+        for number in count():
             try:
                 awaited = go_on()
             except StopIteration:
                 return
-            if place == self._place:
+            if number == self._number:
                 task = asyncio.current_task()
                 assert task is not None
                 self.is_cancelled = task.cancel()
@@ -191,16 +191,16 @@ async def test_a_flow_cancelled_wherever_it_waits_leaves_everything_usable(
             return is_back and not workspace.runs.is_streaming and workspace.runs.under_way == under_way
 
         for id in _flows_at(where):
-            is_cancelled, place = True, 0
+            is_cancelled, number = True, 0
             while is_cancelled:
                 await _begin_anew(app, pilot, where)
                 text, kept = workspace.drafting.text, {run.id for run in workspace.session.runs}
                 try:
-                    is_cancelled = await _cancelled_at(app, pilot, id, place)
+                    is_cancelled = await _cancelled_at(app, pilot, id, number)
                     await until(pilot, is_over)
                 except AssertionError as error:
                     error.add_note(
-                        f"{id}, cancelled where it waits for the {place}th time: {app.screen_stack}"
+                        f"{id}, cancelled where it waits for the {number}th time: {app.screen_stack}"
                     )
                     raise
                 assert workspace.drafting.text == text or id in CHANGES_TEXT, id
@@ -208,16 +208,16 @@ async def test_a_flow_cancelled_wherever_it_waits_leaves_everything_usable(
                 sent = await _sent(app, pilot)
                 assert sent.outcome is Outcome.COMPLETE, id
                 assert await workspace.keeper.settle(), id
-                place += 1
+                number += 1
 
 
-async def _cancelled_at(app: WorkbenchApp, pilot: Pilot[int], id: str, place: int) -> bool:
+async def _cancelled_at(app: WorkbenchApp, pilot: Pilot[int], id: str, number: int) -> bool:
     """Run a flow with its answers, and cancel it where it waits for the nth time; False where it does not."""
     story = load_flow(BY_ID[id].flow)
     cancelled = list[CancelledAt]()
 
     def cancelling(flow: FlowContext) -> CancelledAt:
-        cancelled.append(CancelledAt(story(flow), place))
+        cancelled.append(CancelledAt(story(flow), number))
         return cancelled[0]
 
     shown: Screen[Any] = app.screen
@@ -353,8 +353,8 @@ async def test_a_fault_in_a_flow_is_shown_and_ends_only_that_flow() -> None:
 def burst(app: WorkbenchApp, keys: str) -> None:
     """Press keys as a terminal sends them in one piece; `"words"` are typed."""
     for key in keys.split():
-        for one in key[1:-1] if key[0] == '"' else [key]:
-            app.post_message(events.Key(one, one if len(one) == 1 else None))
+        for character in key[1:-1] if key[0] == '"' else [key]:
+            app.post_message(events.Key(character, character if len(character) == 1 else None))
 
 
 async def test_rows_of_a_comparison_are_chosen_in_a_burst() -> None:
@@ -381,7 +381,9 @@ async def test_the_fields_of_a_form_are_filled_in_a_burst() -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         burst(app, 'ctrl+p "sweep" enter tab "top_p=0.5,1" tab backspace "2"')
         await until(pilot, lambda: isinstance(app.screen, Form))
-        await until(pilot, lambda: [one.value for one in app.screen.query(Input)][1:] == ["top_p=0.5,1", "2"])
+        await until(
+            pilot, lambda: [entry.value for entry in app.screen.query(Input)][1:] == ["top_p=0.5,1", "2"]
+        )
         assert app.main.prompt.text == EXAMPLE
 
 

@@ -158,7 +158,11 @@ async def test_what_cannot_be_swept_is_said_in_the_form(texts: tuple[str, ...], 
 
 async def test_escape_stops_then_leaves_and_the_same_sweep_goes_on_where_it_stopped() -> None:
     hangs = True
-    async with workbench(longer_when_hotter(lambda one: hangs and one == 0.2)) as (app, pilot, loopback):
+    async with workbench(longer_when_hotter(lambda temperature: hangs and temperature == 0.2)) as (
+        app,
+        pilot,
+        loopback,
+    ):
         texts = ("temperature=0,0.1,0.2", "", "1")
         await sweep(app, pilot, *texts)
         await until(pilot, lambda: [run.tokens for run in grid_of(app).runs] == [1, 2, 1])
@@ -252,7 +256,7 @@ async def test_every_prompt_of_a_file_meets_every_chosen_preset(tmp_path: Path) 
         await pilot.press("down", "c")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen))
         await until(pilot, lambda: len(app.screen.query(CompareColumn)) == 4)
-        assert {str(one.run.request.prompt) for one in app.screen.query(CompareColumn)} == {
+        assert {str(column.run.request.prompt) for column in app.screen.query(CompareColumn)} == {
             str(TextPrompt("two"))
         }
         assert len(loopback.requests) == 8
@@ -288,7 +292,7 @@ async def test_the_cells_of_an_only_column_are_compared_around_the_cursor() -> N
         await pilot.press("end", "left", "enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen))
         await until(pilot, lambda: len(app.screen.query(CompareColumn)) == 8)
-        titles = [one.column.title for one in app.screen.query(CompareColumn)]
+        titles = [column.column.title for column in app.screen.query(CompareColumn)]
         assert (titles[0], titles[-1]) == ("temperature 0", "temperature 0.7")
         assert "8 of 11 cells are shown" in told(app, "remarks")
 
@@ -300,7 +304,7 @@ async def test_what_is_typed_into_a_form_replaces_what_it_proposes() -> None:
         first = app.screen.query(Input)[0]
         await until(pilot, lambda: first.value != "" and first.has_focus)
         await pilot.press(*"top_p=0.5,0.9", "tab", "tab", *"2")
-        assert [one.value for one in app.screen.query(Input)][::2] == ["top_p=0.5,0.9", "2"]
+        assert [entry.value for entry in app.screen.query(Input)][::2] == ["top_p=0.5,0.9", "2"]
 
 
 async def test_a_file_that_holds_no_prompts_is_said_in_the_form(tmp_path: Path) -> None:
@@ -319,7 +323,7 @@ def test_bars_stand_on_zero_or_on_the_least_negative_value() -> None:
 def test_every_level_has_about_as_many_values_however_odd_one_is() -> None:
     values = [*range(1, 10), 2730.0]
     assert level_edges(values) == [2, 4, 6, 8]
-    assert [bisect_left(level_edges(values), one) for one in values] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert [bisect_left(level_edges(values), value) for value in values] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert level_edges([3.0, 3.0]) == [3.0]
     assert level_edges([]) == []
 

@@ -18,6 +18,7 @@ from textual.widgets._toast import Toast
 
 from tests.client.loopback import DONE, Received, answering, head
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
+from tests.tui.test_wiring import toasts
 from workbench.tui import painting
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.editor.field_editor import FieldEditor
@@ -76,7 +77,7 @@ async def test_what_is_painted_first_has_the_styles_that_it_has_when_it_is_style
 
 def rules(screen: Screen[Any]) -> dict[DOMNode, RulesMap]:
     """The rules that each part of a screen was styled by."""
-    return {one: one.styles.base.get_rules() for one in screen.walk_children(with_self=True)}
+    return {widget: widget.styles.base.get_rules() for widget in screen.walk_children(with_self=True)}
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -103,7 +104,7 @@ async def test_a_copy_is_said_once(keys: tuple[str, ...]) -> None:
             await pilot.press(key)
             await pilot.pause()
         await until(pilot, lambda: bool(app._notifications))
-        assert [one.message.split()[0] for one in app._notifications] == ["Copied"]
+        assert [toast.split()[0] for toast in toasts(app)] == ["Copied"]
 
 
 @pytest.mark.parametrize("size", [(120, 40), (200, 50)])
@@ -146,9 +147,11 @@ async def test_the_field_that_is_edited_is_seen_whole_with_its_format(
         panel = app.main.parameters
         rows = app.screen._compositor.render_strips(app.screen.size)[panel.region.y : panel.region.bottom]
         inside = (row.crop(panel.region.x + 1, panel.region.right - 1).text for row in rows)
-        words = " ".join(" ".join(inside).split())
-        assert all(f" {part} " in words for part in (field, "x y z", format))
-        assert all(panel.content_region.contains_region(one.region) for one in panel.children if one.display)
+        text = " ".join(" ".join(inside).split())
+        assert all(f" {part} " in text for part in (field, "x y z", format))
+        assert all(
+            panel.content_region.contains_region(child.region) for child in panel.children if child.display
+        )
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -32,7 +32,9 @@ def has_ended(app: WorkbenchApp, number: int) -> bool:
 
 def shows_notice(app: WorkbenchApp, width: int, shown: bool) -> bool:
     """Whether the screen has that width, and says that it is too small, or does not."""
-    return app.main.size.width == width and any(one.display for one in app.main.query("#notice")) is shown
+    return (
+        app.main.size.width == width and any(notice.display for notice in app.main.query("#notice")) is shown
+    )
 
 
 def outcome(app: WorkbenchApp) -> Outcome | None:
@@ -133,7 +135,7 @@ async def refuse(flow: FlowContext) -> None:
 def offered(app: WorkbenchApp) -> list[str]:
     """The ways out of the error on the screen."""
     ways = app.main.output.error.query("Horizontal > *").results(Static)
-    return [str(one.render()) for one in ways if one.display]
+    return [str(action.render()) for action in ways if action.display]
 
 
 async def test_the_last_answer_is_dimmed_when_the_next_one_fails() -> None:
@@ -208,10 +210,10 @@ async def test_who_has_no_run_yet_reads_what_to_press() -> None:
 
 
 @pytest.mark.parametrize(("key", "words"), [("f4", "← → Token"), ("f3", "x Unset")])
-async def test_the_footer_shows_the_keys_of_the_pane_at_80_columns(key: str, words: str) -> None:
+async def test_the_footer_shows_the_keys_of_the_pane_at_80_columns(key: str, expected: str) -> None:
     async with workbench(answering(answer(" in")), (80, 24)) as (app, pilot, _):
         await pilot.press(key)
-        assert words in app.main.footer.render().plain
+        assert expected in app.main.footer.render().plain
 
 
 async def test_a_line_with_no_room_for_all_is_said_in_full_below_the_list() -> None:
@@ -245,9 +247,9 @@ async def test_help_shows_every_line_in_full_under_headings_that_are_not_chosen(
         )
         assert lines()[0] == "── output"
         assert {"── anywhere", "── compare", "── grid"} <= set(lines())
-        words = [" ".join(line.split()) for line in lines()]
+        rows_shown = [" ".join(line.split()) for line in lines()]
         for command in app.commands:
-            assert any(one.endswith(command.help) for one in words), command.help
+            assert any(text.endswith(command.help) for text in rows_shown), command.help
         assert rows.highlighted == 1
         await pilot.press("up")
         assert rows.highlighted == rows.option_count - 1
@@ -356,7 +358,7 @@ async def test_the_title_of_an_error_stands_once_and_in_the_output_once_the_bloc
         await pilot.press("ctrl+j")
         await until(pilot, lambda: app.main.output.error.display)
         assert title in app.main.output.error.text
-        assert not any(title in one for one in figures())
+        assert not any(title in line for line in figures())
         await pilot.press("ctrl+j")
         await until(pilot, lambda: len(app.main.output.runs) == 2 and not app.workspace.runs.is_streaming)
         assert title in figures()[0]

@@ -32,7 +32,7 @@ def shown_error(app: WorkbenchApp) -> str:
     """What the output pane says went wrong."""
     error = app.main.output.error
     return "\n".join(
-        (str(error.border_title), *(str(one.render()) for one in error.query("*") if one.display))
+        (str(error.border_title), *(str(widget.render()) for widget in error.query("*") if widget.display))
     )
 
 

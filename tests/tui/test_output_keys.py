@@ -78,8 +78,8 @@ async def test_the_legend_shows_every_sample_at_80_columns() -> None:
             app.main.legend.mode = mode
             shown = app.main.legend.render_line(0)
             assert shown.cell_length == 80
-            words = [word for word in legend(mode, app.main.legend.scale) if word]
-            assert " ".join(shown.text.split()).endswith(" ".join(words))
+            samples = [word for word in legend(mode, app.main.legend.scale) if word]
+            assert " ".join(shown.text.split()).endswith(" ".join(samples))
 
 
 async def test_j_and_k_go_from_run_to_run() -> None:
@@ -93,8 +93,8 @@ async def test_j_and_k_go_from_run_to_run() -> None:
         for key in ("k", "k", "k", "k", "j", "right", "j", "j"):
             await pilot.press(key)
             gone.append(app.main.output.view.cursor)
-        places = [(2, 0), (1, 0), (0, 0), (0, 0), (1, 0), (1, 1), (2, 0), (2, 0)]
-        assert gone == [(f"{keys[run]}:0", token) for run, token in places]
+        cursors = [(2, 0), (1, 0), (0, 0), (0, 0), (1, 0), (1, 1), (2, 0), (2, 0)]
+        assert gone == [(f"{keys[run]}:0", token) for run, token in cursors]
 
 
 async def test_a_new_run_comes_into_view_wherever_the_cursor_was() -> None:
@@ -310,8 +310,8 @@ async def test_thresholds_are_asked_for_and_taken() -> None:
     ("text", "share"),
     [("10%", 0.1), (" 2.5 % ", 0.025), ("0.3", 0.3), ("1 nat", exp(-1)), ("2.3 nats", exp(-2.3))],
 )
-def test_a_probability_is_read_as_people_write_it(text: str, share: float) -> None:
-    assert read_probability(text) == pytest.approx(share)
+def test_a_probability_is_read_as_people_write_it(text: str, probability: float) -> None:
+    assert read_probability(text) == pytest.approx(probability)
 
 
 @pytest.mark.parametrize("text", ["", "x", "0", "1", "100%", "-1%", "nan", "inf nats", "-2 nats", "1e999"])
@@ -335,7 +335,7 @@ async def test_capital_l_lists_all_runs_and_goes_to_the_one_found_by_its_text() 
             await until(pilot, lambda: not app.workspace.runs.is_streaming)
         await pilot.press("f4", "L")
         await until(pilot, lambda: isinstance(app.screen, Picker))
-        rows = [str(one.prompt).split(" · ") for one in app.screen.query_one(OptionList).options]
+        rows = [str(option.prompt).split(" · ") for option in app.screen.query_one(OptionList).options]
         assert [row[0].split() for row in rows] == [["3", "—"], ["2", "—"], ["1", "—"]]
         assert rows[1][1:4] == ["pear tree", "done", "end of text"]
         await pilot.press(*"peartree", *["left"] * 4, "space")
@@ -343,10 +343,10 @@ async def test_capital_l_lists_all_runs_and_goes_to_the_one_found_by_its_text() 
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is app.main)
         assert app.main.output.view.cursor == (f"{app.workspace.runs[1].id}:0", 0)
-        for words in (f"{loopback.base_url} scripted", "lighthouse", "end of text"):
+        for text in (f"{loopback.base_url} scripted", "lighthouse", "end of text"):
             await pilot.press("L")
             await until(pilot, lambda: isinstance(app.screen, Picker))
-            app.screen.query_one(Input).value = words
+            app.screen.query_one(Input).value = text
             await pilot.pause()
             assert len(app.screen.query_one(OptionList).options) == 3
             await pilot.press("escape")

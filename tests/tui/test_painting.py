@@ -69,7 +69,11 @@ def assert_painted(update: PaintUpdate | None, regions: list[Region], compositor
                 cells[region.x + x, y] = cell(strip, x)
     screen = compositor.size.region
     wanted = {
-        (x, y) for one in regions for y in one.line_range for x in one.column_range if screen.contains(x, y)
+        (x, y)
+        for part in regions
+        for y in part.line_range
+        for x in part.column_range
+        if screen.contains(x, y)
     }
     assert cells.keys() == wanted
     for (x, y), painted in cells.items():
@@ -148,7 +152,7 @@ def test_a_terminal_shows_every_cell_in_its_style_though_only_changes_are_writte
     # The decoder knows no way to move the cursor, and forgets nothing at the end of a row.
     shown = AnsiDecoder().decode_line(re.sub(r"\x1b\[\d+;1H", "", written))
     wanted = [style or Style() for row in rows for style in row]
-    found = [shown.get_style_at_offset(Console(), place) for place in range(len(wanted))]
+    found = [shown.get_style_at_offset(Console(), column) for column in range(len(wanted))]
     assert [_seen(style) for style in found] == [_seen(style) for style in wanted]
     assert written.endswith("\x1b[0m") == bool(Strip.render_ansi(wanted[-1], ColorSystem.TRUECOLOR))
 
@@ -165,8 +169,8 @@ def _seen(style: Style) -> tuple[object, ...]:
         style.overline,
     )
     colours = (
-        None if one is None or one.is_default else one.get_ansi_codes()
-        for one in (style.color, style.bgcolor)
+        None if colour is None or colour.is_default else colour.get_ansi_codes()
+        for colour in (style.color, style.bgcolor)
     )
     return *map(bool, attributes), *colours
 
@@ -174,7 +178,9 @@ def _seen(style: Style) -> tuple[object, ...]:
 def test_what_does_not_change_between_two_cells_is_not_written_again() -> None:
     ground, level = Style(bgcolor="#000000"), Style(color="#010203", bgcolor="#000000")
     surprising = level + Style(bold=True, underline=True)
-    strip = Strip([Segment(*one) for one in (("a", ground), ("b", level), ("c", level), ("d", surprising))])
+    strip = Strip(
+        [Segment(*segment) for segment in (("a", ground), ("b", level), ("c", level), ("d", surprising))]
+    )
     again = Strip([Segment("e", level), Segment("f", Style(link="https://example.org"))])
     update = PaintUpdate([(Region(2, 1, 4, 1), [strip]), (Region(0, 5, 2, 1), [again])])
     written = update.render_segments(Console(color_system="truecolor"))

@@ -11,6 +11,7 @@ from textual.widgets import Input, OptionList
 
 from tests.client.loopback import answering
 from tests.tui.scripted import answer, do, until, use_parameters, workbench
+from tests.tui.test_wiring import toasts
 from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters
 from workbench.storage.files import Folders
@@ -24,8 +25,8 @@ from workbench.tui.presets.preset_picker import PresetPicker, changes_of
 def test_the_line_of_a_preset_tells_what_it_would_change() -> None:
     preset = Preset("p", Parameters({"temperature": 1.0, "min_p": 0.05}))
     current = Parameters({"temperature": 0.7, "top_p": 0.5, "max_tokens": 9})
-    told = changes_of(preset, current)
-    assert told == "temperature 0.7 → 1 · top_p 0.5 → unset · min_p unset → 0.05"
+    changes = changes_of(preset, current)
+    assert changes == "temperature 0.7 → 1 · top_p 0.5 → unset · min_p unset → 0.05"
     assert changes_of(preset, preset.applied_to(current)) == "same as current settings"
 
 
@@ -105,7 +106,7 @@ async def test_a_broken_preset_file_is_told_and_the_others_are_offered() -> None
         await pilot.press("ctrl+l")
         await until(pilot, lambda: isinstance(app.screen, Picker))
         assert app.screen.query_one(OptionList).option_count == 6
-        assert any("broken.toml" in one.message for one in app._notifications)
+        assert any("broken.toml" in toast for toast in toasts(app))
 
 
 async def open_presets(app: WorkbenchApp, pilot: Pilot[int], highlighted: str) -> None:
@@ -153,7 +154,7 @@ async def test_the_programs_own_presets_are_left_as_they_are(key: str) -> None:
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
         await open_presets(app, pilot, "greedy")
         await pilot.press(key)
-        await until(pilot, lambda: any("Duplicate it" in one.message for one in app._notifications))
+        await until(pilot, lambda: any("Duplicate it" in toast for toast in toasts(app)))
         assert isinstance(app.screen, PresetPicker)
 
 
@@ -185,7 +186,7 @@ async def test_a_file_that_is_no_preset_is_told(tmp_path: Path) -> None:
         await open_presets(app, pilot, "greedy")
         await pilot.press("ctrl+o")
         await type_line(app, pilot, str(tmp_path / "none.toml"))
-        await until(pilot, lambda: any("none.toml" in one.message for one in app._notifications))
+        await until(pilot, lambda: any("none.toml" in toast for toast in toasts(app)))
 
 
 @pytest.mark.parametrize("key", ["ctrl+s", "ctrl+r", "enter"])
@@ -197,11 +198,11 @@ async def test_a_preset_whose_file_vanished_from_under_the_list_is_named(key: st
         await pilot.press(*"mine")
         delete_preset(app.services.folders, "mine")
         await pilot.press(key)
-        words = "There is no preset named 'mine'"
+        message = "There is no preset named 'mine'"
         await until(
             pilot,
             lambda: (
-                any(words in one.message for one in app._notifications)
-                or (app.main.output.error.display and words in app.main.output.error.text)
+                any(message in toast for toast in toasts(app))
+                or (app.main.output.error.display and message in app.main.output.error.text)
             ),
         )

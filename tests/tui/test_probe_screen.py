@@ -50,7 +50,7 @@ async def test_what_would_be_sent_is_told_first_and_each_finding_is_shown() -> N
         assert "1 refused" in said(screen, "about")
         kept = load_probe(Folders.default(os.environ), "toy")
         assert kept is not None
-        assert [one.name for one in kept.findings] == [row[1] for row in rows]
+        assert [finding.name for finding in kept.findings] == [row[1] for row in rows]
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
         await pilot.press("f3")
@@ -64,11 +64,11 @@ async def test_what_would_be_sent_is_told_first_and_each_finding_is_shown() -> N
 
 
 async def test_stopping_keeps_what_was_found_and_closes_the_connection() -> None:
-    asked = asyncio.Event()
+    reached = asyncio.Event()
 
     async def two_then_silence(received: Received, writer: asyncio.StreamWriter) -> None:
         if "temperature" in received.json and received.json["temperature"] == 2:
-            asked.set()
+            reached.set()
             await hanging()(received, writer)
         else:
             await answering(event(" in the sea", finish_reason="length"))(received, writer)
@@ -76,7 +76,7 @@ async def test_stopping_keeps_what_was_found_and_closes_the_connection() -> None
     async with workbench(two_then_silence) as (app, pilot, loopback):
         screen = await open_probe(app, pilot)
         await pilot.press("enter")
-        await until(pilot, asked.is_set)
+        await until(pilot, reached.is_set)
         await pilot.press("escape")
         await until(pilot, lambda: said(screen, "now").startswith("Stopped: 4 requests sent"))
         await asyncio.wait_for(loopback.requests[-1].gone.wait(), 10)

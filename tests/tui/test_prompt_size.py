@@ -25,14 +25,14 @@ async def llama(received: Received, writer: asyncio.StreamWriter) -> None:
             found: list[int] = []
             text = str(received.json["content"])
             while text:
-                word = max((one for one in VOCABULARY if one and text.startswith(one)), key=len)
+                word = max((known for known in VOCABULARY if known and text.startswith(known)), key=len)
                 found.append(VOCABULARY.index(word))
                 text = text.removeprefix(word)
-            value: object = {"tokens": [{"id": one, "piece": VOCABULARY[one]} for one in found]}
+            value: object = {"tokens": [{"id": id, "piece": VOCABULARY[id]} for id in found]}
         case "/detokenize":
             ids = received.json["tokens"]
             assert isinstance(ids, list)
-            value = {"content": "".join(VOCABULARY[one] for one in ids if isinstance(one, int))}
+            value = {"content": "".join(VOCABULARY[id] for id in ids if isinstance(id, int))}
         case "/props":
             value = {"default_generation_settings": {"n_ctx": CONTEXT}}
         case _:
@@ -117,6 +117,6 @@ async def test_without_a_tokenizer_the_text_stays_and_that_is_said() -> None:
         drafting = app.workspace.drafting
         drafting.set_text("One and two")
         await choose_kind(app, pilot, PromptKind.TOKENS)
-        words = "This endpoint has no tokenizer, so the text was not converted."
-        await until(pilot, lambda: toasts(app) == [words])
+        message = "This endpoint has no tokenizer, so the text was not converted."
+        await until(pilot, lambda: toasts(app) == [message])
         assert (drafting.kind, drafting.text) == (PromptKind.TOKENS, "One and two")

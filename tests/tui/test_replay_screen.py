@@ -69,8 +69,10 @@ async def test_one_key_pauses_and_goes_on_and_a_step_shows_one_token() -> None:
     async with workbench(answering(answer(" a", " b", " c", " d"))) as (app, pilot, _):
         await run_once(app, pilot)
         recorded = app.main.output.runs[0].ordered[0]
-        slow = [when + 5 * place for place, when in enumerate(recorded.at)]
-        recorded.replace([ReceivedToken(one.text, one.logprob, one.alternatives) for one in recorded], slow)
+        slow = [when + 5 * index for index, when in enumerate(recorded.at)]
+        recorded.replace(
+            [ReceivedToken(token.text, token.logprob, token.alternatives) for token in recorded], slow
+        )
         screen = await replaying(app, pilot)
         await until(pilot, lambda: screen.replay.run.tokens == 1)
         await pilot.press("space")
@@ -161,7 +163,7 @@ async def test_a_rerun_stopped_before_its_first_token_is_told_as_that_and_nothin
         remarks = "! nothing to compare: the re-run was stopped before its first token"
         await until(pilot, lambda: shown(screen, "remarks") == remarks)
         drawn = [str(column.distribution.render()) for column in screen.query("CompareColumn").results()]  # type: ignore[attr-defined]
-        assert [one.strip() for one in drawn] == ["nothing to compare"] * 2
+        assert [line.strip() for line in drawn] == ["nothing to compare"] * 2
 
 
 async def test_the_models_of_a_rerun_are_named_in_the_order_they_answered() -> None:

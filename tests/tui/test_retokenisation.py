@@ -22,8 +22,8 @@ async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
     if not received.path.endswith("/tokenize"):
         await answering(answer("ht", " on"))(received, writer)
         return
-    words = TOKENS[str(received.json["content"])]
-    tokens = [{"id": len(word), "piece": word} for word in words]
+    texts = TOKENS[str(received.json["content"])]
+    tokens = [{"id": len(word), "piece": word} for word in texts]
     body = json.dumps({"tokens": tokens}).encode()
     writer.write(head(200, "application/json", len(body)) + body)
     await writer.drain()
@@ -51,7 +51,9 @@ async def test_a_branch_as_token_ids_is_shown_as_text_and_has_no_joint() -> None
     async with workbench(handle) as (app, pilot, server):
         await do(app, "branch_ids")
         await _branch(app, pilot)
-        sent = [one.json["prompt"] for one in server.requests if one.path.endswith("/completions")]
+        sent = [
+            request.json["prompt"] for request in server.requests if request.path.endswith("/completions")
+        ]
         assert sent == ["The lig", [3, 4, 6]]
         section = app.main.output.view.sections[1]
         assert section.prompt == "The lig other"

@@ -133,9 +133,9 @@ async def test_a_sweep_opens_as_its_grid_also_after_the_next_start() -> None:
 async def test_a_prompt_set_opens_as_its_grid_and_what_is_missing_can_be_sent() -> None:
     async with workbench(answering(answer(" in", "."))) as (app, pilot, loopback):
         for prompt, preset in (("one", ""), ("one", "greedy"), ("two", "")):
-            one = run_of(prompt, temperature=0 if preset else 1)
-            one.endpoint, one.preset, one.group = app.workspace.drafting.endpoint.name, preset, "g"
-            app.workspace.runs.keep_compared(one)
+            sent = run_of(prompt, temperature=0 if preset else 1)
+            sent.endpoint, sent.preset, sent.group = app.workspace.drafting.endpoint.name, preset, "g"
+            app.workspace.runs.keep_compared(sent)
         assert short(app) == ["▸ 1–3 · 2 prompts × current settings, greedy"]
         await pilot.press("f4", "enter")
         await until(pilot, lambda: isinstance(app.screen, GridScreen))
@@ -187,9 +187,9 @@ async def test_what_is_about_one_answer_needs_one_and_a_block_is_deleted_as_one(
 async def test_a_folded_sweep_of_two_thousand_cells_is_one_row(size: tuple[int, int]) -> None:
     async with workbench(answering(answer(" in", ".")), size) as (app, pilot, _):
         for number in range(2000):
-            one = run_of("Once", temperature=number / 1000)
-            one.group = "g"
-            app.workspace.runs.add([one])
+            sent = run_of("Once", temperature=number / 1000)
+            sent.group = "g"
+            app.workspace.runs.add([sent])
         view = app.main.output.view
         assert len(view.sections) == 1
         assert plural(2000, "run") in view.sections[0].title

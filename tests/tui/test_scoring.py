@@ -13,6 +13,7 @@ from textual.widgets import Label
 from tests.client.loopback import serving
 from tests.toy_model import ToyModel
 from tests.tui.scripted import until, use_parameters, workbench
+from tests.tui.test_wiring import toasts
 from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome
 from workbench.domain.token_levels import Mode, difference_level
@@ -49,7 +50,7 @@ async def test_the_prompt_is_scored_and_the_answer_then_too() -> None:
         run = next(iter(app.workspace.runs))
         choice = run.choices[0]
         assert choice.texts(0, choice.echoed) == ["Once", " 猫", " upon"]
-        assert all(choice.alternatives_of(place) for place in (1, 2))
+        assert all(choice.alternatives_of(index) for index in (1, 2))
         assert "prompt ppl" in figures_of(run)
         assert "bits/byte" in figures_of(run)
         sent = loopback.requests[-1].json
@@ -78,8 +79,8 @@ async def test_an_endpoint_without_echo_is_told_what_is_needed(toy: ToyModel) ->
         await pilot.press("enter")
         await ended(app, pilot, 1)
         run = next(iter(app.workspace.runs))
-        told = [*run.notes, run.error.hint if run.error else ""]
-        assert any("Scoring needs an endpoint that answers echo: true" in one for one in told)
+        notes = [*run.notes, run.error.hint if run.error else ""]
+        assert any("Scoring needs an endpoint that answers echo: true" in note for note in notes)
 
 
 async def test_one_token_requests_colour_a_text_after_their_cost_is_agreed_to() -> None:
@@ -91,7 +92,7 @@ async def test_one_token_requests_colour_a_text_after_their_cost_is_agreed_to() 
         await until(pilot, lambda: isinstance(app.screen, Picker))
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, Question))
-        assert [one.path.rpartition("/")[2] for one in loopback.requests] == ["tokenize"]
+        assert [request.path.rpartition("/")[2] for request in loopback.requests] == ["tokenize"]
         question = " ".join(str(label.render()) for label in app.screen.query(Label))
         assert "3 requests, which may generate up to 3 completion tokens" in question
         await pilot.press("y")
@@ -104,7 +105,7 @@ async def test_one_token_requests_colour_a_text_after_their_cost_is_agreed_to() 
         assert "1 of 3 tokens not among the 10 listed" in run.notes[0]
         assert "prompt ppl ≥ " in figures_of(run)
         assert "· ≥ " in figures_of(run)
-        prompts = [one.json["prompt"] for one in loopback.requests[1:]]
+        prompts = [request.json["prompt"] for request in loopback.requests[1:]]
         assert sorted(map(str, prompts), key=len) == ["[0]", "[0, 1]", "[0, 1, 2]"]
 
 
@@ -179,21 +180,21 @@ async def test_an_answer_is_shown_as_two_models_find_it() -> None:
 async def test_the_second_column_is_the_other_models_and_adopting_it_takes_that_model() -> None:
     async with scored_twice(ToyModel(), ToyModel(shift=3), model="toy 2") as (app, pilot):
         own, other = (str(column.border_title) for column in app.screen.query(CompareColumn))
-        place = app.screen.query(CompareColumn).last().column.endpoint.name
+        endpoint = app.screen.query(CompareColumn).last().column.endpoint.name
         assert own == f"own model · default model @ {app.workspace.runs[0].endpoint}"
-        assert other == f"other model · toy 2 @ {place}"
+        assert other == f"other model · toy 2 @ {endpoint}"
         parameters = app.workspace.drafting.parameters
         await pilot.press("tab", "a")
         await until(pilot, lambda: app.screen is app.main)
         drafting = app.workspace.drafting
-        assert (drafting.endpoint.name, drafting.requested_model) == (place, "toy 2")
+        assert (drafting.endpoint.name, drafting.requested_model) == (endpoint, "toy 2")
         assert drafting.parameters == parameters
 
 
 async def test_scorings_of_one_text_are_not_called_answers_that_are_the_same() -> None:
     async with scored_twice(ToyModel(), ToyModel(shift=3)) as (app, pilot):
         await pilot.pause()
-        shown = " ".join(str(one.render()) for one in app.screen.query("#remarks, DistributionView"))
+        shown = " ".join(str(widget.render()) for widget in app.screen.query("#remarks, DistributionView"))
         assert "bits/byte" in shown
         assert "Press ← or → to select a token" in shown
         assert "same" not in shown
@@ -209,7 +210,7 @@ async def test_both_columns_are_coloured_by_the_difference_and_the_legend_tells_
         assert second is not None
         levels = [difference_level(span.difference) for span in second.spans]
         assert set(levels) - {2, None}
-        texts = [columns[0].run.choices[0].text_of(place) for place in range(len(levels))]
+        texts = [columns[0].run.choices[0].text_of(index) for index in range(len(levels))]
         expected = [
             (text, level) for text, level in zip(texts, levels, strict=True) if level not in (2, None)
         ]
@@ -233,23 +234,23 @@ async def test_keys_go_to_where_the_other_model_would_have_gone_elsewhere() -> N
         column = app.screen.query(CompareColumn).first()
         second = column.view.second
         assert second is not None
-        places = [place for place, other in enumerate(second.elsewhere) if other is not None]
-        assert len(places) > 1
-        column.view.move_cursor(column.run.id, places[0])
+        indices = [index for index, other in enumerate(second.elsewhere) if other is not None]
+        assert len(indices) > 1
+        column.view.move_cursor(column.run.id, indices[0])
         await pilot.press("right_curly_bracket")
-        assert column.view.cursor == (column.run.id, places[1])
+        assert column.view.cursor == (column.run.id, indices[1])
         await pilot.press("left_curly_bracket")
-        assert column.view.cursor == (column.run.id, places[0])
+        assert column.view.cursor == (column.run.id, indices[0])
 
 
 async def test_the_last_row_names_the_keys_to_other_top_choices_only_where_there_are_two_scorings() -> None:
     async with scored_twice(ToyModel(), ToyModel(shift=3, cut=FINER)) as (app, pilot):
         await pilot.press("escape", "f4")
         listed = app.main.footer.listed
-        await until(pilot, lambda: "elsewhere" in [one.id for one in listed()])
+        await until(pilot, lambda: "elsewhere" in [command.id for command in listed()])
         app.main.output.show_runs([])
-        await until(pilot, lambda: "elsewhere" not in [one.id for one in listed()])
-        assert "token" in [one.id for one in listed()]
+        await until(pilot, lambda: "elsewhere" not in [command.id for command in listed()])
+        assert "token" in [command.id for command in listed()]
 
 
 async def test_the_main_screen_keeps_the_colours_and_the_inspector_has_both_surprisals() -> None:
@@ -260,19 +261,19 @@ async def test_the_main_screen_keeps_the_colours_and_the_inspector_has_both_surp
         second = view.second
         assert second is not None
         assert [view.mode, app.main.legend.mode] == [Mode.DIFFERENCE] * 2
-        place = next(place for place, other in enumerate(second.elsewhere) if other is not None)
-        span, elsewhere = second.spans[place], second.elsewhere[place]
+        index = next(index for index, other in enumerate(second.elsewhere) if other is not None)
+        span, elsewhere = second.spans[index], second.elsewhere[index]
         assert elsewhere is not None
         view.focus()
         view.move_cursor(f"{run.id}:0", span.first.start)
         await pilot.pause()
-        told = str(app.main.inspector.render())
+        shown = str(app.main.inspector.render())
         own, other = span.surprisals
-        assert f"own {own:.2f}" in told
-        assert f"{second.scorer} {other:.2f} nats" in told
-        assert f"difference {span.difference:+.2f}" in told
-        assert f"{second.scorer}'s top choice" in told
-        assert elsewhere.text.strip() in told
+        assert f"own {own:.2f}" in shown
+        assert f"{second.scorer} {other:.2f} nats" in shown
+        assert f"difference {span.difference:+.2f}" in shown
+        assert f"{second.scorer}'s top choice" in shown
+        assert elsewhere.text.strip() in shown
         seen = []
         for _ in Mode:
             await pilot.press("c")
@@ -304,6 +305,4 @@ async def test_without_a_second_scoring_the_keys_say_what_makes_one() -> None:
         await pilot.press("f5")
         await ended(app, pilot, 1)
         await pilot.press("f4", "right_curly_bracket")
-        await until(
-            pilot, lambda: any("another model first" in str(one.message) for one in app._notifications)
-        )
+        await until(pilot, lambda: any("another model first" in toast for toast in toasts(app)))

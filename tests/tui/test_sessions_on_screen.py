@@ -18,6 +18,7 @@ from tests.cli.test_run import workbench as command_line
 from tests.client.loopback import answering, hanging, head, in_turn
 from tests.domain.builders import choice_of, run_of
 from tests.tui.scripted import answer, logprob_event, until, workbench
+from tests.tui.test_wiring import toasts
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.run import Outcome
 from workbench.domain.session import Draft, Session
@@ -101,8 +102,8 @@ async def test_what_streamed_is_kept_when_the_process_ends_in_the_middle() -> No
         app.main.keep()
         await app.workspace.keeper.settle()
         (path,) = sessions()
-        beside = [one for one in path.parent.rglob("*") if one.is_file() and one != path]
-        assert any(b" went" in one.read_bytes() for one in beside)
+        beside = [other for other in path.parent.rglob("*") if other.is_file() and other != path]
+        assert any(b" went" in other.read_bytes() for other in beside)
         await pilot.press("escape")
         await until(pilot, lambda: app.main.output.runs[0].outcome is Outcome.STOPPED)
         await until(pilot, lambda: not app.workspace.keeper.is_unsaved)
@@ -198,9 +199,7 @@ async def test_what_is_done_in_a_session_to_read_only_is_kept_in_one_of_its_own(
         assert run["choices"][0]["text"] == " in"
         await until(
             pilot,
-            lambda: any(
-                "is read-only; changes go to a new session" in one.message for one in app._notifications
-            ),
+            lambda: any("is read-only; changes go to a new session" in toast for toast in toasts(app)),
         )
     assert newer.read_text() == 'format = 2\ntitle = "from the future"\n'
 
@@ -234,7 +233,7 @@ async def test_runs_wait_in_memory_while_no_session_can_be_made(monkeypatch: pyt
         await pilot.press("ctrl+j")
         await until(pilot, partial(run_ended, app))
         await until(pilot, lambda: len(set(attempts)) > 2)
-        assert len([one for one in app._notifications if "cannot be" in one.message]) == 1
+        assert len([toast for toast in toasts(app) if "cannot be" in toast]) == 1
         assert app.workspace.keeper.is_unsaved
         free()
         await until(pilot, lambda: not app.workspace.keeper.is_unsaved)
@@ -326,7 +325,7 @@ async def test_a_file_that_is_deleted_meanwhile_is_written_again_and_that_is_sai
         (path,) = sessions()
         path.unlink()
         await until(pilot, path.exists)
-        await until(pilot, lambda: any("deleted" in one.message for one in app._notifications))
+        await until(pilot, lambda: any("deleted" in toast for toast in toasts(app)))
     assert len(SessionStore.open(path).session.runs) == 1
 
 

@@ -62,7 +62,7 @@ async def sessions_screen(
 
 def titles(screen: SessionsScreen) -> list[str]:
     """The titles that the list shows."""
-    return [one.title for one in screen.shown]
+    return [session.title for session in screen.shown]
 
 
 async def named(app: WorkbenchApp, pilot: Pilot[int], name: str) -> None:
@@ -75,10 +75,10 @@ async def named(app: WorkbenchApp, pilot: Pilot[int], name: str) -> None:
 # --- searching ---------------------------------------------------------------------------------------
 
 
-def found(words: str, *sessions: tuple[str, str]) -> list[str]:
+def found(query: str, *sessions: tuple[str, str]) -> list[str]:
     """The titles found among sessions of a title and a text."""
     entries = [SearchEntry.of(Listed(title, title, "", 0, 0, text=text)) for title, text in sessions]
-    return [one.title for one in ranked(entries, words)]
+    return [session.title for session in ranked(entries, query)]
 
 
 def test_without_words_the_order_stays() -> None:
@@ -179,7 +179,7 @@ async def test_a_session_gets_tags_by_which_it_is_found_and_loses_them() -> None
         assert tagged is not None
         await pilot.press("ctrl+t")
         await named(app, pilot, "good, [odd] ,, good")
-        await until(pilot, lambda: any(one.tags == ("good", "[odd]") for one in screen.shown))
+        await until(pilot, lambda: any(session.tags == ("good", "[odd]") for session in screen.shown))
         await pilot.press(*"[odd")
         await until(pilot, lambda: titles(screen) == [tagged.title])
         assert "[odd]" in shown(screen, "preview")
@@ -260,7 +260,9 @@ async def test_a_broken_file_is_listed_with_its_error_and_its_line() -> None:
         await until(pilot, lambda: "line 2: " in shown(screen, "preview"))
         assert 'id = "x' in shown(screen, "preview")
         await pilot.press("ctrl+d")
-        await until(pilot, lambda: any("broken" in one.message for one in screen.app._notifications))
+        await until(
+            pilot, lambda: any("broken" in notification.message for notification in screen.app._notifications)
+        )
         assert len(screen.shown) == 1
 
 
@@ -283,11 +285,11 @@ async def test_keys_are_answered_while_files_are_read_and_searched(monkeypatch: 
             assert read.wait(HELD), "nothing else had a turn while the files were read"
             return super().sessions()
 
-    def slow(entries: Iterable[SearchEntry], words: str) -> Sequence[Listed]:
+    def slow(entries: Iterable[SearchEntry], text: str) -> Sequence[Listed]:
         if not search.is_set():
             searching.set()
         assert search.wait(HELD), "nothing else had a turn while the entries were searched"
-        return ranked(entries, words)
+        return ranked(entries, text)
 
     monkeypatch.setattr(sessions_module, "ranked", slow)
     async with workbench(answering(answer(" in"))) as (app, pilot, _):

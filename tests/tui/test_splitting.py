@@ -39,12 +39,12 @@ async def asked(app: WorkbenchApp, pilot: Pilot[int]) -> str:
     """Run, and give the question that is asked."""
     await pilot.press("f5")
     await until(pilot, lambda: isinstance(app.screen, Question))
-    return "\n".join(str(one.render()) for one in app.screen.query("Label"))
+    return "\n".join(str(label.render()) for label in app.screen.query("Label"))
 
 
 def texts(app: WorkbenchApp) -> list[str]:
     """What the newest run answered."""
-    return [one.text for one in app.main.output.runs[-1].ordered]
+    return [choice.text for choice in app.main.output.runs[-1].ordered]
 
 
 async def test_a_profile_that_answers_one_choice_leads_to_an_offer() -> None:
@@ -77,7 +77,7 @@ async def test_no_sends_it_as_it_is_and_escape_sends_nothing() -> None:
         await asked(app, pilot)
         await pilot.press("n")
         await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
-        assert [one.json["n"] for one in loopback.requests] == [2]
+        assert [request.json["n"] for request in loopback.requests] == [2]
 
 
 async def test_an_answer_that_lacks_choices_leads_to_an_offer_the_next_time() -> None:

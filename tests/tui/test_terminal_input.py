@@ -17,7 +17,7 @@ nasty = st.text(st.sampled_from(NASTY) | st.characters(exclude_categories=()), m
 
 def parsed(*pieces: str) -> list[Message]:
     parser = TerminalParser()
-    return [message for piece in pieces for message in parser.feed(piece)]
+    return [message for chunk in pieces for message in parser.feed(chunk)]
 
 
 def pasted(text: str) -> str:
@@ -25,7 +25,7 @@ def pasted(text: str) -> str:
 
 
 def keys(*pieces: str) -> list[str]:
-    return [one.key if isinstance(one, events.Key) else repr(one) for one in parsed(*pieces)]
+    return [event.key if isinstance(event, events.Key) else repr(event) for event in parsed(*pieces)]
 
 
 # --- pastes ----------------------------------------------------------------------------------------------
@@ -54,8 +54,10 @@ def test_an_end_mark_within_a_paste_does_not_free_what_follows() -> None:
 
 def test_keys_before_between_and_after_pastes_stay_keys() -> None:
     found = parsed(f"x{pasted('one')}\x1b[A{pasted('two')}y")
-    told = [one.text if isinstance(one, events.Paste) else getattr(one, "key", "?") for one in found]
-    assert told == ["x", "one", "up", "two", "y"]
+    received = [
+        event.text if isinstance(event, events.Paste) else getattr(event, "key", "?") for event in found
+    ]
+    assert received == ["x", "one", "up", "two", "y"]
 
 
 def test_line_ends_that_the_terminal_turned_into_enter_keys_are_turned_back() -> None:
@@ -84,7 +86,7 @@ def test_a_paste_without_its_end_ends_after_some_quiet_seconds(
     (event,) = parser.tick()
     assert isinstance(event, events.Paste) and event.text == "word"
     found = [*(parser.feed(late) if late else ()), *parser.feed("x")]
-    assert [one.key for one in found if isinstance(one, events.Key)] == then
+    assert [key.key for key in found if isinstance(key, events.Key)] == then
 
 
 def test_an_end_mark_that_lost_its_escape_is_no_text(clock: list[float]) -> None:
@@ -93,7 +95,7 @@ def test_an_end_mark_that_lost_its_escape_is_no_text(clock: list[float]) -> None
     clock[0] += terminal.PASTE_SECONDS
     (event,) = parser.tick()
     assert isinstance(event, events.Paste) and event.text == "word"
-    assert [one.key for one in parser.feed("x[") if isinstance(one, events.Key)] == [
+    assert [key.key for key in parser.feed("x[") if isinstance(key, events.Key)] == [
         "x",
         "left_square_bracket",
     ]
@@ -101,9 +103,9 @@ def test_an_end_mark_that_lost_its_escape_is_no_text(clock: list[float]) -> None
 
 def test_a_slow_paste_is_still_one_paste(clock: list[float]) -> None:
     parser = TerminalParser()
-    for piece in ("\x1b[200~one ", "two ", "three"):
+    for chunk in ("\x1b[200~one ", "two ", "three"):
         clock[0] += terminal.PASTE_SECONDS - 1
-        assert [*parser.tick(), *parser.feed(piece)] == []
+        assert [*parser.tick(), *parser.feed(chunk)] == []
     (event,) = parser.feed("\x1b[201~")
     assert isinstance(event, events.Paste) and event.text == "one two three"
 
@@ -164,9 +166,9 @@ sequences = st.builds(
 @given(st.lists(sequences | nasty, max_size=6))
 def test_no_input_ends_the_parser(pieces: list[str]) -> None:
     parser = TerminalParser()
-    for piece in pieces:
-        if piece:
-            list(parser.feed(piece))
+    for chunk in pieces:
+        if chunk:
+            list(parser.feed(chunk))
     list(parser.feed(f"\x1b[201~{' ' * 40}"))
-    found = [one.key for one in parser.feed("x") if isinstance(one, events.Key)]
+    found = [event.key for event in parser.feed("x") if isinstance(event, events.Key)]
     assert found == ["x"]

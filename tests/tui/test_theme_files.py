@@ -45,7 +45,9 @@ async def test_a_theme_broken_while_it_is_shown_is_told_and_the_application_goes
     app = WorkbenchApp(Services.open(os.environ))
     async with app.run_test() as pilot:
         save(theme_file, "[/x]")
-        await until(pilot, lambda: any("mine.toml, line 2" in str(one) for one in app.themes.problems))
+        await until(
+            pilot, lambda: any("mine.toml, line 2" in str(problem) for problem in app.themes.problems)
+        )
         await pilot.pause()
         assert app.is_running
         assert app.theme == "mine"

@@ -34,7 +34,7 @@ def test_the_shipped_themes_all_load(folder: Path) -> None:
     loaded = load_themes(folder)
     assert loaded.problems == []
     assert {"dark", "light", "contrast", "lamplight", "ink", "deep", "sixteen"} <= set(loaded.themes)
-    assert {one.theme.dark for one in loaded.themes.values()} == {True, False}
+    assert {theme.theme.dark for theme in loaded.themes.values()} == {True, False}
 
 
 def test_a_theme_that_names_no_frame_gets_one_that_can_be_seen(folder: Path) -> None:
@@ -97,12 +97,12 @@ def test_a_broken_theme_is_named_with_file_line_and_reason_and_the_others_load(f
     ],
 )
 def test_what_is_wrong_is_told_before_the_screen_sees_it(
-    folder: Path, text: str, line: int | None, words: str
+    folder: Path, text: str, line: int | None, expected: str
 ) -> None:
     write(folder, "bad", text)
     loaded = load_themes(folder)
     (problem,) = loaded.problems
-    assert words in problem.title
+    assert expected in problem.title
     assert "bad.toml" in problem.title
     assert line is None or problem.line == line
     assert "bad" not in loaded.themes
@@ -117,7 +117,7 @@ def test_a_hostile_colour_is_told_without_control_characters(folder: Path) -> No
 
 def test_a_theme_may_set_its_own_levels_and_variables(folder: Path) -> None:
     levels = ["#101010", "#303030", "#505050", "#707070", "#909090"]
-    listed = ", ".join(f'"{one}"' for one in levels)
+    listed = ", ".join(f'"{level}"' for level in levels)
     path = write(
         folder,
         "mine",
@@ -164,9 +164,9 @@ async def test_every_shipped_theme_and_the_plainest_of_ones_own_can_be_shown(fol
     themes = load_themes(folder).themes
     app = Small()
     async with app.run_test() as pilot:
-        for one in themes.values():
-            app.register_theme(one.theme)
-            app.theme = one.name
+        for theme in themes.values():
+            app.register_theme(theme.theme)
+            app.theme = theme.name
             await pilot.pause()
-            assert app.current_theme.name == one.name
+            assert app.current_theme.name == theme.name
             assert app.export_screenshot()

@@ -23,7 +23,7 @@ from workbench.tui.theme.token_colours import (
 )
 
 THEMES = load_themes(Path("/nowhere"))
-COLOURED = [one for one in THEMES.themes.values() if not one.is_ansi]
+COLOURED = [theme for theme in THEMES.themes.values() if not theme.is_ansi]
 DEPTHS = [ColourDepth.TRUE, ColourDepth.EIGHT_BIT]
 every_theme = pytest.mark.parametrize("theme", COLOURED, ids=lambda theme: theme.name)
 every_vision = pytest.mark.parametrize("vision", VISIONS)
@@ -62,8 +62,8 @@ def grounds(styles: TokenStyles, theme: WorkbenchTheme) -> list[Color]:
         (Lab(50, 2.4900, -0.0010), Lab(50, -2.4900, 0.0011), 7.2195),
     ],
 )
-def test_the_distance_is_as_published(one: Lab, other: Lab, expected: float) -> None:
-    assert ciede2000(one, other) == pytest.approx(expected, abs=0.0001)
+def test_the_distance_is_as_published(first: Lab, second: Lab, expected: float) -> None:
+    assert ciede2000(first, second) == pytest.approx(expected, abs=0.0001)
 
 
 @every_theme
@@ -88,16 +88,16 @@ def test_every_text_can_be_read_on_what_it_lies_on(theme: WorkbenchTheme, depth:
 @every_vision
 def test_all_pairs_of_levels_look_different_to_every_eye(theme: WorkbenchTheme, vision: str) -> None:
     levels = grounds(token_styles(theme, ColourDepth.TRUE), theme)
-    for one, other in combinations(levels, 2):
-        assert difference(seen(one, vision), seen(other, vision)) >= 10
+    for first, second in combinations(levels, 2):
+        assert difference(seen(first, vision), seen(second, vision)) >= 10
 
 
 @every_theme
 @every_vision
 def test_levels_stay_apart_in_256_colours(theme: WorkbenchTheme, vision: str) -> None:
     levels = grounds(token_styles(theme, ColourDepth.EIGHT_BIT), theme)
-    for one, other in combinations(levels, 2):
-        assert difference(seen(one, vision), seen(other, vision)) >= 8
+    for first, second in combinations(levels, 2):
+        assert difference(seen(first, vision), seen(second, vision)) >= 8
 
 
 @every_theme
@@ -107,8 +107,8 @@ def test_all_pairs_of_differences_look_different_to_every_eye(
     theme: WorkbenchTheme, vision: str, depth: ColourDepth, least: float
 ) -> None:
     found = [ground(style, theme) for style in token_styles(theme, depth).differences]
-    for one, other in combinations(found, 2):
-        assert difference(seen(one, vision), seen(other, vision)) >= least
+    for first, second in combinations(found, 2):
+        assert difference(seen(first, vision), seen(second, vision)) >= least
 
 
 @every_theme
@@ -138,8 +138,8 @@ def test_cursor_found_and_selected_look_like_no_level_and_not_like_each_other(
     styles = token_styles(theme, ColourDepth.TRUE)
     laid = [ground(style, theme) for style in (styles.cursor, styles.found, styles.selected)]
     levels = grounds(styles, theme)
-    pairs = [*combinations(laid, 2), *((one, level) for one in laid for level in levels)]
-    assert min(difference(seen(one, vision), seen(other, vision)) for one, other in pairs) >= 10
+    pairs = [*combinations(laid, 2), *((colour, level) for colour in laid for level in levels)]
+    assert min(difference(seen(first, vision), seen(second, vision)) for first, second in pairs) >= 10
     assert styles.cursor.underline
 
 
@@ -216,8 +216,8 @@ def test_without_colours_only_what_lies_on_a_token_is_reversed() -> None:
 
 def test_without_colours_there_are_none() -> None:
     styles = token_styles(THEMES.themes["light"], ColourDepth.NONE)
-    for one in fields(TokenStyles):
-        value = getattr(styles, one.name)
+    for field in fields(TokenStyles):
+        value = getattr(styles, field.name)
         for style in value if isinstance(value, tuple) else (value,):
             assert style.color is None
             assert style.bgcolor is None
@@ -226,8 +226,8 @@ def test_without_colours_there_are_none() -> None:
 def test_sixteen_colours_are_the_terminals_own_in_pairs_that_can_be_read() -> None:
     styles = token_styles(THEMES.themes["sixteen"], ColourDepth.TRUE)
     assert styles == token_styles(THEMES.themes["dark"], ColourDepth.SIXTEEN)
-    for one in fields(TokenStyles):
-        value = getattr(styles, one.name)
+    for field in fields(TokenStyles):
+        value = getattr(styles, field.name)
         for style in value if isinstance(value, tuple) else (value,):
             # A colour alone would stand on a background that nobody here knows.
             assert (style.color is None) == (style.bgcolor is None)
@@ -239,8 +239,8 @@ def test_sixteen_colours_are_the_terminals_own_in_pairs_that_can_be_read() -> No
 @every_vision
 def test_the_coloured_ones_of_sixteen_look_different_to_every_eye(vision: str) -> None:
     used = [Color(*XTERM[name]) for name in ("yellow", "red", "cyan", "blue")]
-    for one, other in combinations(used, 2):
-        assert difference(seen(one, vision), seen(other, vision)) >= 10
+    for first, second in combinations(used, 2):
+        assert difference(seen(first, vision), seen(second, vision)) >= 10
 
 
 @pytest.mark.parametrize("depth", list(ColourDepth))

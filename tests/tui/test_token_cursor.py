@@ -28,8 +28,8 @@ def transcript_of(*answers: Sequence[str], prompt: str = "", surprisal: float = 
     transcript.resize(WIDTH, None, 1.0, 1000)
     for key, texts in enumerate(answers):
         choice = Choice(0)
-        for place, text in enumerate(texts):
-            choice.append(ReceivedToken(text, -9.0 if place == len(texts) - 1 else -surprisal), 0.0)
+        for index, text in enumerate(texts):
+            choice.append(ReceivedToken(text, -9.0 if index == len(texts) - 1 else -surprisal), 0.0)
         sections.append(Section(str(key), "title", prompt, choice))
     transcript.put(0, sections, 1.0, 1000)
     transcript.pull()
@@ -78,17 +78,17 @@ def test_the_next_notable_token_is_sought_across_sections() -> None:
 @given(st.lists(st.lists(st.sampled_from(["a", "B", "ab", "[", "]"]), max_size=6), min_size=1, max_size=3))
 async def test_a_search_goes_through_all_matches_in_order_and_around(answers: list[list[str]]) -> None:
     transcript, search = transcript_of(*answers, prompt="ab "), Search("aB")
-    places = []
+    cursors = []
     for section in range(len(transcript)):
         body = transcript.body(section)
         found = (body.token_at(start) for start, _ in search.matches(body, 3, body.length))
-        places += [Cursor(section, token) for token in dict.fromkeys(found) if token is not None]
+        cursors += [Cursor(section, token) for token in dict.fromkeys(found) if token is not None]
     for step in (1, -1):
         cursor, went = None, []
-        for _ in places:
+        for _ in cursors:
             cursor = await search.next_from(transcript, cursor, step)
             went.append(cursor)
-        assert went == places[::step]
+        assert went == cursors[::step]
         assert await search.next_from(transcript, cursor, step) == (went[0] if went else None)
 
 

@@ -77,8 +77,8 @@ class Growing:
 @example([" ", "e\u0301", "\u200d", "👩"], 4)
 def test_rows_wrapped_piece_by_piece_are_the_rows_of_the_whole_text(pieces: list[str], width: int) -> None:
     source, rows = Growing(), Rows(width)
-    for piece in pieces:
-        source.text += piece
+    for chunk in pieces:
+        source.text += chunk
         rows.advance(source, 1)
     assert list(rows.starts) == row_starts(source.text, width)
 
@@ -88,10 +88,10 @@ def test_rows_wrapped_piece_by_piece_are_the_rows_of_the_whole_text(pieces: list
 def test_clusters_cover_the_text_and_hold_no_control_character_outside_of_escapes(pieces: list[str]) -> None:
     text = "".join(pieces)
     found = clusters(text)
-    assert "".join(text[one.start : one.end] for one in found) == text
-    for one in found:
-        if one.kind not in (CONTROL, TAB, NEWLINE):
-            assert one.cells == cell_len(text[one.start : one.end]) >= 1
+    assert "".join(text[cluster.start : cluster.end] for cluster in found) == text
+    for cluster in found:
+        if cluster.kind not in (CONTROL, TAB, NEWLINE):
+            assert cluster.cells == cell_len(text[cluster.start : cluster.end]) >= 1
 
 
 @settings(max_examples=300, deadline=None)
@@ -106,8 +106,8 @@ def test_no_row_is_wider_than_the_screen(pieces: list[str], width: int) -> None:
 def test_every_narrow_character_is_a_cluster_of_one_cell_wherever_it_stands() -> None:
     narrow = [chr(code) for code in range(0x3000) if is_narrow(chr(code))]
     assert {"a", " ", "é", "“", "—", "▸", "─"} <= set(narrow)
-    for one in narrow:
-        for text in (one, f"a{one}", f"{one}a"):
+    for character in narrow:
+        for text in (character, f"a{character}", f"{character}a"):
             assert [cluster.cells for cluster in clusters(text)] == [1] * len(text)
 
 
@@ -139,12 +139,12 @@ def test_a_megabyte_without_a_newline_wraps_in_steps() -> None:
 def test_a_pile_of_marks_is_cut_and_its_rest_shown_as_escapes() -> None:
     found = clusters("e" + "\u0301" * 40)
     assert found[0].end == 16
-    assert all(one.kind == CONTROL for one in found[1:])
+    assert all(cluster.kind == CONTROL for cluster in found[1:])
 
 
 def test_a_family_is_one_character_and_a_joiner_that_joins_nothing_is_an_escape() -> None:
-    assert [one[:3] for one in clusters("👩\u200d👩\u200d👧")] == [(0, 5, 2)]
-    assert [one.kind == CONTROL for one in clusters("👩\u200d\u202e")] == [False, True, True]
+    assert [cluster[:3] for cluster in clusters("👩\u200d👩\u200d👧")] == [(0, 5, 2)]
+    assert [cluster.kind == CONTROL for cluster in clusters("👩\u200d\u202e")] == [False, True, True]
 
 
 def test_columns_lead_back_to_characters_beyond_tabs_and_wide_ones() -> None:

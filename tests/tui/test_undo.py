@@ -9,18 +9,13 @@ from textual import events
 
 from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
+from tests.tui.test_wiring import toasts
 from workbench.domain.parameters import FIRST_DRAFT
 from workbench.domain.prompt import PromptKind
 from workbench.domain.request import Parameters
-from workbench.tui.app import WorkbenchApp
 from workbench.tui.popups.picker import Picker
 
 ONE = answering(answer(" went", " in"))
-
-
-def toasts(app: WorkbenchApp) -> list[str]:
-    """What the toasts said."""
-    return [one.message for one in app._notifications]
 
 
 async def test_parameters_and_prompt_are_taken_back_from_any_pane_in_the_order_they_were_made() -> None:

@@ -47,7 +47,7 @@ async def test_after_the_wait_the_answer_takes_the_countdown_s_place() -> None:
 
 
 async def test_what_is_odd_about_an_answer_is_said_once_below_its_last_choice() -> None:
-    choices = [{"index": place, "text": " a", "finish_reason": "stop"} for place in range(2)]
+    choices = [{"index": index, "text": " a", "finish_reason": "stop"} for index in range(2)]
     body = f"data: {json.dumps({'model': 'other/[one]', 'choices': choices})}\n\n".encode() + DONE
     async with workbench(answering(body)) as (app, pilot, _):
         app.workspace.drafting.use_endpoint(
@@ -59,11 +59,11 @@ async def test_what_is_odd_about_an_answer_is_said_once_below_its_last_choice() 
             await pilot.press("n")
         await until(pilot, lambda: " · done · " in app.main.output.view.sections[-1].title)
         shown = "\n".join(section.figures for section in app.main.output.view.sections)
-        for words in (
+        for note in (
             "! server returned 2 of 3 choices",
             "! answered by other/[one], not mine",
             "! logprobs were requested, but none were returned",
             "! not sent, as this endpoint does not take it: n",
         ):
-            assert shown.count(words) == 1
-            assert words in figures(app)
+            assert shown.count(note) == 1
+            assert note in figures(app)

@@ -91,9 +91,9 @@ async def test_the_key_is_masked_and_hostile_bytes_are_visible(monkeypatch: pyte
             await pilot.press("y")
             seen.append(app.clipboard)
             await pilot.press("down")
-        assert any("Authorization: Bearer •••" in one for one in seen)
-        assert any("x-echo: •••" in one for one in seen)
-        assert any(r": \e[2J\xff\r [red]" in one for one in seen)
+        assert any("Authorization: Bearer •••" in row for row in seen)
+        assert any("x-echo: •••" in row for row in seen)
+        assert any(r": \e[2J\xff\r [red]" in row for row in seen)
         await pilot.press("c")
         await until(pilot, lambda: app.clipboard.startswith("curl"))
         assert '"Authorization: Bearer $MINE"' in app.clipboard
@@ -103,7 +103,7 @@ async def test_the_key_is_masked_and_hostile_bytes_are_visible(monkeypatch: pyte
         await until(pilot, lambda: app.clipboard.startswith("import json"))
         compile(app.clipboard, "copied", "exec")
         assert 'os.environ["MINE"]' in app.clipboard
-        assert all(KEY not in one for one in [*seen, app.clipboard])
+        assert all(KEY not in text for text in [*seen, app.clipboard])
         assert os.environ["MINE"] == KEY
 
 

@@ -36,8 +36,8 @@ async def tokenizing(received: Received, writer: asyncio.StreamWriter) -> None:
     if received.path != "/tokenize":
         await answering(answer(" went", " in", "."))(received, writer)
         return
-    words = str(received.json["content"]).split()
-    body = json.dumps({"tokens": [{"id": 7, "piece": one} for one in words]}).encode()
+    texts = str(received.json["content"]).split()
+    body = json.dumps({"tokens": [{"id": 7, "piece": text} for text in texts]}).encode()
     writer.write(head(content_type=JSON, length=len(body)) + body)
     await writer.drain()
 
@@ -63,7 +63,7 @@ def configure(text: str) -> Path:
 
 def toasts(app: WorkbenchApp) -> list[str]:
     """What the toasts say."""
-    return [one.message for one in app._notifications]
+    return [notification.message for notification in app._notifications]
 
 
 async def test_the_prompt_is_counted_once_its_typing_pauses() -> None:
@@ -73,8 +73,8 @@ async def test_the_prompt_is_counted_once_its_typing_pauses() -> None:
             app.workspace.drafting.set_text(text)
             await pilot.pause()
         await until(pilot, lambda: "3 tok" in prompt_frame(app))
-        counted = [one for one in loopback.requests if one.path == "/tokenize"]
-        assert [str(one.json["content"]) for one in counted] == ["one two three"]
+        counted = [request for request in loopback.requests if request.path == "/tokenize"]
+        assert [str(request.json["content"]) for request in counted] == ["one two three"]
 
 
 async def test_a_failing_tokenizer_leaves_no_count_and_no_message() -> None:
@@ -92,7 +92,7 @@ async def test_token_ids_are_never_sent_to_the_tokenizer() -> None:
         app.workspace.drafting.set_text("1, 2")
         use_tokenizer(app)
         await until(pilot, lambda: "2 tok" in prompt_frame(app))
-        assert "/tokenize" not in [one.path for one in loopback.requests]
+        assert "/tokenize" not in [request.path for request in loopback.requests]
 
 
 async def test_the_local_model_is_not_started_to_count() -> None:
@@ -147,7 +147,7 @@ async def test_two_keys_are_offered_at_once_and_not_again_to_who_comes_back(
         await pilot.press("ctrl+j")
         await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
     async with workbench(tokenizing) as (app, _, _):
-        assert not any("choose" in one for one in toasts(app))
+        assert not any("choose" in toast for toast in toasts(app))
 
 
 async def test_nothing_is_offered_to_who_configured_something(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,9 +192,9 @@ async def test_a_configured_preset_with_a_mistake_is_told_with_its_line_and_neve
     path.write_text('name = "my hot one"\n[parameters]\ntemperature = "hot"\n')
     async with workbench(tokenizing) as (app, _, _):
         assert app.workspace.drafting.draft.preset == ""
-        (told,) = toasts(app)
-        assert told.startswith("greedy.toml, line 3: parameters.temperature")
-        assert "finite number" in told
+        (toast,) = toasts(app)
+        assert toast.startswith("greedy.toml, line 3: parameters.temperature")
+        assert "finite number" in toast
 
 
 async def test_a_configured_theme_that_is_not_there_is_told_with_the_nearest_one() -> None:
@@ -208,8 +208,8 @@ async def test_a_configured_theme_with_a_mistake_is_told_once_with_its_line() ->
     path.parent.mkdir()
     path.write_text('primary = "#333"\nbackground = "#000"\nforeground = "loud"\n')
     async with workbench(tokenizing) as (app, _, _):
-        (told,) = toasts(app)
-        assert told.startswith("mine.toml, line 3: foreground is not a colour")
+        (toast,) = toasts(app)
+        assert toast.startswith("mine.toml, line 3: foreground is not a colour")
 
 
 @pytest.mark.parametrize("has_session", [False, True])

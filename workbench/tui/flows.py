@@ -227,7 +227,7 @@ class Flows:
 
     def are_all(self, flow: FlowContext) -> bool:
         """Whether no flow but this one runs."""
-        return all(one is flow or worker.is_finished for worker, one in self._running.items())
+        return all(running is flow or worker.is_finished for worker, running in self._running.items())
 
     def release(self) -> None:
         """Let keys go where they go now, whatever the flows that run are about to show."""

@@ -79,16 +79,16 @@ shares = st.lists(st.floats(0.0001, 1), min_size=1, max_size=8)
 
 @given(shares, st.floats(0.0001, 1), st.booleans())
 def test_shares_always_sum_to_one(listed: list[float], own: float, is_listed: bool) -> None:
-    alternatives = [Alternative(str(place), log(share)) for place, share in enumerate(listed)]
+    alternatives = [Alternative(str(index), log(probability)) for index, probability in enumerate(listed)]
     rows = rows_of(token("0" if is_listed else "unlisted", own, *alternatives))
     assert fsum(row.mass for row in rows if row.mass is not None) == pytest.approx(1)
     assert sum(row.is_chosen for row in rows) == 1
 
 
 def test_the_rest_is_named_and_cannot_be_branched_to() -> None:
-    *_, rest = rows_of(CAME)
-    assert (rest.label, rest.position) == ("(other)", None)
-    assert rest.mass == pytest.approx(0.5)
+    *_, remaining = rows_of(CAME)
+    assert (remaining.label, remaining.position) == ("(other)", None)
+    assert remaining.mass == pytest.approx(0.5)
 
 
 def test_a_chosen_token_outside_the_listed_ones_is_marked() -> None:
@@ -152,8 +152,8 @@ def test_a_fitted_text_has_exactly_its_width(text: str, width: int) -> None:
     ("share", "shown"),
     [(0.293, " 29.3%"), (1, "100.0%"), (0, "  0.0%"), (1e-5, " <0.1%"), (0.99999, ">99.9%")],
 )
-def test_a_percentage_never_rounds_to_certainty(share: float, shown: str) -> None:
-    assert percent(share) == shown
+def test_a_percentage_never_rounds_to_certainty(probability: float, shown: str) -> None:
+    assert percent(probability) == shown
 
 
 # --- on screen -------------------------------------------------------------------------------------------
@@ -181,13 +181,13 @@ async def test_the_token_and_its_figures_are_shown() -> None:
         (None, "unknown whether raw or post-sampling"),
     ],
 )
-async def test_it_says_whether_probabilities_are_raw(raw: bool | None, said: str) -> None:
+async def test_it_says_whether_probabilities_are_raw(raw: bool | None, expected: str) -> None:
     app = Alone()
     async with app.run_test(size=(80, 40)) as pilot:
         app.inspector.set_raw(raw)
         app.inspector.show(CAME)
         await pilot.pause()
-        assert said in app.words
+        assert expected in app.words
 
 
 async def test_arrows_and_enter_or_a_digit_choose_an_alternative() -> None:
@@ -284,7 +284,7 @@ async def test_hostile_and_empty_tokens_do_no_harm(hostile: Token | None) -> Non
         app.inspector.show(hostile)
         app.query_one(TokenStrip).show(hostile)
         await pilot.pause()
-        assert not [one for line in app.shown for one in line if is_control(one)]
+        assert not [character for line in app.shown for character in line if is_control(character)]
 
 
 async def test_the_strip_shows_what_fits_in_one_row() -> None:

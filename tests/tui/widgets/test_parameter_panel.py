@@ -91,7 +91,7 @@ async def test_two_keys_change_the_temperature() -> None:
     async with app.run_test(size=(80, 40)) as pilot:
         await pilot.press("plus", "minus")
         assert app.panel.field == "temperature"
-        assert [one.get("temperature") for one in app.changes] == [1.0, 0.9]
+        assert [parameters.get("temperature") for parameters in app.changes] == [1.0, 0.9]
 
 
 async def test_digits_replace_the_value_and_enter_takes_it() -> None:

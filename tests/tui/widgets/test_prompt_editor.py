@@ -87,7 +87,7 @@ def test_a_replaced_range_comes_back_exactly(text: str, new: str, data: st.DataO
 @given(nasty)
 def test_a_line_is_shown_without_controls_and_with_its_columns(text: str) -> None:
     assert len(shown(text)) == len(text)
-    assert not [one for one in shown(text) if is_control(one) and one != "\u200d"]
+    assert not [character for character in shown(text) if is_control(character) and character != "\u200d"]
 
 
 @given(st.text(st.sampled_from("ab  漢\t-é")), st.integers(2, 12))
@@ -141,7 +141,7 @@ async def test_no_control_character_reaches_the_terminal() -> None:
         app.workspace.drafting.set_prompt(TextPrompt(NASTY))
         await pilot.pause()
         drawn = "".join(segment.text for y in range(10) for segment in app.editor.render_line(y))
-        assert not [one for one in drawn if is_control(one)]
+        assert not [character for character in drawn if is_control(character)]
         assert "␛[31m" in drawn
 
 

@@ -195,11 +195,11 @@ def test_no_control_character_is_ever_in_a_segment(
     transcript.resize(width, None, 1.0, 1000)
     section = Section("r", "".join(texts), "".join(texts), choice_of(*texts), texts[0])
     transcript.put(0, [section], 1.0, 1000)
-    look = PaintOptions(Style(), STYLES, whitespace=whitespace)
+    options = PaintOptions(Style(), STYLES, whitespace=whitespace)
     for y in range(transcript.height):
         row = transcript.row(y)
         assert row is not None
-        strip = paint(transcript, row, look, cursor=min(cursor, len(texts) - 1), selected=(0, 5))
+        strip = paint(transcript, row, options, cursor=min(cursor, len(texts) - 1), selected=(0, 5))
         assert strip.cell_length == sum(segment.cell_length for segment in strip) == width
         assert visible(strip.text) == strip.text
         assert not set(strip.text) & {"\n", "\t"}
@@ -329,12 +329,12 @@ async def test_brackets_go_to_surprising_tokens_by_a_threshold() -> None:
 async def test_keys_go_to_tokens_that_were_not_first_and_to_low_coverage() -> None:
     listed = (Alternative("a", -0.1), Alternative("b", -2.5))
     choice = Choice(0)
-    for piece in (
+    for received in (
         ReceivedToken("a", -0.1, listed),
         ReceivedToken("b", -2.5, listed),
         ReceivedToken("c", -3.0, (Alternative("c", -3.0),)),
     ):
-        choice.append(piece, 0.1)
+        choice.append(received, 0.1)
     async with shown(Section("r", choice=choice)) as (view, pilot):
         view.move_cursor("r", 0)
         await pilot.press("full_stop")
@@ -361,10 +361,10 @@ async def test_the_end_is_followed_until_the_reader_scrolls_and_again_from_the_e
         assert view.scroll_offset.y == view.max_scroll_y > 0
         view.scroll_up(animate=False)
         await pilot.pause()
-        place = lines(view)
+        before = lines(view)
         grow(choice, *["more\n"] * 20)
         view.pull()
-        assert lines(view) == place
+        assert lines(view) == before
         await pilot.press("end")
         grow(choice, "last")
         view.pull()
@@ -378,10 +378,10 @@ async def test_a_move_of_the_cursor_releases_the_view() -> None:
     choice = choice_of(*(f"line {number}\n" for number in range(50)))
     async with shown(Section("r", choice=choice)) as (view, pilot):
         await pilot.press("left")
-        place = view.scroll_offset
+        before = view.scroll_offset
         grow(choice, *["more\n"] * 20)
         view.pull()
-        assert view.scroll_offset == place
+        assert view.scroll_offset == before
         assert not view.is_following
 
 
@@ -390,10 +390,10 @@ async def test_what_grows_above_does_not_move_what_is_read() -> None:
     async with shown(Section("a", choice=above), Section("b", choice=below)) as (view, pilot):
         view.scroll_to(y=20, animate=False)
         await pilot.pause()
-        place = lines(view)
+        before = lines(view)
         grow(above, *["more\n"] * 7)
         view.pull()
-        assert lines(view) == place
+        assert lines(view) == before
 
 
 async def test_a_section_removed_above_does_not_move_what_is_read() -> None:
@@ -447,10 +447,10 @@ async def test_another_theme_repaints_in_place() -> None:
     async with shown(Section("r", choice=choice)) as (view, pilot):
         view.scroll_to(y=20, animate=False)
         await pilot.pause()
-        place = lines(view)
+        before = lines(view)
         other = Style(color="color(55)")
         view.token_styles = replace(STYLES, levels=(other, other, other, other, other))
-        assert lines(view) == place
+        assert lines(view) == before
         assert cells_in(view, 55).startswith("line 20")
 
 
@@ -548,7 +548,7 @@ async def test_find_looks_through_a_long_answer_in_slices_and_over_their_edges()
         for step in (1, 1, 1, -1, -1, -1):
             assert await view.find_next(step)
             found.append(view.cursor)
-        assert found == [("r", place) for place in (0, 738, 2740, 0, 2740, 738, 0)]
+        assert found == [("r", position) for position in (0, 738, 2740, 0, 2740, 738, 0)]
 
 
 async def test_a_search_ends_where_all_that_it_looks_through_is_removed() -> None:
@@ -610,9 +610,9 @@ async def test_another_background_of_a_pane_shows_behind_every_row() -> None:
         view.styles.background = "transparent"
         await pilot.pause()
         first = view.render_lines(Region(0, 0, 40, 1))[0]
-        assert {str(one.style.bgcolor.name) for one in first if one.style and one.style.bgcolor} == {
-            "#123456"
-        }
+        assert {
+            str(segment.style.bgcolor.name) for segment in first if segment.style and segment.style.bgcolor
+        } == {"#123456"}
 
 
 async def test_another_prefix_dimmed_paints_only_the_rows_it_reaches_anew() -> None:
