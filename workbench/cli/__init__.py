@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from io import TextIOWrapper
 
 from workbench.cli import garbage
 from workbench.cli.exit_status import ExitStatus
@@ -71,6 +72,17 @@ def open_screen(options: Mapping[str, object]) -> int:
 
 
 def _use_utf8() -> None:
-    """Start this process again in Python's UTF-8 mode where the locale would read its arguments otherwise."""
+    """Start this process again in Python's UTF-8 mode where the locale would read its arguments otherwise.
+
+    The standard streams are UTF-8 too, whatever the environment says; one that is closed leads nowhere.
+    """
     if sys.getfilesystemencoding() != "utf-8":
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        stream = getattr(sys, name)
+        if stream is None:
+            # Else the next file that is opened gets its number, and what is meant for it.
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8"))
+        elif isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=stream.errors)

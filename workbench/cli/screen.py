@@ -22,10 +22,11 @@ def run(
     """Open the workbench; returns the exit status. Raises BadValueError where an option is not allowed."""
     services = Services.open(dict(os.environ), endpoint or "", api_key_env, model)
     file = _file(session)
-    if not os.isatty(2):
+    if not (os.isatty(0) and os.isatty(2)):
         # A pipe that nobody reads would hold the screen up for good.
         hint = "Commands without a screen need none, such as `workbench run`."
-        raise BadValueError("The screen needs a terminal", "It draws on standard error.", hint)
+        where = "It reads standard input and draws on standard error."
+        raise BadValueError("The screen needs a terminal", where, hint)
     app = Started(services, file, _demo() if demo else None)
     app.run()
     return app.return_code or 0
