@@ -304,6 +304,14 @@ def test_lines_of_json_without_events_are_read() -> None:
     assert texts(run) == ["ab"]
 
 
+def test_a_stream_that_ends_within_its_first_event_is_quoted_however_it_came() -> None:
+    body = b'data: {"choices": [{"text": "a", "in'
+    for place in range(len(body) + 1):
+        error = run_of(answer_events([body[:place], body[place:]])).error
+        assert error is not None
+        assert error.message == body.decode()
+
+
 def test_a_page_in_place_of_a_stream_is_an_error() -> None:
     run = run_of(answer_events([b"<html><title>Log in</title></html>"]))
     assert run.outcome is Outcome.ERROR

@@ -28,6 +28,8 @@ from workbench.domain.errors import EndpointError
 _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _DONE = b"[DONE]"
+_QUOTED = 2000
+"""Bytes that are quoted of a stream in which nothing is an answer."""
 MOST_BYTES = 128 * 1024 * 1024
 """Bytes that one event, or an answer that is not streamed, may have."""
 
@@ -62,6 +64,7 @@ class Assembly:
         self._redact = redact
         self._sse: SseParser | None = None
         self._body = bytearray()
+        """All of an answer that is not streamed; of a stream, the beginning until an event is an answer."""
         self._is_whole = False
         self._states: dict[int, _ChoiceState] = {}
         self._info: tuple[str, str, int | None] = ("", "", None)
@@ -86,6 +89,8 @@ class Assembly:
             if not self._is_stream():
                 return
             self._sse, piece = SseParser(), bytes(self._body)
+        elif not self._answered and len(self._body) < _QUOTED:
+            self._body += piece
         for payload in self._sse.feed(piece):
             events: list[Event] = []
             self._payload(payload, events)
@@ -121,7 +126,7 @@ class Assembly:
                 )
                 state.half = ""
         if self._stray or (self._sse is not None and not self._answered):
-            self._end_stray(b"\n".join(self._stray) or bytes(self._body), events)
+            self._end_stray(b"\n".join(self._stray) or bytes(self._body[:_QUOTED]), events)
         return events
 
     def _end_stray(self, body: bytes, events: list[Event]) -> None:
