@@ -77,6 +77,22 @@ def test_a_removed_run_stays_removed_while_another_window_goes_on(path: Path) ->
     store.close()
 
 
+def test_a_run_that_another_window_removed_comes_back_with_nothing_that_is_written(path: Path) -> None:
+    store, made = _session(path)
+    second = SessionStore.open(path).store
+    store.remove(made[1])
+    second.put_in_order([made[2].id, made[1].id, made[0].id])
+    assert _ids(path) == [made[2].id, made[0].id]
+    # What a person has edited is written anew as a whole.
+    path.write_text(path.read_text().replace("endpoint = ", "endpoint  =  "))
+    second.name_run(made[0], "named")
+    second.remove(made[2])
+    second.restore(made[2], made[1].id)
+    assert _ids(path) == [made[2].id, made[0].id]
+    second.close()
+    store.close()
+
+
 def test_a_run_edited_by_hand_is_removed_too(path: Path) -> None:
     store, made = _session(path)
     path.write_text(path.read_text().replace("endpoint = ", "endpoint  =  "))

@@ -12,6 +12,7 @@ import pytest
 from tests.domain.builders import choice_of, piece, run_of
 from tests.storage.session_cases import essence, received
 from workbench.domain.choice import Choice
+from workbench.domain.conversation import Chat
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Outcome, Run
 from workbench.domain.session import Draft
@@ -240,6 +241,55 @@ def test_each_window_sees_the_runs_of_the_other(path: Path) -> None:
     first.close()
     second.close()
     assert len(SessionStore.open(path).session.runs) == 2
+
+
+def test_windows_that_begin_one_session_at_once_lose_nothing(path: Path) -> None:
+    first, second = (SessionStore.open(path, create=True).store for _ in range(2))
+    mine, yours, last = _run(), _run(), _run()
+    first.finish(mine)
+    first.rename("begun twice")
+    second.finish(yours)
+    first.finish(last)
+    second.close()
+    first.close()
+    opened = SessionStore.open(path)
+    assert [run.id for run in opened.session.runs] == [mine.id, yours.id, last.id]
+    assert (opened.session.title, opened.session.id) == ("begun twice", first.session.id)
+
+
+def test_windows_that_change_the_head_keep_what_each_other_and_a_person_changed(path: Path) -> None:
+    first = _started(path)
+    second = SessionStore.open(path).store
+    first.rename("renamed")
+    second.tag(("tagged",))
+    path.write_text(f'mood = "calm"\n{path.read_text()}')
+    first.keep_variables({"name": "value"})
+    second.keep_chat(Chat(system="Be brief."))
+    first.close()
+    second.close()
+    written = SessionStore.open(path).session
+    assert (written.title, written.tags, written.variables) == ("renamed", ("tagged",), {"name": "value"})
+    assert (written.chat.system, written.other) == ("Be brief.", {"mood": "calm"})
+
+
+def test_a_change_of_the_head_that_could_not_be_written_outlives_anothers(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    first = _started(path)
+    second = SessionStore.open(path).store
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", refuse)
+        with pytest.raises(StorageError):
+            first.rename("mine")
+    second.rename("theirs")
+    second.tag(("tagged",))
+    second.close()
+    first.close()
+    written = SessionStore.open(path).session
+    assert (written.title, written.tags) == ("mine", ("tagged",))
 
 
 def test_the_draft_belongs_to_the_first_window_and_the_second_keeps_its_own(path: Path) -> None:

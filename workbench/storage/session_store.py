@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -41,6 +41,8 @@ def _as_they_are(body: bytes) -> bytes:
     return body
 
 
+HEAD = ("id", "created", "title", "tags", "variables", "chat", "other")
+"""What windows of one session share besides its runs, by the session's names."""
 _START = 64
 """Bytes at the beginning of a file that tell its format."""
 _UNREADABLE = "Check the name and the file's permissions."
@@ -99,7 +101,9 @@ class SessionStore:
         self._journals: dict[str, Journal] = {}
         self._pending: list[Run] = []
         self._spare: tuple[Path, ...] = ()
-        self._head_changed = self._draft_changed = False
+        self._changed: set[str] = set()
+        """What of the head was changed here and could not be written yet, by the session's names."""
+        self._draft_changed = False
         self._draft_found = Draft()
         """The draft that the file held when it was opened."""
 
@@ -262,7 +266,9 @@ class SessionStore:
     def _ensure_file(self) -> None:
         if self._known.identity is None:
             with self._writing():
-                self._rewrite()
+                # Another window may have begun the file by now.
+                if self._known.identity is None:
+                    self._rewrite()
 
     def progress(self, increment: Increment) -> None:
         """Store what a streaming run received. Raises StorageError."""
@@ -336,19 +342,22 @@ class SessionStore:
         mine = self.session.draft
         draft = mine if self.owns_draft else self._known.draft
         head = head_to_toml(replace(self.session, draft=draft)).encode()
-        at = self._known.head if identity(self.path) is not None else 0
+        is_there = identity(self.path) is not None
+        at = self._known.head if is_there else 0
         line_end = self._known.line_end
         body = edited(self.path.read_bytes()[at:].replace(line_end, b"\n")) if at else None
         if body is None:
             held = {run.id for run in self._pending}
-            stored = [run for run in self.session.runs if run.id not in held]
+            # One that the file has no more was removed by another window.
+            gone = {run.id for run in self.session.runs} - self._stored if is_there else set()
+            stored = [run for run in self.session.runs if run.id not in held | gone]
             body = "".join(map(run_to_toml, stored)).encode()
             self._stored = {run.id for run in stored}
         # A text in TOML escapes its own CR, so that what ends a line changes no text.
         head, body = head.replace(b"\n", line_end), body.replace(b"\n", line_end)
         write_atomically(self.path, head + body)
         self._known = FileState.of(self.path, head + body, len(head), draft)
-        self._head_changed = False
+        self._changed.clear()
         if self.owns_draft:
             self._draft_changed = False
             # The file holds it from now on.
@@ -361,11 +370,11 @@ class SessionStore:
         Yields the runs as they are before. Raises StorageError.
         """
         with self._writing():
-            runs, pending = list(self.session.runs), list(self._pending)
+            runs, pending, stored = list(self.session.runs), list(self._pending), set(self._stored)
             try:
                 yield runs
             except (StorageError, OSError):
-                self.session.runs[:], self._pending = runs, pending
+                self.session.runs[:], self._pending, self._stored = runs, pending, stored
                 raise
 
     def remove(self, run: Run) -> None:
@@ -390,8 +399,8 @@ class SessionStore:
             following = next((other for other in was if other.id == before), None)
             run = replace(run)
             self.session.runs.insert(len(was) if following is None else was.index(following), run)
-            self._rewrite(partial(with_run, run=run, following=following))
             self._stored.add(run.id)
+            self._rewrite(partial(with_run, run=run, following=following))
 
     def put_in_order(self, ids: Sequence[str]) -> None:
         """Let runs stand in the order of their ids, at the places that they have between them.
@@ -400,7 +409,7 @@ class SessionStore:
         """
         self.flush()
         with self._changing_runs() as was:
-            self.session.runs[:], wanted = in_order(was, ids), set(ids)
+            self.session.runs[:], wanted = in_order(was, ids), self._stored.intersection(ids)
             self._rewrite(partial(with_order, runs=[run for run in self.session.runs if run.id in wanted]))
 
     def name_run(self, run: Run, name: str) -> None:
@@ -416,27 +425,24 @@ class SessionStore:
 
     def rename(self, title: str) -> None:
         """Give the session another title; its file keeps its name. Raises StorageError."""
-        self.session.title = title
-        self._save_head()
+        self._save_head("title", title)
 
     def keep_chat(self, chat: Chat) -> None:
         """Store the conversation as it is now, with the turns that others added. Raises StorageError."""
         turns = chat.turns if self._theirs is None else chat.turns.merged(self._theirs.chat.turns)
-        self.session.chat = replace(chat, turns=turns)
-        self._save_head()
+        self._save_head("chat", replace(chat, turns=turns))
 
     def keep_variables(self, values: Mapping[str, str]) -> None:
         """Store the values of the prompt's variables. Raises StorageError."""
-        self.session.variables = values
-        self._save_head()
+        self._save_head("variables", values)
 
     def tag(self, tags: tuple[str, ...]) -> None:
         """Give the session other tags. Raises StorageError."""
-        self.session.tags = tags
-        self._save_head()
+        self._save_head("tags", tags)
 
-    def _save_head(self) -> None:
-        self._head_changed = True
+    def _save_head(self, name: str, value: object) -> None:
+        setattr(self.session, name, value)
+        self._changed.add(name)
         self.save()
 
     def poll(self) -> News:
@@ -462,7 +468,7 @@ class SessionStore:
     def _absorb(self) -> list[Run]:
         """Read what others wrote, and finish what one that is gone did not; the lock is held."""
         now = identity(self.path)
-        if self._known.identity is None or now == self._known.identity:
+        if now == self._known.identity:
             return []
         if now is None:
             self._rewrite()
@@ -501,7 +507,7 @@ class SessionStore:
         contents = parse_session(raw, self.path)
         self._theirs = contents.session
         self._stored = {run.id for run in self._theirs.runs}
-        take_over(self.session, self._theirs, keeps_head=self._head_changed)
+        take_over(self.session, self._theirs, keeps=self._changed)
         self._known = FileState.of(self.path, raw, contents.head, self._theirs.draft)
         return self._add(list(map(replace, self._theirs.runs)))
 
@@ -525,7 +531,7 @@ class SessionStore:
         Raises StorageError, after letting go.
         """
         try:
-            if not self.read_only and (self._pending or self._head_changed or self._draft_changed):
+            if not self.read_only and (self._pending or self._changed or self._draft_changed):
                 with self._storing():
                     self._take_over_draft()
                 self.save()
@@ -562,15 +568,17 @@ def _busy(path: Path) -> BusyError:
     )
 
 
-def take_over(mine: Session, theirs: Session, *, keeps_head: bool) -> None:
+def take_over(mine: Session, theirs: Session, *, keeps: Collection[str] = ()) -> None:
     """Let a session have what another window wrote in it; its runs are added by whoever shows them.
 
-    `keeps_head` keeps title, tags and variables, which were changed here too.
+    `keeps` names what was changed here too, of `HEAD`; the turns of both conversations are kept.
     """
-    if not keeps_head:
-        mine.title, mine.tags, mine.other = theirs.title, theirs.tags, theirs.other
-        mine.chat, mine.variables = replace(theirs.chat, turns=mine.chat.turns), theirs.variables
-    mine.chat = replace(mine.chat, turns=mine.chat.turns.merged(theirs.chat.turns))
+    settings = mine.chat if "chat" in keeps else theirs.chat
+    chat = replace(settings, turns=mine.chat.turns.merged(theirs.chat.turns))
+    for name in HEAD:
+        if name not in keeps:
+            setattr(mine, name, getattr(theirs, name))
+    mine.chat = chat
     by_id = {run.id: run for run in mine.runs}
     for run in theirs.runs:
         if run.id in by_id:

@@ -516,10 +516,10 @@ class Keeper:
         if news is None:
             return []
         if news.session is not None:
-            from workbench.storage.session_store import take_over
+            from workbench.storage.session_store import HEAD, take_over
 
             was_changed = jobs != self._put_jobs
-            take_over(self.session, news.session, keeps_head=was_changed)
+            take_over(self.session, news.session, keeps=HEAD if was_changed else ())
             if was_changed:
                 self.keep_chat(self.session.chat)
         added = [replace(run) for run in news.runs if self.session.run(run.id) is None]
