@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import re
 from io import StringIO
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.ansi import AnsiDecoder
@@ -22,7 +24,10 @@ from textual.widgets import Static
 
 from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
+from workbench.domain.choice import Choice, ReceivedToken
 from workbench.tui.painting import PaintUpdate, paint_directly
+from workbench.tui.tokens.token_view import TokenView
+from workbench.tui.tokens.transcript import Section
 
 Cells = dict[tuple[int, int], tuple[str, Style | None]]
 
@@ -211,3 +216,51 @@ async def test_the_workbench_paints_its_stream_this_way() -> None:
         update = app.main._compositor.render_partial_update()
         assert isinstance(update, PaintUpdate)
         assert_painted(update, changed, app.main._compositor)
+
+
+@pytest.mark.parametrize("padding", [0, 1])
+async def test_a_transcript_that_grows_scrolls_and_moves_is_painted_in_full_bit_by_bit(padding: int) -> None:
+    paint_directly()
+    chance, choice, view = random.Random(padding), Choice(0), TokenView()
+    shown: dict[tuple[int, int], tuple[str, Style | None]] = {}
+
+    class Alone(App[None]):
+        CSS = f"TokenView {{ padding: 0 {padding}; }}"
+
+        def compose(self) -> ComposeResult:
+            yield view
+
+        def _display(self, screen: object, renderable: object) -> None:
+            assert isinstance(renderable, PaintUpdate | None)
+            for region, strips in renderable.painted if renderable is not None else ():
+                for y, strip in enumerate(strips, region.y):
+                    shown.update({(region.x + x, y): cell(strip, x) for x in range(region.width)})
+
+    def grow() -> None:
+        for _ in range(chance.randrange(1, 30)):
+            text = chance.choice([" one", " longer", "x" * 40, "\n", "漢", "."])
+            choice.append(ReceivedToken(text, -chance.random()), 0.1)
+        view.pull()
+
+    def title() -> None:
+        figures = chance.choice(["", "figures", "two\nrows"])
+        view.update_section(Section("r", "title", "prompt", choice, figures))
+
+    def scroll() -> None:
+        view.scroll_to(y=chance.randrange(view.max_scroll_y + 1), animate=False)
+
+    app = Alone()
+    async with app.run_test(size=(30, 12)) as pilot:
+        view.set_sections([Section("r", "title", "prompt", choice)])
+        for _ in range(40):
+            act = chance.choice([grow, grow, grow, title, scroll, view.follow_end, view.action_follow])
+            act()
+            if len(choice) and chance.random() < 0.3:
+                view.move_cursor("r", chance.randrange(len(choice)))
+            await pilot.pause()
+            app.screen._on_timer_update()
+            # What was painted before is not to be compared with itself.
+            view._strips.clear()
+            view._styles_cache.clear()
+            for y, strip in enumerate(app.screen._compositor.render_strips()):
+                assert [shown[x, y] for x in range(30)] == [cell(strip, x) for x in range(30)]

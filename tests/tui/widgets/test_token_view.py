@@ -14,10 +14,14 @@ from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.pilot import Pilot
 from textual.selection import SELECT_ALL, Selection
+from textual.strip import Strip
+from textual.widget import Widget
 
+from tests.tui.scripted import until
 from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.display import visible
 from workbench.domain.token_levels import Mode, Thresholds
+from workbench.tui.painting import paint_directly
 from workbench.tui.theme.token_colours import NO_COLOURS
 from workbench.tui.tokens.row_painter import PaintOptions, paint
 from workbench.tui.tokens.token_view import TokenView
@@ -626,3 +630,24 @@ async def test_another_prefix_dimmed_paints_only_the_rows_it_reaches_anew() -> N
         drawn = [view._kept(y) for y in range(20)]
         view.notify_style_update()
         assert drawn == [view._kept(y) for y in range(20)]
+
+
+async def test_a_new_row_is_painted_without_those_above_it_and_without_the_scrollbar(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    paint_directly()
+    choice = choice_of("one")
+    async with shown(Section("r", "title", "", choice, "figures")) as (view, pilot):
+        painted = list[tuple[Widget, range]]()
+        await until(pilot, lambda: not view.screen._compositor._dirty_regions)
+        for widget in (view, view.vertical_scrollbar):
+
+            def note(crop: Region, widget: Widget = widget) -> list[Strip]:
+                painted.append((widget, crop.line_range))
+                return type(widget).render_lines(widget, crop)
+
+            monkeypatch.setattr(widget, "render_lines", note)
+        grow(choice, "\ntwo")
+        view.pull()
+        await until(pilot, lambda: bool(painted))
+        assert painted == [(view, range(1, 4))]

@@ -46,7 +46,7 @@ class TranscriptView(ScrollView, can_focus=True):
     DEFAULT_CSS = """
     TranscriptView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }
     """
-    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False, repaint=False)
     """As the scrollbar always stands there, a new row needs no new layout of the screen."""
     token_styles: reactive[TokenStyles] = reactive(NO_COLOURS)
     """The styles of tokens, titles and cursor; set when the theme changes."""
@@ -242,7 +242,7 @@ class TranscriptView(ScrollView, can_focus=True):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Follow the end from when the user gets there, until they leave it."""
         if self._fitting:
-            self.refresh(self.size.region)
+            self.refresh(self.scrollable_content_region.size.region)
             return
         super().watch_scroll_y(old_value, new_value)
         self.is_following = round(new_value) >= self.max_scroll_y
@@ -258,7 +258,7 @@ class TranscriptView(ScrollView, can_focus=True):
         The scrollbar costs as much as the text beside it, and would be drawn for every row that comes.
         """
         height, seen = max(self._transcript.height, 1), self.size.height
-        thumb = (2 * seen * seen // height, 2 * seen * self.scroll_offset.y // height)
+        thumb = (min(2 * seen * seen // height, 2 * seen), 2 * seen * self.scroll_offset.y // height)
         if thumb != self._thumb and self.is_attached:
             self._thumb = thumb
             self.vertical_scrollbar.window_virtual_size = height
@@ -335,11 +335,11 @@ class TranscriptView(ScrollView, can_focus=True):
         if stop - first > _FEW:
             self._strips.clear()
         else:
-            for y in range(first, stop + 1):
+            for y in range(first, stop):
                 self._strips.discard(y)
-        begin, end = max(first, top), min(stop + 1, top + height)
+        begin, end = max(first, top), min(stop, top + height)
         if begin < end:
-            self.refresh_lines(begin, end - begin)
+            self.refresh(Region(0, begin - top, self.scrollable_content_region.width, end - begin))
 
     def _forget_tokens(self, section: int, first: int, stop: int) -> None:
         """Paint the rows of some tokens again."""
