@@ -78,10 +78,10 @@ def ours(url: str) -> tuple[float, float, float, float]:
         await app.push_screen(screen)
         while min(run.tokens for run in comparison.runs) < _MIDDLE:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
-        began, worked, drawn = time.perf_counter(), time.process_time(), screen._frames
+        began, worked, drawn = time.perf_counter(), time.process_time(), screen._drawn
         await asyncio.sleep(_WATCHED)
         took = time.perf_counter() - began
-        cpu.extend(((time.process_time() - worked) * 1000 / took, (screen._frames - drawn) / took))
+        cpu.extend(((time.process_time() - worked) * 1000 / took, (screen._drawn - drawn) / took))
         ground = app.token_styles.cursor.bgcolor
         assert ground is not None
         mark = ";".join(ground.get_ansi_codes(foreground=False))

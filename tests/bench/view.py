@@ -24,6 +24,7 @@ from textual.widgets import RichLog, TextArea
 
 from tests.bench.figure import Figure, latency, median, percentile
 from workbench.domain.choice import Alternative, Choice, ReceivedToken
+from workbench.tui.motion import pace_of
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section
 
@@ -50,6 +51,7 @@ class Sink(HeadlessDriver):
         return False
 
     def write(self, data: str) -> None:
+        pace_of(self._app).note(len(data.encode()), time.monotonic())
         if Sink.drawn is None and Sink.awaited(data):
             Sink.drawn = time.perf_counter(), time.process_time()
 

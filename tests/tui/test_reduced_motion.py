@@ -10,7 +10,7 @@ from textual.widgets import Input
 from tests.tui.scripted import until
 from tests.tui.test_wiring import configure
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.reduced_motion import frame_seconds
+from workbench.tui.motion import frame_seconds
 from workbench.workspace.services import Services
 
 

@@ -43,8 +43,8 @@ from workbench.tui.main.output_pane import OutputPane
 from workbench.tui.main.prompt_editor import PromptEditor
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.main.sparkline import Sparkline
+from workbench.tui.motion import Pace, hold_cursor, is_reduced
 from workbench.tui.painting import paint_directly
-from workbench.tui.reduced_motion import hold_cursor, is_reduced
 from workbench.tui.terminal import (
     MOST,
     copied,
@@ -106,6 +106,8 @@ class WorkbenchApp(App[int]):
         """Which tokens keys go to, in every view."""
         self.flows = Flows(self)
         self._keys = KeyQueue(self, self.flows)
+        self.pace = Pace()
+        """How often what streams is drawn."""
         self.token_styles = self._styles_now()
         """The styles of tokens under the theme in use."""
         self.main = MainScreen(self.workspace, session, mode)

@@ -21,6 +21,7 @@ from textual.keys import Keys
 from textual.message import Message
 
 from workbench.domain.display import visible
+from workbench.tui.motion import pace_of
 
 PASTE_SECONDS = 5.0
 """A paste without its end mark ends after so long without input."""
@@ -222,6 +223,11 @@ def safe_driver(driver: type[Driver]) -> type[Driver]:
                         if text := decode(data):
                             self._process(parser.feed(text))
                     self._process(parser.tick())
+
+        def write(self, data: str) -> None:
+            """Write to the terminal; frames wait until a slow line has carried it."""
+            pace_of(self._app).note(len(data.encode(errors="replace")), monotonic())
+            super().write(data)
 
         def _process(self, messages: Iterable[Message]) -> None:
             for message in messages:

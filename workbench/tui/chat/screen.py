@@ -26,10 +26,10 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.main.inspector import Inspector
+from workbench.tui.motion import Frames
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.popups.result_screen import ResultScreen
-from workbench.tui.reduced_motion import frame_seconds
 from workbench.tui.tokenizing import has_tokenizer
 from workbench.workspace.activity import Activity
 from workbench.workspace.chat_session import ChatSession, Proposal
@@ -70,6 +70,7 @@ class ChatScreen(ResultScreen[str]):
         self.answering = Activity(chat.workspace.services, self._ended)
         """The answer that streams."""
         self._preparing: asyncio.Future[Any] | None = None
+        self._frames = Frames(self, self._frame)
         self._looked = 0
         self._pausing: Timer | None = None
 
@@ -84,7 +85,6 @@ class ChatScreen(ResultScreen[str]):
         """Go to the composer."""
         self.chat.on_change = self._show_change
         self.chat.workspace.subscribe(self._note)
-        self._frames = self.set_interval(frame_seconds(self.app), self._frame, pause=True)
         self.set_focus(self.composer)
         self.show_about()
 

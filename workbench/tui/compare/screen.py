@@ -26,9 +26,9 @@ from workbench.tui.breakpoints import HEIGHTS, WIDTHS
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.column import CompareColumn
+from workbench.tui.motion import Frames
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
-from workbench.tui.reduced_motion import frame_seconds
 from workbench.tui.tokens.legend import Legend
 from workbench.tui.tokens.token_view import NO_TOKEN, TokenView, no_alternative
 from workbench.tui.tokens.transcript_view import TranscriptView
@@ -131,7 +131,8 @@ class CompareScreen(ResultScreen[Adopted | None]):
         self._second = second
         self._columns: list[CompareColumn] = []
         self._current = 0
-        self._frames = 0
+        self._frames = Frames(self, self._frame)
+        self._drawn = 0
         self._following: dict[TranscriptView, bool] = {}
         self._followers = Followers(self, _FOLLOW_AT_ONCE)
         self._lines: dict[Static, Content] = {}
@@ -162,7 +163,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
             self.watch(column.view, "scroll_y", partial(self._follow_scrolled, column), init=False)
             self.watch(column.view, "is_following", partial(self._follow_released, column), init=False)
         self._comparison.start()
-        self._timer = self.set_interval(frame_seconds(self.app), self._frame)
+        self._frames.resume()
         self._go_to(0)
 
     def on_resize(self, event: events.Resize) -> None:
@@ -186,16 +187,16 @@ class CompareScreen(ResultScreen[Adopted | None]):
             for column in self._columns:
                 column.pull()
             self._show()
-            self._timer.pause()
+            self._frames.pause()
             self.call_after_refresh(self._reveal_divergence)
             return
-        self._columns[self._frames % len(self._columns)].pull()
-        turn, remainder = divmod(self._frames, _FIGURES_EVERY)
+        self._columns[self._drawn % len(self._columns)].pull()
+        turn, remainder = divmod(self._drawn, _FIGURES_EVERY)
         if not remainder:
             self._show_figures(turn % len(self._columns))
-        if self._frames % _LINES_EVERY == 0:
+        if self._drawn % _LINES_EVERY == 0:
             self._show_lines()
-        self._frames += 1
+        self._drawn += 1
 
     def _reveal_divergence(self) -> None:
         """Bring into view where the answers diverge, unless someone reads elsewhere."""

@@ -14,7 +14,6 @@ from textual.content import Content
 from textual.geometry import Offset
 from textual.message import Message
 from textual.screen import ModalScreen, Screen
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
 from textual.worker import Worker
@@ -36,7 +35,7 @@ from workbench.tui.main.inspector import Inspector, TokenStrip
 from workbench.tui.main.output_pane import OutputPane
 from workbench.tui.main.parameter_panel import ParameterPanel
 from workbench.tui.main.prompt_editor import PromptEditor
-from workbench.tui.reduced_motion import frame_seconds
+from workbench.tui.motion import Frames
 from workbench.tui.tokenizing import PromptCounter, token_ids
 from workbench.tui.tokens.legend import Legend
 from workbench.workspace.keeper import SAVE_SECONDS
@@ -114,7 +113,7 @@ class MainScreen(Screen[None]):
         workspace.session_path = self._session = session
         self._first_mode = mode
         self._counter: PromptCounter
-        self._frames: Timer | None = None
+        self._frames = Frames(self, self._frame)
         self._looking: Worker[None] | None = None
         self._waiting = ""
         """The status of a run that waits to be sent again."""
@@ -138,7 +137,6 @@ class MainScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Show the draft, ready to run."""
-        self._frames = self.set_interval(frame_seconds(self.app), self._frame, pause=True)
         self.output.view.mode = self.legend.mode = self._first_mode
         self.watch(self.output.view, "mode", self._show_mode, init=False)
         self.inspector.show(None)
@@ -223,8 +221,7 @@ class MainScreen(Screen[None]):
                 self.output.begin(run)
                 self.legend.scale = fitted(run.request.parameters)
                 self.footer.running = True
-                if self._frames is not None:
-                    self._frames.resume()
+                self._frames.resume()
                 self._frame()
             case RunEnded(run):
                 self._show_end(run)
@@ -279,8 +276,7 @@ class MainScreen(Screen[None]):
         activity = self._workspace.runs.activity
         if run is not activity.run:
             return
-        if self._frames is not None:
-            self._frames.pause()
+        self._frames.pause()
         self._frame()
         self.footer.running = False
         # The local model is there now, to be asked for its tokens.

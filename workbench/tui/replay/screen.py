@@ -17,9 +17,9 @@ from workbench.runner.replayed_run import Replay
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.main.inspector import Inspector, TokenStrip
+from workbench.tui.motion import Frames
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
-from workbench.tui.reduced_motion import frame_seconds
 from workbench.tui.tokens.blocks import sections_of
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section
@@ -53,6 +53,7 @@ class ReplayScreen(ResultScreen[None]):
         self._number = number
         self._mode = mode
         self._shown = -1
+        self._frames = Frames(self, self._frame)
         self.replay = Replay(recorded)
 
     def compose(self) -> ComposeResult:
@@ -68,7 +69,6 @@ class ReplayScreen(ResultScreen[None]):
         self.inspector.can_focus = False
         self.inspector.set_raw(self._recorded.raw_logprobs)
         self.view.mode = self._mode
-        self._timer = self.set_interval(frame_seconds(self.app), self._frame)
         self.view.focus()
         self.action_restart()
 
@@ -87,7 +87,7 @@ class ReplayScreen(ResultScreen[None]):
             for section in self._sections():
                 self.view.update_section(section)
         if self.replay.is_over or self.replay.is_paused:
-            self._timer.pause()
+            self._frames.pause()
 
     def _sections(self) -> list[Section]:
         sections = sections_of([self.replay.run], 0)
@@ -121,7 +121,7 @@ class ReplayScreen(ResultScreen[None]):
             self.replay.resume()
         else:
             self.replay.pause()
-        self._timer.resume()
+        self._frames.resume()
 
     def action_faster(self, factor: float) -> None:
         """Play faster or slower from now on."""
@@ -132,13 +132,13 @@ class ReplayScreen(ResultScreen[None]):
         """Pause, and show one more token."""
         self.replay.pause()
         self.replay.step()
-        self._timer.resume()
+        self._frames.resume()
 
     def action_all(self) -> None:
         """Show all that is left at once."""
         while self.replay.step():
             pass
-        self._timer.resume()
+        self._frames.resume()
 
     def action_restart(self) -> None:
         """Play from the start, at the speed chosen."""
@@ -147,7 +147,7 @@ class ReplayScreen(ResultScreen[None]):
         self.inspector.show(None)
         self.strip.show(None)
         self._play()
-        self._timer.resume()
+        self._frames.resume()
 
     @work(exclusive=True, group="replay")
     async def _play(self) -> None:
