@@ -156,8 +156,8 @@ class LlamaModel:
         Returns a row of logits for each; valid until the next evaluation.
         """
         count = len(tokens)
-        columns = np.array(tokens, np.int32)
-        self._sequences[:count], self._positions[:count], self._tokens[:count] = columns.T
+        for row, one in enumerate(tokens):
+            self._sequences[row], self._positions[row], self._tokens[row] = one
         self._outputs[:count] = 1
         return self._decode(count, count)
 
