@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import sys
 import traceback
 
@@ -43,6 +45,20 @@ async def test_a_command_that_fails_says_why_and_not_what_it_printed() -> None:
     with pytest.raises(EndpointError, match="locked") as caught:
         await Keys({}).find(CommandKey((sys.executable, "-c", script)))
     assert "sk_3" not in str(caught.value)
+
+
+async def test_a_command_that_fails_when_nobody_waits_any_more_says_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    finding = asyncio.create_task(Keys({}).find(CommandKey(("/bin/sh", "-c", "exit 1"))))
+    await asyncio.sleep(0)
+    finding.cancel()
+    await asyncio.wait({finding})
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    await asyncio.wait(left)
+    del finding, left
+    gc.collect()
+    assert caplog.text == ""
 
 
 async def test_a_command_that_is_not_there_is_named() -> None:

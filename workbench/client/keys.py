@@ -79,6 +79,8 @@ class Keys:
             raise replace(error)
         if (task := self._printed.get(source)) is None:
             task = self._printed[source] = asyncio.create_task(self._print(source))
+            # Where nobody waits any more, nobody else would look at a command that failed.
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.wait({task})
         return task.result()
 
