@@ -1,1 +1,1 @@
-"""Doing things without a screen: one run, many runs, replay, re-run, branch, probe."""
+"""Operations without a screen: send, branch, compare, resume, replay, score, check and probe."""

@@ -1,4 +1,4 @@
-"""Branching from a run at a token: the prompt of the branch, as text or as ids, and its retokenisation."""
+"""Branch from a run at a token: the branch's prompt, as text or token ids, and its retokenisation."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from workbench.runner.connections import Connections
 
 
 class Origin(NamedTuple):
-    """What a branch continues: the prompt of the run it branched from, and tokens that were generated."""
+    """The start of a branch: the prompt of its parent run, and the generated tokens before the branch."""
 
     prompt: TextPrompt | TokensPrompt
     generated: tuple[GeneratedToken, ...]
-    """The tokens that it shares, and the alternative taken in the next one's place."""
+    """The tokens shared with the parent run, and the alternative that replaces the next token, if any."""
     parent: Parent
     shared: str
-    """The text of the tokens that it shares, as the endpoint sent it."""
+    """The text of the shared tokens, as the endpoint sent it."""
     incomplete: bytes
-    """What stands after that, of a character that they began and did not end."""
+    """The incomplete UTF-8 sequence at the end of the shared tokens."""
     taken: bytes
-    """The alternative's bytes; none where there is none."""
+    """The alternative's bytes; empty without an alternative."""
 
     @property
     def is_replaced(self) -> bool:
-        """Whether the endpoint sent U+FFFD in the place of bytes that would have to be sent."""
+        """Whether the endpoint sent U+FFFD instead of bytes that the branch needs."""
         return REPLACED in self.shared.encode("utf-8", "surrogatepass") + self.incomplete + self.taken
 
     @property
     def text(self) -> tuple[str, bytes]:
-        """What was generated as text, and the bytes at its end that are none."""
+        """The generated text, and any bytes at its end that are not valid UTF-8."""
         data = self.incomplete + self.taken
         try:
             return self.shared + data.decode(), b""
@@ -54,26 +54,26 @@ class Origin(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """What a branch sends, and where it comes from."""
+    """The prompt of a branch, and its origin."""
 
     prompt: TextPrompt | TokensPrompt
     origin: Origin
     note: str = ""
-    """What a person should know of the prompt."""
+    """A remark on the prompt for the person."""
 
     @property
     def parent(self) -> Parent:
-        """Where it diverges from another run."""
+        """The parent run and the position of the branch in it."""
         return self.origin.parent
 
     @property
     def branch_point(self) -> Origin | None:
-        """What it continues, where that may be retokenised: it is sent as text."""
+        """The origin if the prompt is text, and so may be retokenised; None for token ids."""
         return self.origin if isinstance(self.prompt, TextPrompt) else None
 
 
 def origin_of(run: Run, choice: Choice, position: int, alternative: Alternative) -> Origin:
-    """What a branch with an alternative in the place of a token continues."""
+    """Return the origin of a branch that replaces a token by an alternative."""
     parent = Parent(run.id, choice.index, position, alternative.text)
     taken = token_bytes(alternative.text, alternative.raw)
     known = GeneratedToken(taken, id=alternative.id)
@@ -82,7 +82,7 @@ def origin_of(run: Run, choice: Choice, position: int, alternative: Alternative)
 
 
 def end_of(run: Run, choice: Choice) -> Origin:
-    """What a branch from the end of a choice continues."""
+    """Return the origin of a branch that continues a choice from its end."""
     end = len(choice)
     parent = Parent(run.id, choice.index, end, kind="continue")
     generated = tuple(_shared(choice, end))
@@ -90,7 +90,7 @@ def end_of(run: Run, choice: Choice) -> Origin:
 
 
 def _text(choice: Choice, position: int) -> tuple[str, bytes]:
-    """The text of the tokens before one, and the bytes of a character that the last of them began."""
+    """Return the text of the tokens before a position, and the incomplete UTF-8 sequence at their end."""
     first = position
     while first > choice.echoed and not choice.text_of(first - 1):
         first -= 1
@@ -99,18 +99,18 @@ def _text(choice: Choice, position: int) -> tuple[str, bytes]:
 
 
 def branch_at(run: Run, choice: Choice, position: int, alternative: Alternative) -> Branch:
-    """A branch with an alternative in the place of a token, for every kind of prompt.
+    """Return a branch that replaces a token by an alternative, for any kind of prompt.
 
-    Raises BadValueError where the prompt is token ids and an id is unknown, or where it is text that would
-    end within a character.
+    Raises BadValueError if an id of a token prompt is unknown, or if a text prompt needs unknown bytes or
+    would end within a character.
     """
     return branch_from(origin_of(run, choice, position, alternative))
 
 
 def branch_from(origin: Origin) -> Branch:
-    """The branch as its run's prompt was sent: text as text, token ids as token ids.
+    """Return a branch in the form of its run's prompt: as text or as token ids.
 
-    Raises BadValueError as `branch_at` does.
+    Raises BadValueError like `branch_at`.
     """
     match origin.prompt:
         case TextPrompt(before):
@@ -143,12 +143,12 @@ def branch_from(origin: Origin) -> Branch:
 
 
 def _shared(choice: Choice, position: int) -> Iterator[GeneratedToken]:
-    # An echoed prompt is part of the choice's text already.
+    # Skip the echoed prompt, which is sent as the prompt.
     incomplete = b""
     for index in range(choice.echoed, position):
         text, raw = choice.text_of(index), choice.raw_of(index)
-        # A token that ends a character adds all of it to the text, and what began it added nothing. Where
-        # the two do not fit together the text counts: some endpoints spell tokens otherwise.
+        # The token that completes a character adds all of it to the text; the tokens before add nothing.
+        # If text and bytes disagree, use the text: the reported bytes of some endpoints are unreliable.
         whole = text.encode("utf-8", "surrogatepass")
         data = raw if raw is not None and (not text or incomplete + raw == whole) else whole
         incomplete = incomplete + data if not text else b""
@@ -156,16 +156,16 @@ def _shared(choice: Choice, position: int) -> Iterator[GeneratedToken]:
 
 
 Tokenize: TypeAlias = Callable[[str, bool], Awaitable[Sequence[tuple[int, bytes]]]]
-"""The ids and bytes of a text's tokens; with True as those of a prompt, which may begin with one of its own.
+"""Returns the ids and bytes of a text's tokens; True adds special tokens, as for a prompt.
 
 Raises EndpointError or EngineError.
 """
 _PATIENCE = 2.0
-"""Seconds that a run which is over waits for what is found out beside it."""
+"""Seconds that a finished run waits for its retokenisation note."""
 
 
 def tokenizer_of(connections: Connections, endpoint: Endpoint) -> Tokenize:
-    """An endpoint's own tokenizer; that of the embedded model starts it where it does not run."""
+    """Return the endpoint's tokenizer; calling it starts the embedded model if needed."""
 
     async def tokenize(text: str, as_prompt: bool) -> Sequence[tuple[int, bytes]]:
         return await connections.tokenize(endpoint, text, as_prompt=as_prompt)
@@ -174,9 +174,9 @@ def tokenizer_of(connections: Connections, endpoint: Endpoint) -> Tokenize:
 
 
 async def retokenisation_of(origin: Origin, tokenize: Tokenize) -> Retokenisation | None:
-    """Where a branch that is sent as text has other tokens than were generated.
+    """Find where a branch sent as text is tokenised differently than it was generated; None if nowhere.
 
-    Raises what the tokenizer raises.
+    Also returns None for token ids and incomplete text. Raises the tokenizer's errors.
     """
     if not isinstance(origin.prompt, TextPrompt):
         return None
@@ -188,10 +188,10 @@ async def retokenisation_of(origin: Origin, tokenize: Tokenize) -> Retokenisatio
 
 
 async def with_token_ids(origin: Origin, tokenize: Tokenize) -> Branch:
-    """The branch as token ids, so that every token stays the one that was generated.
+    """Return the branch as token ids, which preserve the generated tokens.
 
-    Ids that the endpoint did not tell are asked of its tokenizer. Raises BadValueError where a token stays
-    unknown, and what the tokenizer raises.
+    The tokenizer supplies ids that the endpoint did not report. Raises BadValueError if a token's id remains
+    unknown, and the tokenizer's errors.
     """
     match origin.prompt:
         case TokensPrompt(before):
@@ -209,7 +209,7 @@ async def _ids_of(generated: Sequence[GeneratedToken], tokenize: Tokenize) -> li
         raise _unknown_id(unknown, "The endpoint reported neither its id nor its bytes.")
     tokens = await _tokens(b"".join(token.raw for token in generated), tokenize)
     ends = list(accumulate((len(data) for _, data in tokens), initial=0))
-    # By where they begin: the token's number.
+    # Maps the byte offset of a token boundary to the index of the token that starts there.
     begins = {end: place for place, end in enumerate(ends)}
     ids: list[int] = []
     start = 0
@@ -226,7 +226,7 @@ async def _ids_of(generated: Sequence[GeneratedToken], tokenize: Tokenize) -> li
 
 
 async def _id_alone(token: GeneratedToken, tokenize: Tokenize) -> int:
-    """The id of a token that is one by itself too. Raises BadValueError for any other."""
+    """Return the id of a token whose bytes alone tokenise to it. Raises BadValueError otherwise."""
     match await _tokens(token.raw, tokenize):
         case [(id, data)] if data == token.raw:
             return id
@@ -256,14 +256,14 @@ def _shown(raw: bytes) -> str:
 
 
 async def note_retokenisation(run: Run, origin: Origin, tokenize: Tokenize) -> None:
-    """Note in a run where its prompt's tokens are others than were generated, if a tokenizer can tell."""
+    """Note on a run where its prompt was retokenised, unless the tokenizer fails."""
     with suppress(EndpointError, EngineError):
         if (change := await retokenisation_of(origin, tokenize)) is not None:
             run.note(change.describe())
 
 
 async def beside(launching: Awaitable[None], finding: Coroutine[None, None, None]) -> None:
-    """Launch a run and find something out beside it, for which an ended run waits a moment."""
+    """Send a run while another coroutine runs beside it; wait at most `_PATIENCE` seconds for the latter."""
     task = asyncio.create_task(finding)
     try:
         await launching

@@ -1,4 +1,4 @@
-"""Conversations as requests: the template is found, the prompt rendered and fitted to the context."""
+"""Turn conversations into requests: find the template, truncate to the context, render the prompt."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from workbench.domain.run import Run
 from workbench.runner.connections import Connections
 
 _DEFAULT_MAX_TOKENS = 16
-"""The default length of an answer in the API."""
+"""Default of `max_tokens` in the API."""
 _BYTES_A_TOKEN = 3
-"""Where no tokenizer can be asked: fewer than in most texts, so that rather too much is left out."""
+"""Estimated bytes per token without a tokenizer; low, so as to truncate too much and not too little."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """What an answer and its prompt may take together, and what to do where that is not enough."""
+    """The context window of an endpoint, and how to truncate a prompt that exceeds it."""
 
     size: int | None = None
-    """In tokens; None where it is unknown, so that nothing is left out."""
+    """Tokens of prompt and answer together; None if unknown, so that nothing is truncated."""
     when_full: WhenFull = WhenFull.REFUSE
     count: Callable[[str], Awaitable[int]] | None = None
-    """The tokens of a prompt, from the endpoint's own tokenizer; None where it has none."""
+    """Counts a prompt's tokens with the endpoint's tokenizer; None if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """A conversation made into a request, with the rendering in the open."""
+    """A request made from a conversation, with its rendered prompt."""
 
     request: Request
     rendered: Rendered
     left_out: Fitted | None = None
-    """What had to be left out to fit the context, and the prompt's tokens; None where nothing was counted."""
+    """The truncation, and the prompt's token count; None if tokens were not counted."""
     context: int | None = None
-    """Tokens that prompt and answer may take together; None where unknown."""
+    """Context size in tokens, for prompt and answer; None if unknown."""
     bos_left_out: str = ""
-    """The begin-of-text token that the endpoint puts there itself, and that is not sent."""
+    """The begin-of-text token that was not sent, because the endpoint adds it; empty otherwise."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of the prompt, one line each."""
+        """Remarks on the prompt for the person, one line each."""
         bos = self.bos_left_out
         left_out = self.left_out.describe() if self.left_out is not None else ""
         words = f"{bos} is not sent: the endpoint puts it there itself" if bos else ""
@@ -61,9 +61,9 @@ class ChatRequest:
 
 
 def named_template(source: str) -> BuiltinTemplate | JinjaTemplate:
-    """A template of ours by name, or one in a file: `FILE`, or `FILE:NAME` where it holds several.
+    """Return a built-in template by name, or one from a file: `FILE`, or `FILE:NAME` if it has several.
 
-    Raises TemplateError where there is no such template, StorageError where its file cannot be read.
+    Raises TemplateError if there is no such template, StorageError if its file cannot be read.
     """
     if source in BUILTIN_TEMPLATES:
         return BUILTIN_TEMPLATES[source]
@@ -80,7 +80,7 @@ def named_template(source: str) -> BuiltinTemplate | JinjaTemplate:
 
 
 def answer_text(run: Run, choice: int = 0) -> str:
-    """What a run answered, without the stop sequence that some endpoints leave at its end."""
+    """Return the text of a run's answer, without the stop sequence that some endpoints leave at its end."""
     stop = run.request.parameters.get("stop")
     text = run.choices[choice].text if choice in run.choices else ""
     for sequence in (stop,) if isinstance(stop, str) else stop if isinstance(stop, tuple) else ():
@@ -90,10 +90,10 @@ def answer_text(run: Run, choice: int = 0) -> str:
 
 
 class Prompter:
-    """Makes requests of conversations, each through its chat's template and within its context."""
+    """Turns conversations into requests, using the chat's template and truncation rule."""
 
     def __init__(self, connections: Connections, *, is_shown: bool = False) -> None:
-        """`is_shown` asks an endpoint for its context also where only what a person sees depends on it."""
+        """`is_shown` fetches the endpoint's context size even where only the display needs it."""
         self._is_shown = is_shown
         self._connections = connections
         self._renderer = ChatRenderer()
@@ -102,7 +102,7 @@ class Prompter:
         self._bos: dict[tuple[str, str], bool] = {}
 
     async def aclose(self) -> None:
-        """End the process that renders."""
+        """Stop the process that renders templates."""
         await self._renderer.aclose()
 
     async def request(
@@ -115,12 +115,12 @@ class Prompter:
         *,
         sending: bool = True,
     ) -> ChatRequest:
-        """The request that a conversation makes.
+        """Return the request for a conversation.
 
-        The template's stop sequences are sent unless `stop` is set; where there are more than the contract
-        allows, the first ones are. `sending` starts the embedded model where it is asked; without it the
-        prompt of one that does not run is neither counted nor cut. Raises EngineError, EndpointError,
-        StorageError, TemplateError, or BadValueError where the prompt does not fit the context.
+        Unless `stop` is set, the template's stop sequences are sent, as many as the API allows. `sending`
+        starts the embedded model if needed; without it, the prompt of a model that is not running is neither
+        counted nor truncated. Raises EngineError, EndpointError, StorageError, TemplateError, or
+        BadValueError if the prompt does not fit the context.
         """
         can_be_asked = sending or not chat.template or self._connections.is_ready(endpoint)
         template = await self._found(chat, endpoint)
@@ -142,7 +142,7 @@ class Prompter:
         parameters: Parameters,
         window: _Window,
     ) -> Fitted | None:
-        """The conversation as it fits the context; None where the context is unknown."""
+        """Truncate the conversation to the context; None if the context or the token count is unknown."""
         if window.size is None:
             return None
         room = window.size - int(parameters.number("max_tokens", _DEFAULT_MAX_TOKENS))
@@ -161,12 +161,12 @@ class Prompter:
         except BadValueError:
             if count is not None:
                 raise
-            # A guess is not a reason to refuse: the endpoint will say whether it is too long.
+            # An estimated count must not refuse the prompt: the endpoint reports if it is too long.
             fitted = Fitted(conversation, await counted(conversation))
         return replace(fitted, is_exact=count is not None)
 
     async def _window(self, chat: Chat, endpoint: Endpoint, model: str) -> _Window:
-        """The context of an endpoint, which is asked for it where nothing else says it."""
+        """Return the endpoint's context window, asking the endpoint if neither chat nor profile sets it."""
         size, name = chat.context or endpoint.context, endpoint.name
         is_needed = endpoint.tokenizer or chat.when_full is not WhenFull.REFUSE or self._is_shown
         if size is None and is_needed:
@@ -188,7 +188,7 @@ class Prompter:
         return plain_template(chat.prefixes) if chat.template == PLAIN else named_template(chat.template)
 
     async def _adds_bos(self, endpoint: Endpoint, bos: str) -> bool:
-        """Whether an endpoint with a tokenizer puts the begin-of-text token before every prompt itself."""
+        """Whether the endpoint adds the begin-of-text token to every prompt; False without a tokenizer."""
         key = (endpoint.name, bos)
         if endpoint.tokenizer and key not in self._bos:
             plain = await self._connections.tokenize(endpoint, "x")

@@ -1,4 +1,4 @@
-"""Comparisons: prompts under several columns of preset, endpoint and model, or runs that are over."""
+"""Plan comparisons of presets, endpoints and models, and describe those of saved runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from workbench.storage.probes import load_probe
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One side of a comparison."""
+    """The settings of one column of a comparison."""
 
     title: str
     endpoint: Endpoint
@@ -34,12 +34,12 @@ class Column:
 
 
 def overlay(preset: Parameters, typed: Parameters) -> Parameters:
-    """A preset's or a run's parameters, with those that a person gave in their place."""
+    """Return the parameters of a preset or run, overridden by those that a person typed."""
     return Parameters({**preset.values, **typed.values}, {**preset.extra, **typed.extra})
 
 
 def plan(prompts: Sequence[Prompt], columns: Sequence[Column], group: str) -> list[Job]:
-    """One run for each prompt and column, prompt by prompt; `group` ties them together."""
+    """Return one job per prompt and column, ordered by prompt; `group` is the id of their group."""
     return [
         Job(
             column.endpoint,
@@ -56,25 +56,25 @@ def plan(prompts: Sequence[Prompt], columns: Sequence[Column], group: str) -> li
 
 
 def plan_sweep(sweep: Sweep, endpoint: Endpoint, group: str) -> list[Job]:
-    """One run for each cell of a sweep, in the cells' order."""
+    """Return one job per cell of a sweep, in the order of the cells."""
     return [Job(endpoint, Run(sweep.request_for(cell), endpoint.name, group=group)) for cell in sweep.cells()]
 
 
 def seeded(column: Column, seed: int) -> Column:
-    """A column with a seed where it has none, so that all columns share one."""
+    """Return a column with the shared seed, unless it has its own."""
     if column.parameters.get("seed") is not None:
         return column
     return replace(column, parameters=column.parameters.set("seed", seed))
 
 
 def gave_same_text(runs: Sequence[Run]) -> bool:
-    """Whether several runs answered, and all of them with the same text."""
+    """Whether at least two runs have answers and all answers are the same text."""
     choices = [run.ordered[0] for run in runs if run.choices and run.error is None]
     return len(choices) > 1 and choices[0].length > 0 and len(equal_groups(choices)) == 1
 
 
 def grid_remarks(rows: Sequence[Sequence[Run]]) -> list[str]:
-    """What an honest grid must say of its rows' runs."""
+    """Return remarks on cells of a grid with the same text; `rows` has the runs of each row."""
     if gave_same_text([run for row in rows for run in row]):
         return ["every cell gave the same text: the parameters that differ had no effect here"]
     alike = sum(map(gave_same_text, rows))
@@ -82,13 +82,13 @@ def grid_remarks(rows: Sequence[Sequence[Run]]) -> list[str]:
 
 
 def probes_of(folders: Folders, columns: Sequence[Column]) -> dict[str, Probe]:
-    """The last probe of each column's endpoint, where there is one."""
+    """Return the last probe of each column's endpoint by its name; unprobed endpoints are missing."""
     names = dict.fromkeys(column.endpoint.name for column in columns)
     return {name: probe for name in names if (probe := load_probe(folders, name)) is not None}
 
 
 def ignored(columns: Sequence[Column], probes: Mapping[str, Probe]) -> list[str]:
-    """Which parameters differ in vain: their endpoint's profile drops them, or its probe found no effect."""
+    """Return remarks on differing parameters that their endpoint drops, ignores or refuses."""
     notes = []
     for endpoint in {column.endpoint.name: column.endpoint for column in columns}.values():
         fields = differing([one.parameters for one in columns if one.endpoint.name == endpoint.name])
@@ -103,7 +103,7 @@ def ignored(columns: Sequence[Column], probes: Mapping[str, Probe]) -> list[str]
 
 
 def remarks(runs: Sequence[Run]) -> list[str]:
-    """What an honest comparison must say of one prompt's runs."""
+    """Return remarks on the runs of one prompt: equal texts and different seeds."""
     notes: list[str] = []
     if gave_same_text(runs) and not are_scorings(runs):
         differs = differing([run.request.parameters for run in runs])
@@ -119,14 +119,14 @@ def remarks(runs: Sequence[Run]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class SavedRun:
-    """A run that is over, and how a comparison calls it."""
+    """A finished run, and its title in a comparison."""
 
     title: str
     run: Run
 
 
 def saved_column(saved: SavedRun, endpoints: EndpointList) -> Column:
-    """What a run was made with; an endpoint that is not known any more has its name and no address."""
+    """Return the column of a saved run; an endpoint that no longer exists keeps its name, without an URL."""
     run = saved.run
     try:
         endpoint = endpoint_for(run.endpoint, None, endpoints)
@@ -136,7 +136,7 @@ def saved_column(saved: SavedRun, endpoints: EndpointList) -> Column:
 
 
 def saved_remarks(runs: Sequence[Run]) -> list[str]:
-    """What is to be known of runs that were not made to be compared."""
+    """Return remarks on differences between saved runs that were not planned as a comparison."""
     notes = []
     first = runs[0]
     if any(run.request.prompt != first.request.prompt for run in runs):

@@ -1,11 +1,10 @@
-"""Connections: the one owner of all that lies between the workbench and an endpoint.
+"""The owner of everything between the workbench and its endpoints.
 
-It owns the local server, which it starts when something is first sent to `local` and again when it has
-died; the client with its connections and the keys that commands printed, kept for the session; and one rate
-limiter for each address and key. Every completion request takes its turn in that limiter, in
-`Connections.send`, whatever asked for it: a single run, a branch, a column of a comparison, a cell of a
-sweep, a part of a split run, a chat answer, a probe. Model lists, tokenising and `/props` pass beside it.
-Nothing else makes a client, a limiter or a local server.
+`Connections` owns the local server, which it starts on the first request to `local` and restarts after a
+crash; the client, with its connections and the API keys printed by key commands; and one rate limiter per
+address and key. Every completion request passes that limiter, in `Connections.send`: a single run, a branch,
+a column of a comparison, a cell of a sweep, a part of a split run, a chat answer, a probe. Model lists,
+tokenisation and `/props` bypass it. Nothing else creates a client, a limiter or a local server.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ from workbench.runner.status import Phase, Status
 
 
 class Connections:
-    """Opens endpoints; made once, closed once."""
+    """Sends requests to endpoints. Created once per process."""
 
     def __init__(self, environment: MutableMapping[str, str], model: str = "") -> None:
-        """`environment` is where keys are found; it receives the local server's random key.
+        """`environment` provides API keys, and receives the local server's random key.
 
-        `model` names the GGUF file that `local` loads; empty is the embedded one.
+        `model` is the path of the GGUF file that `local` loads; empty for the embedded model.
         """
         self._local = LocalServer(environment, model)
         self._client = Client(environment)
         self._limiters: dict[tuple[str, KeySource | None], Limiter] = {}
-        """By address and key: what endpoints limit, whatever profile leads there."""
+        """By address and key, as endpoints limit an account, whichever profile is used."""
 
     async def send(
         self,
@@ -51,11 +50,11 @@ class Connections:
         on_status: Callable[[Status], None] = lambda status: None,
         wire: WireLog | None = None,
     ) -> None:
-        """Send a run and fill it with what comes; afterwards it has its outcome, whatever happened.
+        """Send a run and store its answer in it as it arrives; sets its outcome in every case.
 
-        `batch` names the batch that the run is part of; without one it goes before all batches. `on_status`
-        receives what happens before the first token. Cancelling closes the connection and leaves the outcome
-        `stopped`. `wire` records the exchange, the first one of a run that is split.
+        `batch` is the id of the run's batch; runs without one go before all batches. `on_status` receives the
+        run's status until its first token. Cancelling closes the connection and sets the outcome `stopped`.
+        `wire` logs the raw traffic, of a split run that of its first request.
         """
         try:
             if not self.is_ready(endpoint):
@@ -64,7 +63,7 @@ class Connections:
             limiter = self._limiter(endpoint)
             sender = Sender(self._client, limiter, ready, batch=batch, on_status=on_status, wire=wire)
             await sender.send(run)
-            await self._name_death(ready, run)
+            await self._report_exit(ready, run)
         except asyncio.CancelledError:
             run.outcome = run.outcome or Outcome.STOPPED
             raise
@@ -73,13 +72,13 @@ class Connections:
             run.outcome = Outcome.ERROR
 
     def is_ready(self, endpoint: Endpoint) -> bool:
-        """Whether the endpoint can be asked without starting the local server for it."""
+        """Whether the endpoint can be queried without starting the local server."""
         return endpoint.name != LOCAL or self._local.is_running
 
     async def models(self, endpoint: Endpoint) -> list[str]:
-        """The names of the models that an endpoint lists; nothing is started for it.
+        """Return the names of the endpoint's models, without starting the local server.
 
-        Raises EndpointError, or EngineError where the local model is missing.
+        Raises EndpointError, or EngineError if the local model is missing.
         """
         if not self.is_ready(endpoint):
             return [await self._local.model_name()]
@@ -88,9 +87,9 @@ class Connections:
     async def tokenize(
         self, endpoint: Endpoint, text: str, *, as_prompt: bool = False
     ) -> list[tuple[int, bytes]]:
-        """The ids and bytes of a text's tokens; `as_prompt` adds those that surround every prompt.
+        """Return the ids and bytes of a text's tokens; `as_prompt` adds the special tokens of a prompt.
 
-        Raises EndpointError, also where the endpoint has no tokenizer, or EngineError.
+        Raises EndpointError, also if the endpoint has no tokenizer, or EngineError.
         """
         if not endpoint.tokenizer:
             raise EndpointError(
@@ -106,36 +105,36 @@ class Connections:
         return found
 
     async def detokenize(self, endpoint: Endpoint, ids: Sequence[int]) -> str:
-        """The text of token ids, by the endpoint's tokenizer. Raises EndpointError or EngineError."""
+        """Return the text of token ids from the endpoint's tokenizer. Raises EndpointError or EngineError."""
         return await self._client.detokenize(await self._ready(endpoint), list(ids))
 
     async def count_tokens(self, endpoint: Endpoint, text: str) -> int:
-        """How many tokens a text has. Raises EndpointError or EngineError."""
+        """Return the number of tokens of a text. Raises EndpointError or EngineError."""
         return await self._client.count_tokens(await self._ready(endpoint), text)
 
     async def context_size(self, endpoint: Endpoint, model: str) -> int | None:
-        """The tokens that prompt and answer may take together; None where the endpoint does not say.
+        """Return the context size in tokens, for prompt and answer; None if the endpoint does not report it.
 
         Raises EngineError.
         """
         return await self._client.context_size(await self._ready(endpoint), model)
 
     async def props(self, endpoint: Endpoint) -> JsonObject:
-        """What llama.cpp's `/props` says of the model. Raises EndpointError or EngineError."""
+        """Return the answer of llama.cpp's `/props`. Raises EndpointError or EngineError."""
         return await self._client.props(await self._ready(endpoint))
 
     async def aclose(self) -> None:
-        """Close all connections and end the local server, also while it starts."""
+        """Close all connections and stop the local server, even while it is starting."""
         await self._client.aclose()
         await self._local.aclose()
 
     def _limiter(self, endpoint: Endpoint) -> Limiter:
-        """The one limiter of where an endpoint leads. Raises EndpointError where its address is none."""
+        """Return the limiter of the endpoint's address and key. Raises EndpointError for an invalid URL."""
         address = LOCAL if endpoint.name == LOCAL else normalise(endpoint.base_url).completions
         return self._limiters.setdefault((address, endpoint.key), Limiter())
 
     async def _ready(self, endpoint: Endpoint) -> Endpoint:
-        """The endpoint as it answers: `local` with address, key and model of its server, which is started."""
+        """Return the endpoint; for `local`, start the server and fill in its URL, key and model."""
         if endpoint.name != LOCAL:
             if not endpoint.base_url:
                 raise Failure.of(unknown_endpoint(endpoint.name)).as_error()
@@ -144,8 +143,8 @@ class Connections:
         key, model = EnvironmentKey(KEY_VARIABLE), endpoint.model or server.model
         return replace(endpoint, base_url=server.url, key=key, model=model)
 
-    async def _name_death(self, endpoint: Endpoint, run: Run) -> None:
-        """Say of a failed run that the engine died under it, where it did."""
+    async def _report_exit(self, endpoint: Endpoint, run: Run) -> None:
+        """Set a run's error if it failed because the local server exited."""
         if endpoint.name != LOCAL or run.outcome not in (Outcome.ERROR, Outcome.TRUNCATED):
             return
         if (death := await self._local.death(endpoint.base_url)) is not None:

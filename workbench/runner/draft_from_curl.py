@@ -1,4 +1,4 @@
-"""A curl command taken over as a draft."""
+"""Convert a curl command into a draft."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from workbench.storage.imports import curl_from_text
 
 @dataclass(frozen=True, slots=True)
 class CurlDraft:
-    """What a curl command would send, as a draft."""
+    """A draft made from a curl command."""
 
     draft: Draft
     notes: tuple[str, ...]
-    """What a person should know of it: where it goes, and that its key was left out."""
+    """Remarks for the person: the endpoint, and that the command's key was left out."""
 
 
 def draft_from_curl(text: str, loaded: EndpointList) -> CurlDraft:
-    """The draft of a curl command; it goes to the profile at its address, else to the bare address.
+    """Convert a curl command; its endpoint is the profile with the same address, else the address itself.
 
-    Raises BadValueError where it is not such a command, EndpointError where its address is not valid.
+    Raises BadValueError if it is not a valid curl command, EndpointError if its URL is invalid.
     """
     command = curl_from_text(text.strip())
     request = command.request

@@ -1,4 +1,4 @@
-"""Echoed prompts: tokens of a choice that repeat the prompt, and prompt tokens reported apart."""
+"""Echoed prompts: the tokens of a choice that repeat the prompt, and prompt tokens reported separately."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.domain.prompt import TextPrompt, TokensPrompt, single_prompts
 from workbench.domain.run import Run
 
 ECHO: Mapping[str, JsonValue] = {"echo": True}
-"""The field of a request whose completion begins with its prompt."""
+"""Request field that makes a completion begin with its prompt."""
 NO_PROMPT_LOGPROBS = "The endpoint returned no logprobs of the prompt"
 NEEDS_ECHO = (
     "Scoring needs an endpoint that answers echo: true together with logprobs, "
@@ -25,7 +25,7 @@ _REFUSED = (400, 404, 422, 501)
 
 
 def explain_missing_echo(run: Run) -> None:
-    """Note what would be needed, where a run that has ended requested its prompt's logprobs in vain."""
+    """Explain in a finished run that its prompt's logprobs were requested but not returned, and why."""
     parameters = run.request.parameters
     if not parameters.echoes or parameters.get("logprobs") is None:
         return
@@ -37,7 +37,7 @@ def explain_missing_echo(run: Run) -> None:
 
 
 def mark_prompts(run: Run, reported: Iterable[PromptTokens]) -> None:
-    """Find how many leading tokens of each choice repeat the prompt; `reported` are put before the others."""
+    """Set how many leading tokens of each choice repeat the prompt, inserting those `reported` separately."""
     prompts = single_prompts(run.request.prompt)
     each = max(run.request.choices // len(prompts), 1)
     by_choice = {one.choice: one.pieces for one in reported if one.choice is not None}
@@ -57,14 +57,14 @@ def _mark(choice: Choice, prompt: TextPrompt | TokensPrompt) -> None:
         case TextPrompt(text) if text and choice.text.startswith(text):
             choice.echoed = _echoed(choice, len(text))
         case TokensPrompt(ids) if len(choice) >= len(ids) and choice.logprob_of(0) is None:
-            # The first token of an echo has no logprob, and each entry is one token: no text is needed.
+            # The first token of an echo has no logprob. Each entry is one token, so the ids are enough.
             choice.echoed = len(ids)
         case _:
             pass
 
 
 def _echoed(choice: Choice, length: int) -> int:
-    """Tokens within the first `length` characters; plain text across the border is parted there."""
+    """Count the tokens within the first `length` characters; split plain text that crosses the boundary."""
     place = choice.token_at(length - 1)
     start, text = choice.start_of(place), choice.text_of(place)
     if start + len(text) <= length:
@@ -78,7 +78,7 @@ def _echoed(choice: Choice, length: int) -> int:
 
 
 def _put_before(choice: Choice, prompt: TextPrompt | TokensPrompt, pieces: Sequence[ReceivedToken]) -> None:
-    """Have the prompt's tokens before the choice's, as an echo has them, with the time of the first one."""
+    """Insert the prompt's tokens before the choice's, as in an echo, at the time of its first token."""
     match prompt:
         case TextPrompt(text):
             before = _aligned(text, pieces)
@@ -92,7 +92,7 @@ def _put_before(choice: Choice, prompt: TextPrompt | TokensPrompt, pieces: Seque
 
 
 def _aligned(text: str, pieces: Sequence[ReceivedToken]) -> list[ReceivedToken]:
-    """The prompt's tokens as they were reported; of the first one often only its id is known."""
+    """Align the reported tokens with the prompt's text; the first often has only an id."""
     first, *others = pieces
     is_unknown = not first.text and first.raw is None
     aligned = align(text, others if is_unknown else pieces).pieces

@@ -1,4 +1,4 @@
-"""Testing an endpoint: its list of models, then one request for a single token."""
+"""Test an endpoint: fetch its list of models, then request a single token."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from workbench.runner.connections import Connections
 from workbench.runner.status import Phase, Status
 
 ANNOUNCEMENT = "asks for its models, then sends “Hi” for one token"
-"""What a test sends, shown before it does."""
+"""Describes a test's requests, shown before they are sent."""
 
 _PATIENCE = 30.0
-"""Seconds without a byte after which a test gives up, where the profile would wait longer."""
+"""Maximum read timeout of a test, in seconds; a profile may set a shorter one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What came of a test."""
+    """The result of a test."""
 
     models: tuple[str, ...] = ()
     no_models: str = ""
-    """Why no models are listed, in one line; empty where they are."""
+    """Why no models are listed, in one line; empty if there are any."""
     model: str = ""
-    """The model that the request named; empty where it named none."""
+    """The model named in the request; empty for none."""
     run: Run | None = None
-    """The request for one token; None where it was never sent."""
+    """The run of one token; None if it was never sent."""
     error: Failure | None = None
-    """Why it brought no token; None where it did."""
+    """The error of the request; None if it succeeded."""
     seconds: float = 0.0
-    """From the request to its end."""
+    """Duration of the request."""
 
     @property
     def is_good(self) -> bool:
-        """Whether the endpoint completes."""
+        """Whether the endpoint answered the completion request."""
         return self.error is None
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The result for a person, each line safe to show."""
+        """The result as lines that are safe to show on a terminal."""
         count = len(self.models)
         listed = self.no_models or ("1 model listed" if count == 1 else f"{count} models listed")
         if (error := self.error) is not None:
@@ -65,10 +65,10 @@ async def check(
     *,
     on_step: Callable[[str], None] = lambda words: None,
 ) -> Checked:
-    """Test an endpoint as `ANNOUNCEMENT` says; `on_step` receives each step before it is taken.
+    """Test an endpoint as described by `ANNOUNCEMENT`; `on_step` receives each step before it is taken.
 
-    The request names `model`, else the profile's, else the first one listed. Nothing is sent twice. Errors
-    are in the result, never raised.
+    The request names `model`, else the profile's model, else the first one listed. Nothing is retried. Errors
+    are returned in the result, never raised.
     """
     try:
         read = min(endpoint.timeouts.read, _PATIENCE)
@@ -90,7 +90,7 @@ async def check(
 
 
 async def _models(connections: Connections, endpoint: Endpoint) -> tuple[tuple[str, ...], str]:
-    """The models listed, and why there are none: some servers answer completions and list nothing."""
+    """Return the models listed, or why there are none: some servers complete but list no models."""
     try:
         models = tuple(await connections.models(endpoint))
     except EndpointError as error:

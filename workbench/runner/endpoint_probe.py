@@ -1,7 +1,7 @@
-"""Find out what an endpoint does with each field, by some twenty tiny requests, listed beforehand.
+"""Probe which request fields an endpoint honours, with some twenty small requests.
 
-A field is honoured where it changes an answer as it should. Greedy answers serve as the measure: whatever
-leaves only the likeliest token (`top_k` 1, `min_p` 1, a tiny `top_p`) must give the greedy text at any heat.
+A field is honoured if it changes an answer as expected. Greedy answers are the reference: a filter that keeps
+only the likeliest token (`top_k` 1, `min_p` 1, a tiny `top_p`) must give the greedy text at any temperature.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from workbench.domain.run import Run
 from workbench.runner.connections import Connections
 
 MOST_TOKENS = 12
-"""How many tokens a request generates at most, for each choice."""
+"""Maximum number of tokens that a request generates, per choice."""
 
 PROSE = "The best thing about living by the sea is"
-"""The prompt of most questions."""
+"""Prompt of most requests."""
 
 _NOTHING: Mapping[str, ParameterValue] = MappingProxyType({})
 _NO_EXTRA: JsonObject = MappingProxyType({})
@@ -37,7 +37,7 @@ _NO_EXTRA: JsonObject = MappingProxyType({})
 
 @dataclass(slots=True)
 class ProbeRequests:
-    """Sends the requests, and keeps what later questions compare with."""
+    """Sends the requests of a probe and collects its findings."""
 
     connections: Connections
     endpoint: Endpoint
@@ -55,7 +55,7 @@ class ProbeRequests:
         prompt: Prompt | str = PROSE,
         extra: JsonObject = _NO_EXTRA,
     ) -> Run:
-        """One request; `words` tell a person what it is for."""
+        """Send one request; `words` describe its purpose to the person."""
         self.sent += 1
         self.on_request(self.sent, words)
         parameters = Parameters({"max_tokens": MOST_TOKENS, "temperature": 0, **values}, extra)
@@ -65,11 +65,11 @@ class ProbeRequests:
         return run
 
     def find(self, name: str, verdict: ProbeVerdict, evidence: str) -> None:
-        """Keep a finding."""
+        """Add a finding."""
         self.findings.append(Finding(name, verdict, one_line(evidence, 200)))
 
     def judge(self, name: str, run: Run, honoured: bool, yes: str, no: str) -> None:
-        """Keep what an answer shows, unless there is none."""
+        """Add the finding of an answer: its failure, else `yes` or `no` as evidence."""
         if failed := failure_of(run):
             self.find(name, *failed)
         elif honoured:
@@ -79,40 +79,40 @@ class ProbeRequests:
 
 
 def failure_of(run: Run) -> tuple[ProbeVerdict, str] | None:
-    """The finding where there is no answer to look at."""
+    """Return verdict and evidence for a run without an answer; None if it has one."""
     if run.error is None:
         return None if run.choices else (ProbeVerdict.UNKNOWN, "no choice returned")
     words = f"{run.error.status or ''} {run.error.message or run.error.title}".strip()
     status = run.error.status
     refused = status is not None and (400 <= status < 500 or status == 501) and status not in (401, 408, 429)
-    # A server that drops the connection over a field has refused it, in its way, but it may be chance.
+    # A dropped connection is not a refusal: the server may reject the field, or the network failed.
     return (ProbeVerdict.REFUSED if refused else ProbeVerdict.UNKNOWN), words
 
 
 def first_choice(run: Run) -> Choice:
-    """The first choice; an empty one where none came."""
+    """Return the first choice of a run, or an empty choice if there is none."""
     return run.ordered[0] if run.choices else Choice(0)
 
 
 def most_alternatives(choice: Choice) -> int:
-    """The most alternatives that a token has."""
+    """Return the maximum number of alternatives per token."""
     return max((len(token.alternatives) for token in choice), default=0)
 
 
 def first_logprobs(run: Run) -> dict[str, float]:
-    """The logprobs of the first token's alternatives, by their texts; none where there is no token."""
+    """Return the logprobs (in nats) of the first token's alternatives, by text."""
     tokens = islice(first_choice(run), 1)
     listed = (one for token in tokens for one in token.alternatives)
     return {one.text: one.logprob for one in listed if one.logprob is not None}
 
 
 def text_of(run: Run) -> str:
-    """The first choice's text."""
+    """Return the text of the first choice."""
     return first_choice(run).text
 
 
 def quoted(text: str) -> str:
-    """A text as evidence shows it."""
+    """Quote a text for use in evidence."""
     return f"“{one_line(text, 40)}”"
 
 
@@ -124,24 +124,24 @@ _SHAPES = {
 
 
 def logprobs_shape(answer: bytes) -> str:
-    """In words how the logprobs of an answer come; empty where there are none in a shape that is known."""
+    """Describe the format of the logprobs in a raw answer; empty if it is unknown."""
     found = ((match.start(), words) for words, one in _SHAPES.items() if (match := one.search(answer)))
     return min(found, default=(0, ""))[1]
 
 
 MOST_REQUESTS = 22
-"""How many requests a probe sends at most."""
+"""Maximum number of requests of a probe."""
 
 _LOOP = "la la la la la la la la"
 _IDS = ((11, 12, 13), (14, 15, 16))
 _HOT = 2.0
 _SEED = 7
 _NEARLY = 0.05
-"""By how much equal logprobs may differ between two requests, as engines round."""
+"""Tolerance in nats for equal logprobs of two requests, as engines round."""
 
 
 class Probing:
-    """A probe under way; `found` is what is known so far, also after it was cancelled."""
+    """A running probe; `found` has the findings so far, even after cancellation."""
 
     def __init__(
         self,
@@ -151,9 +151,8 @@ class Probing:
         *,
         on_request: Callable[[int, str], None] = lambda number, words: None,
     ) -> None:
-        """`on_request` tells each request before it goes out."""
-        # Nothing is repeated behind the count shown to a person, and what the profile leaves out is
-        # asked about too.
+        """`on_request` receives the number and purpose of each request before it is sent."""
+        # No retries, so that the number of requests shown is exact; fields the profile drops are probed too.
         open_endpoint = replace(endpoint, drop=frozenset(), retries=0)
         self._answers = ProbeRequests(connections, open_endpoint, model or endpoint.model, on_request)
         self._answered_by = self._answers.model
@@ -161,7 +160,7 @@ class Probing:
 
     @property
     def found(self) -> Probe:
-        """What is known so far."""
+        """The findings so far."""
         answers = self._answers
         return Probe(
             answers.endpoint.name,
@@ -173,25 +172,25 @@ class Probing:
         )
 
     async def run(self) -> None:
-        """Ask everything. Raises EndpointError where not even a plain request is answered."""
+        """Send all requests. Raises EndpointError if the first, plain request fails."""
         answers = self._answers
         greedy = await answers.ask("a plain request, streamed", {"logprobs": 5})
         if greedy.error is not None:
             raise greedy.error.as_error()
         self._answered_by = greedy.model or answers.model
-        _look_at_plain(answers, greedy)
-        await _ask_about_usage_and_streams(answers, greedy)
-        hot = await _ask_about_chance(answers, greedy)
-        await _ask_about_filters(answers, greedy, hot)
-        await _ask_about_penalties(answers)
-        await _ask_about_stop_and_bias(answers, greedy)
-        await _ask_about_logprobs(answers, greedy, hot)
-        await _ask_about_choices(answers)
-        await _ask_about_prompts(answers)
+        _judge_plain(answers, greedy)
+        await _probe_usage_and_streams(answers, greedy)
+        hot = await _probe_sampling(answers, greedy)
+        await _probe_filters(answers, greedy, hot)
+        await _probe_penalties(answers)
+        await _probe_stop_and_bias(answers, greedy)
+        await _probe_logprobs(answers, greedy, hot)
+        await _probe_choices(answers)
+        await _probe_prompts(answers)
         self._is_partial = False
 
 
-def _look_at_plain(answers: ProbeRequests, greedy: Run) -> None:
+def _judge_plain(answers: ProbeRequests, greedy: Run) -> None:
     choice = first_choice(greedy)
     pieces = answers.wire.count
     most = most_alternatives(choice)
@@ -213,7 +212,7 @@ def _look_at_plain(answers: ProbeRequests, greedy: Run) -> None:
     )
 
 
-async def _ask_about_usage_and_streams(answers: ProbeRequests, greedy: Run) -> None:
+async def _probe_usage_and_streams(answers: ProbeRequests, greedy: Run) -> None:
     silent = await answers.ask("without stream_options", {"include_usage": False})
     requested, unrequested = greedy.usage is not None, silent.usage is not None
     words = {
@@ -236,7 +235,7 @@ async def _ask_about_usage_and_streams(answers: ProbeRequests, greedy: Run) -> N
     )
 
 
-async def _ask_about_chance(answers: ProbeRequests, greedy: Run) -> Run:
+async def _probe_sampling(answers: ProbeRequests, greedy: Run) -> Run:
     seeded: dict[str, ParameterValue] = {"temperature": _HOT, "seed": _SEED}
     hot = await answers.ask("high temperature, with a seed", seeded | {"logprobs": 5})
     again = await answers.ask("the same seed again", seeded | {"logprobs": 5})
@@ -260,7 +259,7 @@ async def _ask_about_chance(answers: ProbeRequests, greedy: Run) -> Run:
     return hot
 
 
-async def _ask_about_filters(answers: ProbeRequests, greedy: Run, hot: Run) -> None:
+async def _probe_filters(answers: ProbeRequests, greedy: Run, hot: Run) -> None:
     tight: dict[str, float] = {"top_p": 0.0001, "top_k": 1, "min_p": 1}
     for name, value in tight.items():
         run = await answers.ask(
@@ -280,7 +279,7 @@ async def _ask_about_filters(answers: ProbeRequests, greedy: Run, hot: Run) -> N
         )
 
 
-async def _ask_about_penalties(answers: ProbeRequests) -> None:
+async def _probe_penalties(answers: ProbeRequests) -> None:
     plain = await answers.ask("a prompt that repeats", prompt=_LOOP)
     strong: dict[str, float] = {"frequency_penalty": 2, "presence_penalty": 2, "repetition_penalty": 2}
     for name, value in strong.items():
@@ -297,7 +296,7 @@ async def _ask_about_penalties(answers: ProbeRequests) -> None:
         )
 
 
-async def _ask_about_stop_and_bias(answers: ProbeRequests, greedy: Run) -> None:
+async def _probe_stop_and_bias(answers: ProbeRequests, greedy: Run) -> None:
     words = text_of(greedy).split()
     if len(words) < 3:
         answers.find("stop", ProbeVerdict.UNKNOWN, "the plain answer has too few words to stop at")
@@ -319,12 +318,12 @@ async def _ask_about_stop_and_bias(answers: ProbeRequests, greedy: Run) -> None:
     )
 
 
-async def _ask_about_logprobs(answers: ProbeRequests, greedy: Run, hot: Run) -> None:
+async def _probe_logprobs(answers: ProbeRequests, greedy: Run, hot: Run) -> None:
     many = await answers.ask("with 20 logprobs", extra={"logprobs": 20})
     most = most_alternatives(first_choice(many))
     words = f"{most} alternatives returned"
     answers.judge("logprobs = 20", many, most >= 20, words, words)
-    # The first token's distributions see one prompt: raw ones are the same whatever the temperature.
+    # The first token follows the same prompt in both, so raw logprobs must not depend on the temperature.
     cold, warm = first_logprobs(greedy), first_logprobs(hot)
     shared = [abs(cold[text] - warm[text]) for text in cold.keys() & warm.keys()]
     if not shared:
@@ -335,14 +334,14 @@ async def _ask_about_logprobs(answers: ProbeRequests, greedy: Run, hot: Run) -> 
         answers.judge("raw logprobs", greedy, is_raw, "the same at every temperature", moved)
 
 
-async def _ask_about_choices(answers: ProbeRequests) -> None:
+async def _probe_choices(answers: ProbeRequests) -> None:
     two = await answers.ask("two choices", {"n": 2, "temperature": 1})
     answers.judge("n", two, len(two.choices) == 2, "2 choices returned", f"{len(two.choices)} of 2 returned")
     best = await answers.ask("the best of two", {"best_of": 2, "temperature": 1})
     counted, of_two = (run.usage.completion_tokens if run.usage else 0 for run in (best, two))
     words = "accepted, but the usage counts one candidate"
     if failure_of(best) is None and max(counted, of_two) <= MOST_TOKENS:
-        # A usage that counts both choices of n = 2 would count both candidates.
+        # If usage does not count both choices of n = 2, it cannot show whether best_of ran two candidates.
         answers.find("best_of", ProbeVerdict.UNKNOWN, f"{words}, as it does for n = 2")
     else:
         answers.judge("best_of", best, counted > MOST_TOKENS, f"the usage counts {counted} tokens", words)
@@ -352,7 +351,7 @@ async def _ask_about_choices(answers: ProbeRequests) -> None:
     )
 
 
-async def _ask_about_prompts(answers: ProbeRequests) -> None:
+async def _probe_prompts(answers: ProbeRequests) -> None:
     kinds: dict[str, tuple[Prompt, int]] = {
         "two prompts": (TextsPrompt((PROSE, _LOOP)), 2),
         "token ids": (TokensPrompt(_IDS[0]), 1),

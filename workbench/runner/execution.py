@@ -1,4 +1,4 @@
-"""One run: its request sent, its answer stored as it comes, its outcome named."""
+"""Execute a run: send its request, store the answer as it arrives, and set the outcome."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ _TOO_MANY = 429
 
 
 class _Refused(NamedTuple):
-    """An attempt that the endpoint refused, where another one follows."""
+    """A failed attempt that will be retried."""
 
     status: Status
     is_held: bool
-    """Whether the limiter holds the next attempt back, with all other requests."""
+    """Whether the limiter delays the next attempt, together with all other requests."""
 
 
 class _Refusals:
-    """How often one request was refused, and what follows from it."""
+    """Counts the failed attempts of one request, and decides on retries."""
 
     def __init__(self, most: int, limiter: Limiter) -> None:
-        """`most` is how many refusals are followed by another attempt."""
+        """`most` is the maximum number of retries."""
         self.count = 0
         self._most = most
         self._limiter = limiter
@@ -64,10 +64,10 @@ class _Refusals:
         self._answers = limiter.answers
 
     def may_repeat(self, failed: Error) -> bool:
-        """Whether the request is sent again after one more refusal.
+        """Count a failed attempt; return whether the request is retried.
 
-        One for too many requests does not count where the endpoint accepted another request since the one
-        before: all get through in time.
+        A 429 does not count against the limit if the endpoint accepted another request since the last
+        failure: eventually all requests get through.
         """
         is_behind_others = failed.error.status == _TOO_MANY and self._limiter.answers > self._answers
         self._answers = self._limiter.answers
@@ -76,14 +76,14 @@ class _Refusals:
         return failed.can_retry and 0 < self._most >= self._counted
 
     def pause(self, error: EndpointError) -> float:
-        """Seconds until the next attempt; another key is tried at once."""
+        """Return the seconds until the next attempt; 0 after a 401, to try a new key at once."""
         if error.status == _BAD_KEY:
             return 0.0
         return pause(max(self._counted, 1), error.retry_after, random.random())
 
 
 class Sender:
-    """Sends the requests of one run, each in its turn, and again where the endpoint refused it."""
+    """Sends the requests of one run through the rate limiter, and retries them."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Sender:
         on_status: Callable[[Status], None],
         wire: WireLog | None,
     ) -> None:
-        """`batch` is as the limiter takes it; `wire` records the exchange, the first one of several."""
+        """`batch` is passed to the limiter; `wire` logs the raw traffic of the first request."""
         self._client = client
         self._limiter = limiter
         self._endpoint = endpoint
@@ -105,11 +105,11 @@ class Sender:
         self._first_sent: float | None = None
 
     async def send(self, run: Run) -> None:
-        """Send a run and fill it with what comes; a run that is split goes as several requests.
+        """Send a run, as several requests if it is split, and store its answer in it.
 
-        Errors end in `run.error`, never as exceptions. On cancellation the connections close at once, the run
-        is stopped with the text that came, and the cancellation goes on. All times count from the moment when
-        the request went out that was answered: waiting for a turn or for another attempt is not part of them.
+        Errors are stored in `run.error`, never raised. On cancellation the connections close at once, the run
+        stops and keeps its text, and CancelledError propagates. All times count from the start of the attempt
+        that was answered, so they exclude the rate limiter's queue and retries.
         """
         if not run.split:
             await self._exchange(run, run, run.choice)
@@ -121,7 +121,7 @@ class Sender:
                 run.total = perf_counter() - self._first_sent
 
     async def _exchange(self, whole: Run, run: Run, choice_at: ChoiceAt) -> None:
-        """Send one request until it is answered or refused for good; it is part of the `whole` run."""
+        """Send one request of the `whole` run until it is answered or no longer retried."""
         recorder, refusals = (
             Recorder(run, self._endpoint, choice_at),
             _Refusals(self._endpoint.retries, self._limiter),
@@ -139,12 +139,12 @@ class Sender:
                 if not refused.is_held:
                     await asyncio.sleep(refused.status.seconds)
         finally:
-            # An exchange that came to its end has named the outcome already.
+            # Only sets an outcome if the exchange was interrupted.
             recorder.stop()
 
     def _turn(self, *, again: bool) -> AbstractAsyncContextManager[RequestSlot]:
         if again:
-            # It was said already how long this one waits.
+            # The retry's wait has already been reported.
             return self._limiter.turn(self._endpoint, self._batch, again=True)
         return self._limiter.turn(self._endpoint, self._batch, on_wait=self._note_wait)
 
@@ -155,7 +155,7 @@ class Sender:
     async def _attempt(
         self, recorder: Recorder, run: Run, turn: RequestSlot, refusals: _Refusals, wire: WireLog | None
     ) -> _Refused | None:
-        """Send the request once and record its answer; returns a refusal that another attempt follows."""
+        """Send the request once and record its answer; return the failure if it is to be retried."""
         began = perf_counter()
         try:
             async with aclosing(self._client.stream(self._endpoint, run.request, wire=wire)) as events:
@@ -165,14 +165,14 @@ class Sender:
                             return refused
                         if isinstance(event, ResponseStarted):
                             self._limiter.answered(turn)
-                        self._tell(event)
+                        self._report(event)
                     recorder.take(event, perf_counter() - began)
         finally:
             run.total = perf_counter() - began
         return None
 
     def _refused(self, failed: Error, refusals: _Refusals) -> _Refused | None:
-        """What follows from a refusal; None where the request is not sent again."""
+        """Decide on a retry after a failed attempt; None if the request is not retried."""
         error = failed.error
         is_sent_again = refusals.may_repeat(failed)
         seconds = refusals.pause(error)
@@ -186,7 +186,7 @@ class Sender:
             words += f"; the endpoint asks to wait {show_seconds(error.retry_after)}"
         return _Refused(Status(Phase.RETRYING, words, seconds, refusals.count), is_held)
 
-    def _tell(self, event: Event) -> None:
+    def _report(self, event: Event) -> None:
         match event:
             case RequestSent():
                 self._on_status(Status(Phase.SENDING))
@@ -210,10 +210,10 @@ _NO_ANSWER = Failure(
 
 
 class Recorder:
-    """Fills a run from the events of its exchange."""
+    """Stores the events of a response in its run."""
 
     def __init__(self, run: Run, endpoint: Endpoint, choice_at: ChoiceAt) -> None:
-        """`choice_at` finds the choice to fill, or makes it."""
+        """`choice_at` returns the choice with an index, creating it if needed."""
         self._run = run
         self._choice_at = choice_at
         self._endpoint = endpoint
@@ -223,7 +223,7 @@ class Recorder:
         run.raw_logprobs = endpoint.raw_logprobs
 
     def take(self, event: Event, at: float) -> None:
-        """Store an event that came `at` seconds after the request."""
+        """Store an event received `at` seconds after the request was sent."""
         if type(event) is Delta:
             choice = self._choice_at(event.choice)
             if event.replaces:
@@ -232,9 +232,9 @@ class Recorder:
                 for piece in event.pieces:
                     choice.append(piece, at)
         else:
-            self._take_rarer(event)
+            self._take_other(event)
 
-    def _take_rarer(self, event: Event) -> None:
+    def _take_other(self, event: Event) -> None:
         run = self._run
         match event:
             case RequestSent(_, body):
@@ -259,7 +259,7 @@ class Recorder:
                 self._end(error)
 
     def stop(self) -> None:
-        """Name the outcome of an exchange that goes no further; an answer that is whole stays so."""
+        """Set the outcome of an interrupted exchange; an answer that is already complete stays complete."""
         if self._run.outcome is not None:
             return
         if self._failed or self._is_done or self._is_whole:
@@ -282,7 +282,7 @@ class Recorder:
 
     @property
     def _is_whole(self) -> bool:
-        """Whether every choice that was requested has its finish_reason."""
+        """Whether every requested choice has a finish_reason."""
         choices = self._run.choices.values()
         return len(choices) >= self._run.request.choices and all(
             choice.finish_reason is not None for choice in choices
@@ -297,7 +297,7 @@ class Recorder:
         return Outcome.UNFINISHED if self._is_done else Outcome.TRUNCATED
 
     def _close(self, outcome: Outcome) -> None:
-        """Name the outcome, and say what is odd about the answer."""
+        """Set the outcome, and add remarks on anomalies of the answer."""
         run = self._run
         run.outcome = outcome
         run.choices = {index: run.choices[index] for index in sorted(run.choices)}
@@ -308,7 +308,7 @@ class Recorder:
 
 
 def _replace(choice: Choice, pieces: Sequence[ReceivedToken]) -> None:
-    """Store the tokens of a text that came before them, each with the time at which its text came."""
+    """Replace the text of a choice by the tokens reported after it, at the times their text was received."""
     at: list[float] = []
     start = 0
     for piece in pieces:
@@ -318,7 +318,7 @@ def _replace(choice: Choice, pieces: Sequence[ReceivedToken]) -> None:
 
 
 def _remarks(run: Run, endpoint: Endpoint) -> Iterator[str]:
-    """What is odd about an answer, each in one plain line."""
+    """Yield a one-line remark for each anomaly of an answer."""
     request = run.request
     if run.is_answered and len(run.choices) < request.choices:
         yield f"server returned {len(run.choices)} of {request.choices} choices"

@@ -1,4 +1,4 @@
-"""The forms in which a session is handed to somebody else."""
+"""Export formats of sessions, runs and requests."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _Exported = TypeVar("_Exported", Session, Run)
 
 @dataclass(frozen=True, slots=True)
 class FileForm(Generic[_Exported]):
-    """A form in which a whole session, or one run, is a file."""
+    """A file format of a whole session or of one run."""
 
     title: str
     help: str
     suffix: str
-    """The ending of a file's name."""
+    """Suffix of the file name."""
     write: Callable[[_Exported], str]
 
 
@@ -35,13 +35,13 @@ SESSION_FORMS: Mapping[str, FileForm[Session]] = {
     "html": FileForm("HTML", "one page; alternatives on hover", ".html", to_html),
     "text": FileForm("Text", "prompts and answers alone", ".txt", to_text),
 }
-"""By the word that the command line takes."""
+"""Formats of sessions, by their name on the command line."""
 RUN_FORMS: Mapping[str, FileForm[Run]] = {
     "svg": FileForm("SVG", "a picture of one run's answers in their colours", ".svg", to_svg)
 }
-"""By the word that the command line takes."""
+"""Formats of runs, by their name on the command line."""
 REQUEST_FORMS = {"curl": to_curl, "python": to_python}
-"""Forms that send one request again, by the word that the command line takes."""
+"""Formats of a single request, by their name on the command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +50,19 @@ class ExportedRequest:
 
     text: str
     note: str = ""
-    """What has to be done before it can be sent."""
+    """Preparation that the request needs; empty for none."""
 
     @property
     def with_comment(self) -> str:
-        """The text below its note."""
+        """The text, preceded by the note as a comment."""
         return f"# {self.note}\n{self.text}" if self.note else self.text
 
 
 def export_request(form: str, body: JsonObject, endpoint: Endpoint, url: str) -> ExportedRequest:
-    """A request in one of `REQUEST_FORMS`, its key read from the environment.
+    """Export a request in one of `REQUEST_FORMS`, reading its API key from the environment.
 
-    The server of `local` has a key and a port that change with every start: its requests go to
-    `workbench serve`.
+    Requests to `local` are exported for `workbench serve`, as the port and key of the local server change
+    with every start.
     """
     write = REQUEST_FORMS[form]
     if endpoint.name == LOCAL:
@@ -77,12 +77,12 @@ def export_request(form: str, body: JsonObject, endpoint: Endpoint, url: str) ->
 def export_run(
     form: str, run: Run, endpoint: Endpoint, bodies: Iterable[JsonObject]
 ) -> list[ExportedRequest]:
-    """The requests of a saved run, or others in their place, with the model that answered it."""
+    """Export request bodies of a saved run, using the model that answered it unless a body names one."""
     model: JsonObject = {"model": run.model or endpoint.model} if run.model or endpoint.model else {}
     url = "" if endpoint.name == LOCAL else normalise(endpoint.base_url).completions
     return [export_request(form, {**model, **body}, endpoint, url) for body in bodies]
 
 
 def key_variable(endpoint: Endpoint) -> str:
-    """The environment variable that an exported request reads the endpoint's key from."""
+    """Return the environment variable from which an exported request reads the API key."""
     return endpoint.key.variable if isinstance(endpoint.key, EnvironmentKey) else KEY_VARIABLE

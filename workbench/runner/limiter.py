@@ -1,4 +1,4 @@
-"""The rate limiter of an endpoint: so many requests at once, so many a minute, none while it asks to wait."""
+"""Rate limiter of an endpoint: concurrent requests, requests per minute, and the waits it asks for."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ _MANY = 1 << 30
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RequestSlot:
-    """One attempt to send a request: it waits until it is admitted, and then it is under way."""
+    """An attempt to send a request, waiting or admitted."""
 
     limits: Endpoint
     batch: str
-    """What takes turns with other batches; empty is interactive."""
+    """Id of the batch, which takes turns with other batches; empty for an interactive request."""
     again: bool
-    """Whether it goes before all others of its batch."""
+    """Whether this is a retry, which goes before other requests of its batch."""
     on_wait: Callable[[float], None]
-    """Receives the seconds that the endpoint asks to wait, 0 where only other requests come first."""
+    """Receives the seconds that the endpoint asks to wait; 0 if only other requests are ahead."""
     admitted: asyncio.Future[None]
 
 
 class Limiter:
-    """Lets requests out: interactive ones first, batches in turns, each within the limits of its profile.
+    """Admits requests within the limits of their profiles: interactive ones first, then batches in turns.
 
-    After the endpoint asked to wait, requests go out one at a time until it has accepted two, and then as
-    many at once as it has accepted since, so that they do not all run into the same limit again.
+    After the endpoint asked to wait, requests are sent one at a time until two are accepted, then as many
+    at once as were accepted since, so that they do not all hit the same limit again.
     """
 
     def __init__(self) -> None:
         self.answers = 0
-        """How many requests the endpoint has accepted."""
+        """Number of requests that the endpoint has accepted."""
         self._under_way = 0
         self._unanswered: set[RequestSlot] = set()
-        """Those that went out since the last hold and have no answer yet."""
+        """Requests sent since the last hold that have no response yet."""
         self._answers_since_hold = _MANY
         self._held_until = 0.0
         self._sent: deque[float] = deque()
-        """When requests went out within the last minute."""
+        """Times of the requests sent within the last minute."""
         self._interactive: deque[RequestSlot] = deque()
         self._batches: dict[str, deque[RequestSlot]] = {}
-        """By batch; the first one's turn comes next."""
+        """Queues by batch id; the first batch is next."""
         self._timer: asyncio.TimerHandle | None = None
 
     @asynccontextmanager
@@ -60,10 +60,10 @@ class Limiter:
         on_wait: Callable[[float], None] = lambda seconds: None,
         again: bool = False,
     ) -> AsyncGenerator[RequestSlot]:
-        """Wait until one request may go out, within the concurrency and requests per minute of `limits`.
+        """Wait until a request may be sent, within the concurrency and requests per minute of `limits`.
 
-        `batch` names what takes turns with other batches; empty is interactive. `again` goes before all
-        others of its batch.
+        `batch` is the id of a batch, empty for an interactive request. `again` marks a retry, which goes
+        before other requests of its batch.
         """
         slot = RequestSlot(limits, batch, again, on_wait, asyncio.get_running_loop().create_future())
         self._queue(slot)
@@ -71,7 +71,7 @@ class Limiter:
             await slot.admitted
             yield slot
         finally:
-            # One that was cancelled while it waited never was under way.
+            # A request cancelled while it waited was never admitted.
             if not slot.admitted.cancelled():
                 self._release(slot)
 
@@ -79,25 +79,25 @@ class Limiter:
         waiting = self._batches.setdefault(slot.batch, deque()) if slot.batch else self._interactive
         new = next((place for place, other in enumerate(waiting) if not other.again), len(waiting))
         waiting.insert(new if slot.again else len(waiting), slot)
-        self._let_out()
+        self._admit()
         if not slot.admitted.done():
             slot.on_wait(self._held)
 
     def _release(self, slot: RequestSlot) -> None:
         self._under_way -= 1
         self._unanswered.discard(slot)
-        self._let_out()
+        self._admit()
 
     def answered(self, slot: RequestSlot) -> None:
-        """The endpoint accepted the slot's request; its answer is still to come."""
+        """Note that the endpoint accepted a request; its answer is still to come."""
         self.answers += 1
         if slot in self._unanswered:
             self._unanswered.discard(slot)
             self._answers_since_hold += 1
-        self._let_out()
+        self._admit()
 
     def hold(self, seconds: float) -> None:
-        """Let nothing out for some seconds; what is under way goes on."""
+        """Admit no requests for some seconds; those already admitted continue."""
         self._held_until = max(self._held_until, asyncio.get_running_loop().time() + seconds)
         self._answers_since_hold = 0
         self._unanswered.clear()
@@ -109,11 +109,11 @@ class Limiter:
     def _held(self) -> float:
         return max(self._held_until - asyncio.get_running_loop().time(), 0.0)
 
-    def _let_out(self) -> None:
+    def _admit(self) -> None:
         while (queue := self._next_queue()) is not None:
             turn = queue[0]
             if turn.admitted.done():
-                # Whoever waited was cancelled.
+                # The waiting request was cancelled.
                 queue.popleft()
                 continue
             if self._under_way >= max(turn.limits.concurrency, 1):
@@ -121,7 +121,7 @@ class Limiter:
             if len(self._unanswered) >= max(self._answers_since_hold, 1):
                 return
             if (seconds := max(self._held, self._seconds_in_minute(turn.limits.requests_per_minute))) > 0:
-                self._look_again_in(seconds)
+                self._admit_in(seconds)
                 return
             queue.popleft()
             if turn.batch:
@@ -141,13 +141,13 @@ class Limiter:
         return None
 
     def _seconds_in_minute(self, most: int | None) -> float:
-        """Seconds until one more request is within so many a minute."""
+        """Return the seconds until another request is within `most` requests per minute."""
         now = asyncio.get_running_loop().time()
         while self._sent and now - self._sent[0] >= _MINUTE:
             self._sent.popleft()
         return 0.0 if most is None or len(self._sent) < most else self._sent[-most] + _MINUTE - now
 
-    def _look_again_in(self, seconds: float) -> None:
+    def _admit_in(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._let_out)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._admit)

@@ -1,4 +1,4 @@
-"""The embedded model as a child process: started on the first run, ended with its parent."""
+"""Run the embedded model in a child process, started on demand and ended with its parent."""
 
 from __future__ import annotations
 
@@ -16,77 +16,77 @@ from workbench.domain.display import one_line, show_exit
 from workbench.domain.errors import EngineError
 
 KEY_VARIABLE = "WORKBENCH_LOCAL_KEY"
-"""The variable that carries the random key between this process and its child, and nowhere else."""
+"""Environment variable that passes the random API key to the child process only."""
 
 _START_SECONDS = 120
 _END_SECONDS = 3
 _GRACE_SECONDS = 0.5
 _KEPT_BYTES = 8192
-_AGAIN = "Run again to restart it. The text received so far is kept."
+_RESTART_HINT = "Run again to restart it. The text received so far is kept."
 
 
 class Listening(Struct, frozen=True):
-    """What a child says once it takes requests."""
+    """The child's report once it accepts requests."""
 
     url: str
-    """Its base URL."""
+    """Base URL."""
     model: str
-    """The name of the model that it loaded."""
+    """Name of the loaded model."""
 
 
 class LocalServer:
-    """Starts `workbench serve` when it is first needed, and again when it has died."""
+    """Starts the server process on first use, and restarts it after it exits."""
 
     def __init__(self, environment: MutableMapping[str, str], model: str = "") -> None:
-        """`environment` receives the server's random key, for the client to find it there.
+        """`environment` receives the server's random API key, for the client to read.
 
-        `model` names a GGUF file; empty is the embedded one.
+        `model` is the path of a GGUF file; empty for the embedded model.
         """
         self._environment = environment
         self._model = model
         self._process: asyncio.subprocess.Process | None = None
         self._listening: Listening | None = None
         self._starting: asyncio.Task[None] | None = None
-        self._complaints = bytearray()
-        """The end of what the child wrote to standard error."""
+        self._stderr = bytearray()
+        """The end of the child's standard error."""
         self._readers: list[asyncio.Task[None]] = []
         self._is_closed = False
 
     @property
     def is_running(self) -> bool:
-        """Whether the child listens."""
+        """Whether the child is accepting requests."""
         return self._listening is not None and self.pid is not None
 
     @property
     def pid(self) -> int | None:
-        """The child's process id while it is alive."""
+        """The child's process id; None unless it is alive."""
         if self._process is None or self._process.returncode is not None:
             return None
         return self._process.pid
 
     async def ensure(self) -> Listening:
-        """The running child, which is started if need be.
+        """Return the running child, starting it if needed.
 
-        All who ask while it starts wait for the same start, which goes on when one of them is cancelled.
-        Raises EngineError where the engine or its model is missing or does not start, or after `aclose`.
+        Concurrent callers wait for the same start, which continues if one of them is cancelled. Raises
+        EngineError if the engine or its model is missing or does not start, or after `aclose`.
         """
         while self._listening is None or self.pid is None:
             if self._is_closed:
                 raise EngineError("The local model was stopped", hint="Start the workbench again.")
             if self._starting is None or self._starting.done():
                 self._starting = asyncio.create_task(self._start())
-                # Where nobody waits any more, nobody else would look at a start that failed.
+                # Retrieve the exception, in case every caller was cancelled before the start failed.
                 self._starting.add_done_callback(lambda task: task.cancelled() or task.exception())
-            # The start of a server that is being closed is cancelled, which does not cancel those who wait.
+            # `aclose` cancels the start; that must not cancel the callers that wait for it.
             await asyncio.wait({self._starting})
             if not self._starting.cancelled():
                 self._starting.result()
         return self._listening
 
     async def model_name(self) -> str:
-        """The name of the model that the child would load; nothing is started for it but a short program.
+        """Return the name of the model that the child would load, without loading it.
 
-        Raises EngineError where the model is missing.
+        Raises EngineError if the model is missing.
         """
         process = await self._spawn("--print-model-name", stdin=asyncio.subprocess.DEVNULL)
         try:
@@ -101,13 +101,13 @@ class LocalServer:
         return name.decode("utf-8", "replace").strip()
 
     async def death(self, url: str) -> EngineError | None:
-        """What the child that listened at a URL died of; None where it is alive.
+        """Return why the child that listened at a URL exited; None if it is alive.
 
-        A connection breaks a moment before the process counts as ended, so this waits for that moment.
+        Waits briefly for the exit, because connections break a moment before the process ends.
         """
         process = self._process
         if process is None or self._listening is None or url != self._listening.url:
-            return EngineError("The embedded engine stopped", hint=_AGAIN)
+            return EngineError("The embedded engine stopped", hint=_RESTART_HINT)
         with suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
         if process.returncode is None:
@@ -115,11 +115,11 @@ class LocalServer:
         return EngineError(
             f"The embedded engine stopped ({show_exit(process.returncode)})",
             one_line(" ".join(self._last_lines[-3:])),
-            _AGAIN,
+            _RESTART_HINT,
         )
 
     async def aclose(self) -> None:
-        """End the child, by force if it does not end on its own, and a start that is under way with it."""
+        """Cancel a pending start and stop the child, killing it if it does not exit in time."""
         self._is_closed = True
         if self._starting is not None:
             self._starting.cancel()
@@ -127,7 +127,7 @@ class LocalServer:
         await self._end()
 
     async def _end(self) -> None:
-        """End the child, if there is one, and wait until it is gone."""
+        """Stop the child, if any, and wait until it has exited."""
         self._listening = None
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
@@ -157,12 +157,12 @@ class LocalServer:
 
     async def _start_child(self) -> None:
         self._environment[KEY_VARIABLE] = secrets.token_urlsafe(32)
-        self._complaints.clear()
+        self._stderr.clear()
         options = ("--api-key-env", KEY_VARIABLE, "--watch-parent")
         process = self._process = await self._spawn(*options, stdin=asyncio.subprocess.PIPE)
         assert process.stdout is not None
         assert process.stderr is not None
-        self._readers.append(asyncio.create_task(self._read(process.stderr, self._complaints)))
+        self._readers.append(asyncio.create_task(self._read(process.stderr, self._stderr)))
         try:
             ready = json.loads(await asyncio.wait_for(process.stdout.readline(), _START_SECONDS))
             self._listening = Listening(str(ready["url"]), str(ready["model"]))
@@ -177,7 +177,7 @@ class LocalServer:
                 await asyncio.wait_for(process.wait(), _END_SECONDS)
             await asyncio.wait(self._readers, timeout=_GRACE_SECONDS)
             raise self._failed_start(process.returncode) from None
-        # A pipe that nobody reads would stop whoever writes to it.
+        # Drain standard output: a full pipe would block the child.
         self._readers.append(asyncio.create_task(self._read(process.stdout, bytearray())))
 
     async def _spawn(self, *options: str, stdin: int) -> asyncio.subprocess.Process:
@@ -203,19 +203,19 @@ class LocalServer:
     def _failed_start(self, returncode: int | None) -> EngineError:
         hint, lines = "Or choose another endpoint.", self._last_lines
         if returncode is not None and returncode > 0 and lines:
-            # It ended by itself and says why, and what to do.
+            # It exited by itself, with the reason and a hint on standard error.
             return EngineError(one_line(lines[0]), one_line(" ".join(lines[1:])), hint)
         how = "gave no address" if returncode is None else f"ended ({show_exit(returncode)})"
         return EngineError(f"The embedded engine {how} when it started", one_line(" ".join(lines[-3:])), hint)
 
     async def _read(self, stream: asyncio.StreamReader, kept: bytearray) -> None:
-        """Read a stream to its end and keep the last of it."""
+        """Read a stream to its end and keep its last `_KEPT_BYTES` bytes."""
         while data := await stream.read(_KEPT_BYTES):
             kept += data
             del kept[:-_KEPT_BYTES]
 
     @property
     def _last_lines(self) -> list[str]:
-        """The last lines that the child wrote to standard error, without empty ones."""
-        lines = self._complaints.decode("utf-8", "replace").splitlines()
+        """The last non-empty lines of the child's standard error, at most 40."""
+        lines = self._stderr.decode("utf-8", "replace").splitlines()
         return [line.rstrip() for line in lines if line.strip()][-40:]

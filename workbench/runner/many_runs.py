@@ -1,4 +1,4 @@
-"""Many runs at once: within each endpoint's limits, stoppable one by one or all together."""
+"""Run many jobs concurrently, within each endpoint's limits."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from workbench.runner.status import Phase, Status
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run and where to send it."""
+    """A run and its endpoint."""
 
     endpoint: Endpoint
     run: Run
 
 
 class ManyRuns:
-    """Executes jobs concurrently; each run fills as its answer comes.
+    """Executes jobs concurrently; they can be stopped one by one or all together.
 
-    Only as many jobs as an endpoint's profile allows at once are taken up, so that ten thousand cost no more
-    than those; the endpoint's limiter decides when each one goes out.
+    The number of tasks per endpoint is its concurrency limit, however many jobs there are; the endpoint's
+    rate limiter decides when each request is sent.
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class ManyRuns:
         on_status: Callable[[Run, Status], None] = lambda run, status: None,
         on_end: Callable[[Run], None] = lambda run: None,
     ) -> None:
-        """`on_begin` receives each run when its request first goes out, `on_end` when it has ended.
+        """`on_begin` receives each run when its request is first sent, `on_end` when it has ended.
 
-        `on_status` receives what happens to each run before its first token.
+        `on_status` receives the status of each run until its first token.
         """
         self._connections = connections
         self.jobs = tuple(jobs)
@@ -53,11 +53,11 @@ class ManyRuns:
         self._phases: dict[str, Phase] = {}
 
     def phase(self, run: Run) -> Phase:
-        """Where a run of the batch stands."""
+        """Return the phase of a run."""
         return self._phases.get(run.id, Phase.QUEUED if run.is_running else Phase.ENDED)
 
     async def execute(self) -> None:
-        """Send everything and wait for the end; on cancellation all runs stop and keep what came."""
+        """Send all jobs and wait until they end; on cancellation all runs stop and keep their text."""
         queues: dict[str, deque[Job]] = {}
         for job in self.jobs:
             queues.setdefault(job.endpoint.name, deque()).append(job)
@@ -77,14 +77,14 @@ class ManyRuns:
                     self.stop(job.run)
 
     def stop(self, run: Run) -> None:
-        """Stop one run; the others go on."""
+        """Stop one run; the others continue."""
         if (sending := self._sending.get(run.id)) is not None:
             sending.cancel()
         elif run.is_running:
             self._end(run)
 
     async def _work(self, queue: deque[Job]) -> None:
-        """Send one job after the other."""
+        """Send the jobs of a queue one after another."""
         while queue:
             job = queue.popleft()
             if not job.run.is_running:
@@ -97,7 +97,7 @@ class ManyRuns:
                 await asyncio.wait({sending})
                 del self._sending[job.run.id]
                 if sending.cancelled():
-                    # It was stopped before it did anything.
+                    # The task was cancelled before its first step.
                     self._end(job.run)
             if not sending.cancelled():
                 sending.result()
@@ -113,7 +113,7 @@ class ManyRuns:
                 self._on_begin(job.run)
             self._on_status(job.run, status)
 
-        # A run that is stopped alone ends its own task quietly; the others go on.
+        # `stop` cancels only this task; the worker continues with the next job.
         with suppress(asyncio.CancelledError):
             await self._connections.send(job.endpoint, job.run, batch=self._batch, on_status=note)
         self._end(job.run)

@@ -1,4 +1,4 @@
-"""Texts as token ids and back, through an endpoint's own tokenizer."""
+"""Convert prompts between texts and token ids with an endpoint's tokenizer."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from workbench.runner.connections import Connections
 
 
 def holds_ids(kind: PromptKind) -> bool:
-    """Whether prompts of a kind are token ids, not texts."""
+    """Whether prompts of a kind consist of token ids."""
     return kind in (PromptKind.TOKENS, PromptKind.TOKEN_LISTS)
 
 
 async def converted(connections: Connections, endpoint: Endpoint, prompt: Prompt, kind: PromptKind) -> Prompt:
-    """A prompt of texts as token ids, or one of token ids as texts.
+    """Convert a prompt to another kind, between texts and token ids.
 
-    Raises BadValueError where several prompts would have to be one, or where the texts would not give these
-    token ids again; EndpointError or EngineError where the tokenizer cannot be asked.
+    Raises BadValueError if several prompts would have to become one, or if a text would not give the same
+    token ids again; EndpointError or EngineError if the tokenizer fails.
     """
     prompts = single_prompts(prompt)
     if len(prompts) > 1 and kind in (PromptKind.TEXT, PromptKind.TOKENS):

@@ -1,6 +1,6 @@
-"""Regression checks: recorded runs held against what an endpoint answers now.
+"""Regression checks: compare recorded runs with an endpoint's current answers.
 
-Cases are read as they are needed, and only as many are under way as the endpoint allows at once.
+Cases are read on demand, and at most as many as the endpoint's concurrency limit run at once.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from workbench.runner.score_text import score_answer
 from workbench.storage.session_file import iterate_runs
 
 BLESSED = "blessed"
-"""The kind of a run whose answer replaces that of its parent in later checks."""
+"""Parent kind of a run whose answer replaces that of its parent in later checks."""
 _MOST_FAILURES = 100
-"""Cases in a row that fail before the endpoint is given up."""
+"""Number of consecutive failed cases after which the check stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,30 +41,30 @@ class Case:
     """A recorded run whose answer is checked."""
 
     number: int
-    """Its place among all cases, from 0."""
+    """Index among all cases, from 0."""
     path: Path
     recorded: Run
-    """The run, or the newest one whose answer was blessed in its place."""
+    """The run with the expected answer: the newest blessed one, else the original."""
     root: str
-    """Id of the run that was recorded first."""
+    """Id of the original run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What is known of the cases before any is sent."""
+    """The cases found in session files."""
 
     paths: tuple[Path, ...]
     """Session files, in order."""
     newest: Mapping[tuple[Path, str], str]
-    """By file and the run that was recorded first: the newest run of each case."""
+    """Id of the newest run of each case, by file and id of the original run."""
 
     @property
     def count(self) -> int:
-        """How many cases there are."""
+        """Number of cases."""
         return len(self.newest)
 
     def cases(self) -> Iterator[Case]:
-        """The cases, one by one. Raises StorageError for a file that is broken."""
+        """Read the cases one by one. Raises StorageError for an invalid file."""
         number = 0
         for path in self.paths:
             for run in iterate_runs(path):
@@ -76,8 +76,8 @@ class Survey:
 def survey(names: Sequence[Path], on_case: Callable[[Path, str, Run], None] = lambda *_: None) -> Survey:
     """Find the cases in session files and in folders of them.
 
-    `on_case` receives the file and root of each with its recorded run, again where a newer one is found.
-    Raises StorageError for what is not there or cannot be read.
+    `on_case` receives the file, the id of the original run and the recorded run of each case, and again for
+    a newer blessed run. Raises StorageError for files that are missing or cannot be read.
     """
     newest: dict[tuple[Path, str], str] = {}
     paths = tuple(dict.fromkeys(path for name in names for path in _session_files(name)))
@@ -90,7 +90,7 @@ def survey(names: Sequence[Path], on_case: Callable[[Path, str, Run], None] = la
 
 
 def _root(run: Run) -> str:
-    """Id of the run that a run's case was recorded with first."""
+    """Return the id of the original run of a run's case."""
     return run.parent.run if run.parent is not None and run.parent.kind == BLESSED else run.id
 
 
@@ -105,15 +105,15 @@ def _session_files(name: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class RegressionCheck:
-    """How cases are checked."""
+    """The settings of a regression check."""
 
     connections: Connections
     endpoint: Endpoint
     tolerances: Tolerances
     model: str = ""
-    """The model to ask for in place of the recorded one; empty keeps that."""
+    """Model that replaces the recorded one; empty keeps the recorded model."""
     is_forced: bool = False
-    """Whether the recorded tokens are scored, in place of sending the request again."""
+    """Whether to score the recorded tokens instead of sending the request again."""
     times: int = 1
     batch: str = ""
 
@@ -123,10 +123,10 @@ class RegressionCheck:
         done: Collection[tuple[str, str]],
         on_result: Callable[[CaseResult, Case, Run | None], None],
     ) -> bool:
-        """Check all cases but those `done` (by file and run); False where the endpoint was given up.
+        """Check all cases except those `done` (file and id of the original run).
 
-        `on_result` receives each result as its case ends, and the last answer where there is one. Raises
-        StorageError for a file that is broken.
+        Returns False if the check stopped after too many consecutive failures. `on_result` receives each
+        result, and the last answer if there is one. Raises StorageError for an invalid file.
         """
         check = replace(self, batch=uuid.uuid4().hex)
         waiting = (case for case in found.cases() if (str(case.path), case.root) not in done)
@@ -151,7 +151,7 @@ class RegressionCheck:
         return failures < _MOST_FAILURES
 
     async def _check(self, case: Case) -> tuple[CaseResult, Run | None]:
-        """Check one case; errors of the endpoint are in the result."""
+        """Check one case; endpoint errors are stored in the result."""
         result = CaseResult(case.number, str(case.path), case.root, case.recorded.name, CaseVerdict.SKIPPED)
         if why := self._nothing_to_compare(case.recorded):
             return replace(result, why=(why,)), None
@@ -161,7 +161,7 @@ class RegressionCheck:
             if self.is_forced:
                 compared = await self._score(case.recorded)
             else:
-                answer, compared = await self._ask_again(case)
+                answer, compared = await self._resend(case)
             comparisons.append(compared)
             if compared.error:
                 return replace(result, verdict=CaseVerdict.FAILED, why=(compared.error,)), None
@@ -179,12 +179,12 @@ class RegressionCheck:
         return not self.is_forced and is_deterministic(recorded)
 
     def _nothing_to_compare(self, recorded: Run) -> str:
-        """Why nothing of a case can be compared; empty where something can."""
+        """Return why a case cannot be compared; empty if it can."""
         if is_scored(recorded) or self._compares_texts(recorded):
             return ""
         return "recorded without logprobs" + ("" if self.is_forced else ", and sampled without a seed")
 
-    async def _ask_again(self, case: Case) -> tuple[Run, AnswerComparison]:
+    async def _resend(self, case: Case) -> tuple[Run, AnswerComparison]:
         recorded = case.recorded
         request = replace(recorded.request, model=self.model or recorded.request.model)
         now = Run(request, self.endpoint.name, parent=Parent(case.root, kind=BLESSED), split=recorded.split)

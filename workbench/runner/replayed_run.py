@@ -1,4 +1,4 @@
-"""Replay: a recorded run shown again, offline, at its own pace, faster, slower or token by token."""
+"""Replay a recorded run offline, at the recorded speed, faster, slower, or token by token."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from workbench.domain.run import Run
 
 
 class Replay:
-    """Plays a recorded run into a fresh one, which grows just as it did when it streamed."""
+    """Plays a recorded run into a new run, which grows as the recorded run did while it streamed."""
 
     def __init__(self, recorded: Run, speed: float = 1.0) -> None:
-        """`speed` 2 is twice as fast as recorded; infinity shows everything at once."""
+        """`speed` is relative to the recording; infinity shows everything at once."""
         self.recorded = recorded
-        # What is known of a run only once it is over comes at the end.
+        # Fields that are known only when a run ends are set at the end.
         self.run = replace(
             recorded, choices={}, notes=list(recorded.notes), outcome=None, error=None, total=None, usage=None
         )
@@ -35,29 +35,29 @@ class Replay:
 
     @property
     def is_paused(self) -> bool:
-        """Whether it waits for `resume()`."""
+        """Whether the replay waits for `resume()`."""
         return not self._going.is_set()
 
     @property
     def is_over(self) -> bool:
-        """Whether everything recorded has been shown."""
+        """Whether all recorded tokens have been shown."""
         return self._next >= len(self._script)
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Tokens shown, and tokens recorded."""
+        """Number of tokens shown, and of tokens recorded."""
         return self._next, len(self._script)
 
     def pause(self) -> None:
-        """Hold the replay where it is."""
+        """Pause the replay."""
         self._going.clear()
 
     def resume(self) -> None:
-        """Go on from where it was paused."""
+        """Continue a paused replay."""
         self._going.set()
 
     def step(self) -> bool:
-        """Show one more token; False where none is left."""
+        """Show the next token; return False if none is left."""
         if self.is_over:
             self._end()
             return False
@@ -72,14 +72,14 @@ class Replay:
         return True
 
     async def play(self) -> None:
-        """Show everything that is left, each token when it came; changes of speed take effect at once."""
+        """Show the remaining tokens at their recorded times; changes of speed take effect at once."""
         clock = 0.0
         while not self.is_over:
             await self._going.wait()
             when = self._script[self._next][0]
             wait = max(when - clock, 0.0) / self.speed
             if wait > 0:
-                # Short sleeps, so that a pause or another speed does not wait for a slow token.
+                # Sleep briefly, so that a pause or change of speed takes effect before a slow token.
                 nap = min(wait, 0.05)
                 await asyncio.sleep(nap)
                 clock += nap * self.speed

@@ -1,4 +1,4 @@
-"""Going on with a sweep or a comparison that was stopped: what a session has answered is not sent again."""
+"""Resume a sweep or comparison: requests that the session already has answers to are not sent again."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ _MOST_SEED = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """An attempt that is continued."""
+    """An earlier attempt to resume, or a new group without runs."""
 
     group: str
     seed: int | None
-    """The seed that was drawn for the first of its runs; None where none was."""
+    """The seed drawn for its first run; None if none was drawn."""
     runs: Sequence[Run]
 
 
 def earlier(
     requests: Iterable[tuple[str, Request]], done: Iterable[Run], *, any_seed: bool = False
 ) -> Earlier | None:
-    """The newest attempt at the same requests, fewer of them or more, whatever seed was drawn for it.
+    """Find the newest group whose requests are a subset or superset of `requests`, ignoring drawn seeds.
 
-    Each request comes with the name of its endpoint. A group with other requests besides is not an attempt at
-    these: what is sent now would stand among them.
+    Each request is paired with the name of its endpoint. `any_seed` expects that no seed was drawn. Returns
+    None if there is no such group.
     """
     wanted = set(requests)
     draws = not any_seed and any(_seed(request) is None for _, request in wanted)
     attempts: dict[str, list[Run]] = {}
     for run in done:
         if run.group:
-            # The group of the newest run is the last one.
+            # Move the group to the end: groups are ordered by their newest run.
             runs = attempts[run.group] = attempts.pop(run.group, [])
             runs.append(run)
     for group, runs in reversed(attempts.items()):
@@ -58,7 +58,7 @@ def earlier(
 
 
 def with_answers(jobs: Sequence[Job], done: Sequence[Run]) -> list[Job]:
-    """The same jobs, each with a run that has answered it in full already, where there is one."""
+    """Return the jobs, replacing each run by an answered run of the same request where there is one."""
     answers: dict[tuple[str, Request], list[Run]] = {}
     for run in reversed(done):
         if run.is_answered:
@@ -71,12 +71,12 @@ def with_answers(jobs: Sequence[Job], done: Sequence[Run]) -> list[Job]:
 
 
 def sweep_again(sweep: Sweep, endpoint: Endpoint, done: Iterable[Run]) -> list[Job]:
-    """A sweep's jobs in the cells' order; what an earlier attempt has answered keeps its run.
+    """Return a sweep's jobs in the order of its cells; cells answered by an earlier attempt keep their runs.
 
-    Without a seed of its own it continues with the one drawn before, else draws one.
+    A sweep without a seed uses the one drawn by the earlier attempt, else draws one.
     """
     is_pinned = sweep.request.parameters.get("seed") is not None
-    # Repeats count a pinned seed up; of a drawn one only the first is known.
+    # Repeats increment the seed; unless it is pinned, match only the first repeat.
     once = sweep if is_pinned else replace(sweep, repeats=1)
     before = earlier(((endpoint.name, once.request_for(cell)) for cell in once.cells()), done) or _drawn()
     request = sweep.request
@@ -88,9 +88,9 @@ def sweep_again(sweep: Sweep, endpoint: Endpoint, done: Iterable[Run]) -> list[J
 def compare_again(
     prompts: Sequence[Prompt], columns: Sequence[Column], done: Iterable[Run], *, any_seed: bool = False
 ) -> list[Job]:
-    """A comparison's jobs, prompt by prompt; what an earlier attempt has answered keeps its run.
+    """Return a comparison's jobs, ordered by prompt; those answered by an earlier attempt keep their runs.
 
-    Columns without a seed share the one drawn before, else a new one; `any_seed` lets them have none.
+    Columns without a seed share the one drawn by that attempt, else a new one; `any_seed` sends none.
     """
     jobs = plan(prompts, columns, "")
     asked = ((job.run.endpoint, job.run.request) for job in jobs)

@@ -1,4 +1,4 @@
-"""Scoring a text: its tokens' logprobs, from an endpoint that echoes its prompt or one token at a time."""
+"""Score a text: get its tokens' logprobs from an echoed prompt or by one-token requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workbench.runner.connections import Connections
 from workbench.runner.echo import ECHO, NEEDS_ECHO, NO_PROMPT_LOGPROBS
 
 MOST_TOKENS = 2000
-"""The longest text that is scored so: what is sent grows with the square of its tokens."""
+"""Maximum tokens of a text scored by one-token requests, whose total size grows quadratically."""
 
 NO_TOKENIZER = "The endpoint did not tokenise the text"
 _NOT_THERE = (404, 405, 501)
@@ -31,34 +31,34 @@ _NEEDS = "One-token requests need an endpoint that answers /tokenize, and token 
 
 @dataclass(frozen=True, slots=True)
 class OneTokenScoring:
-    """A text's tokens, and the requests that ask for the logprob of each that follows another."""
+    """A tokenised text, and the one-token requests for the logprobs of its tokens."""
 
     prompt: TextPrompt
     before: tuple[int, ...]
-    """Ids of tokens that the tokenizer puts before the text, such as the beginning-of-text token."""
+    """Ids of special tokens before the text, such as the beginning-of-text token."""
     ids: tuple[int, ...]
-    """Ids of the text's own tokens."""
+    """Ids of the text's tokens."""
     raws: tuple[bytes, ...]
-    """The bytes of each, as the endpoint lists them; those of the first may hold more than the text does."""
+    """Bytes of each token as reported; the first token may begin with bytes that are not in the text."""
 
     @property
     def _first(self) -> int:
-        """The first token that has another before it."""
+        """Index of the first token that can be scored, as another token precedes it."""
         return 0 if self.before else 1
 
     def run(self, endpoint: Endpoint, model: str, top: int) -> Run:
-        """The requests, as one run with a choice for each token.
+        """Return the requests as one run with a choice per token.
 
-        At temperature 1, as logprobs are those of the model then, also where they are taken after it.
+        At temperature 1, logprobs are those of the model even if the endpoint reports them post-sampling.
         """
         prefixes = tuple((*self.before, *self.ids[:end]) for end in range(self._first, len(self.ids)))
         parameters = Parameters({"temperature": 1.0, "max_tokens": 1, "logprobs": top})
         return Run(Request(TokenListsPrompt(prefixes), model, parameters), endpoint.name, split=Split(True))
 
     def scored(self, sent: Run) -> Run:
-        """The text with the logprobs that were found, as a run whose prompt has them.
+        """Return the text and its logprobs as a run with an echoed prompt.
 
-        Raises EndpointError where a request failed, or where none has alternatives.
+        Raises EndpointError if a request failed, or if no answer has alternatives.
         """
         if sent.error is not None:
             raise sent.error.as_error()
@@ -84,7 +84,7 @@ class OneTokenScoring:
 
     @property
     def _lead(self) -> int:
-        """How many bytes of the first tokens are not of the text."""
+        """Number of bytes at the start of the tokens that are not part of the text."""
         return sum(map(len, self.raws)) - len(token_bytes(self.prompt.text, None))
 
     def _note(self, choice: Choice, top: int) -> str:
@@ -103,16 +103,16 @@ class OneTokenScoring:
 async def plan_one_token_scoring(
     connections: Connections, endpoint: Endpoint, prompt: Prompt
 ) -> OneTokenScoring:
-    """Have a text tokenised by an endpoint.
+    """Tokenise a text at an endpoint, and plan the one-token requests.
 
-    Raises BadValueError for token ids, several texts and texts that are too long; EndpointError, also where
-    the endpoint has no tokenizer, or EngineError.
+    Raises BadValueError for token ids, several texts and texts that are too long; EndpointError, also if the
+    endpoint has no tokenizer, or EngineError.
     """
     if not isinstance(prompt, TextPrompt):
         raise BadValueError("Only one text can be scored by one-token requests", field="prompt")
     text = token_bytes(prompt.text, None)
     try:
-        # Requested, so the address is tried whatever the profile says of it.
+        # The person requested this scoring, so try /tokenize even if the profile does not list a tokenizer.
         asked = replace(endpoint, tokenizer=True)
         tokens = await connections.tokenize(asked, prompt.text, as_prompt=True)
     except EndpointError as error:
@@ -137,30 +137,30 @@ async def plan_one_token_scoring(
 
 
 def _logprob(raw: bytes, id: int, listed: tuple[Alternative, ...]) -> float | None:
-    """The logprob of a token among alternatives; None where it is not listed, or not for certain."""
+    """Return a token's logprob (in nats) from the alternatives; None if it is not listed or ambiguous."""
     found = [one for one in listed if (_is_named(one, raw) if one.id is None else one.id == id)]
     return found[0].logprob if len(found) == 1 else None
 
 
 def _is_named(alternative: Alternative, raw: bytes) -> bool:
-    """Whether an alternative is named by these bytes; U+FFFD may stand for any that are not text."""
+    """Whether an alternative has these bytes; without raw bytes, U+FFFD in its text never matches."""
     named = token_bytes(alternative.text, alternative.raw)
     return named == raw and (alternative.raw is not None or REPLACED not in named)
 
 
 def scoring_request(prompt: Prompt, model: str = "", top: int = 5) -> Request:
-    """A request whose prompt comes back with its logprobs, and the `top` likeliest tokens at each place.
+    """Return a request that echoes the prompt with its logprobs and the `top` likeliest tokens per position.
 
-    One token is generated beside it, as many endpoints generate no fewer.
+    It generates one token, as many endpoints do not accept 0.
     """
     parameters = {"temperature": 0.0, "max_tokens": 1, "logprobs": top, "stream": False}
     return Request(prompt, model, Parameters(parameters, ECHO))
 
 
 def scored(run: Run, origin: int = 0) -> Passage:
-    """The prompt's tokens of a scoring run that has ended; places count from character `origin` on.
+    """Return the prompt's tokens of a finished scoring run; offsets count from character `origin`.
 
-    Raises EndpointError where it failed, or where the prompt has no logprobs.
+    Raises EndpointError if the run failed, or if the prompt has no logprobs.
     """
     if run.error is not None:
         raise run.error.as_error()
@@ -181,10 +181,10 @@ async def score_answer(
     model: str = "",
     batch: str = "",
 ) -> tuple[Passage, Passage]:
-    """A recorded answer, and its tokens as an endpoint scores them.
+    """Return a recorded answer, and the answer as scored by an endpoint.
 
-    The answer follows its prompt as token ids where all are known, else as text. Raises EndpointError, or
-    BadValueError where an answer to token ids has tokens whose ids are unknown.
+    The answer is sent in the form of its prompt, as text or token ids. Raises EndpointError, or BadValueError
+    if the prompt is token ids and an id of the answer is unknown.
     """
     origin = end_of(run, choice)
     prompt = branch_from(origin).prompt
@@ -192,16 +192,16 @@ async def score_answer(
     await connections.send(endpoint, now, batch=batch)
     scoring = scored(now, len(origin.prompt.text) if isinstance(origin.prompt, TextPrompt) else 0)
     if isinstance(prompt, TokensPrompt):
-        # Its prompt has ids alone: the answer begins after as many tokens.
+        # The text of a token prompt is unknown, so find the answer's start by counting tokens.
         first = len(prompt.ids) - (len(choice) - choice.echoed)
         scoring = scoring._replace(origin=scoring.choice.start_of(first))
     return Passage.answer_of(choice), scoring
 
 
 def aligned_runs(run: Run, first: Passage, second: Passage) -> tuple[Run, Run]:
-    """A run's answer scored by two models, as runs whose tokens are the spans that both have.
+    """Return an answer scored by two models as two runs, whose tokens are the spans that both have in common.
 
-    Each span has the surprisal of its tokens together, and the alternatives of a span that is one token.
+    Each span has the total surprisal of its tokens, and alternatives if it is a single token.
     """
     spans = list(align_scorings(first, second))
     found = []

@@ -1,4 +1,4 @@
-"""Several requests shown as one run, for endpoints that answer one prompt or one choice at a time."""
+"""Send a run as several requests, for endpoints that answer one prompt or one choice per request."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ _WORST_FIRST = (Outcome.ERROR, Outcome.STOPPED, Outcome.TRUNCATED, Outcome.UNFIN
 
 
 class SplitOffer(Struct, frozen=True):
-    """Why a request would not be answered in full, and how it could be."""
+    """A proposal to split a request that the endpoint would not answer in full."""
 
     split: Split
     requests: int
-    """How many requests it takes."""
+    """Number of requests after the split."""
     reason: str
-    """What the endpoint does not do, and how that is known; one line."""
+    """Which limitation the endpoint has, and how it is known; one line."""
 
     @property
     def cost(self) -> str:
-        """What several requests cost more, in one line."""
+        """The additional cost of the split, in one line."""
         times = f"{self.requests} times"
         return f"Each prompt is processed {times}." if self.split.choices else "The cost is the same."
 
 
 class Quirks(Struct, frozen=True):
-    """What an endpoint was found to do with several prompts and choices, besides what its profile says."""
+    """Known limitations of an endpoint with several prompts and choices, in addition to its profile."""
 
     probe: Probe | None = None
     seen: Split = NOT_SPLIT
-    """What it left out of an answer before."""
+    """Whether earlier answers lacked prompts or choices."""
 
 
 def offer_split(endpoint: Endpoint, request: Request, quirks: Quirks) -> SplitOffer | None:
-    """The requests to send in place of one that the endpoint cannot answer in full; None where it can.
+    """Offer to split a request that the endpoint cannot answer in full; None if it can.
 
-    Candidates of `best_of` are ranked among each other, so its choices are never asked for one by one.
+    Choices are never split with `best_of`, whose candidates are ranked within one request.
     """
     n, best_of = (request.parameters.number(name, 1) for name in ("n", "best_of"))
     reasons: list[str] = []
@@ -89,16 +89,16 @@ def _found(verdict: ProbeVerdict) -> str:
 
 
 ChoiceAt: TypeAlias = Callable[[int], Choice]
-"""The choice that an answer calls by an index."""
+"""Returns the choice with an index of the response, creating it if needed."""
 SendPart: TypeAlias = Callable[[Run, ChoiceAt], Coroutine[None, None, None]]
-"""Sends one request and fills its run, with the choices given; errors end in the run, never as exceptions."""
+"""Sends one request and stores the answer in its run and choices; errors are stored, never raised."""
 
 
 async def send_apart(run: Run, split: Split, endpoint: Endpoint, send: SendPart) -> None:
-    """Send a run as several requests and join what comes as it comes.
+    """Send a run as several requests, and merge their answers as they arrive.
 
-    A request that fails leaves the others' answers; the run then is an error that says how many failed. On
-    cancellation all of them stop.
+    If requests fail, the run keeps the other answers, and its error gives the number of failures. On
+    cancellation all requests stop.
     """
     parts = [_Sent(Run(one.request, run.endpoint), one.indexes, run) for one in parts_of(run.request, split)]
     run.raw_logprobs = endpoint.raw_logprobs
@@ -115,15 +115,15 @@ async def send_apart(run: Run, split: Split, endpoint: Endpoint, send: SendPart)
 
 
 class _Sent(Struct, frozen=True):
-    """A part's own run, whose choices are the whole's: what streams into it is seen there at once."""
+    """The run of one part; its choices are objects of the whole run, so that tokens appear there at once."""
 
     run: Run
     indexes: tuple[int, ...]
-    """Where its choices stand in the whole."""
+    """Indices of its choices in the whole run."""
     whole: Run
 
     def choice(self, index: int) -> Choice:
-        """The whole's choice for an index of the part."""
+        """Return the choice of the whole run for an index of the part."""
         choices = self.run.choices
         if index not in choices:
             is_requested = index < len(self.indexes)
@@ -131,7 +131,7 @@ class _Sent(Struct, frozen=True):
         return choices[index]
 
     def _unrequested(self) -> int:
-        """An index behind all those requested: what nobody requested is kept too."""
+        """Return a new index after the requested ones, to keep surplus choices."""
         return max((self.whole.request.choices - 1, *self.whole.choices)) + 1
 
 
@@ -140,7 +140,7 @@ def _settle(part: Run, task: asyncio.Task[None]) -> None:
 
 
 def _join(run: Run, parts: Sequence[_Sent]) -> None:
-    """What is known of the parts, as it is of the whole."""
+    """Merge ids, usage, outcome, error and notes of the parts into the whole run."""
     runs = [part.run for part in parts]
     sent = [part for part in parts if part.run.sent]
     if sent:
@@ -192,7 +192,7 @@ def _failure(first: Failure, failed: int, requests: int) -> Failure:
 
 
 def _how(run: Run, parts: Sequence[_Sent]) -> str:
-    """How the run went out, seeds included."""
+    """Describe how the run was split, with the range of seeds."""
     split = run.split or NOT_SPLIT
     each = " and ".join(
         name for name, is_split in (("prompt", split.prompts), ("choice", split.choices)) if is_split

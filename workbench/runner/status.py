@@ -1,4 +1,4 @@
-"""The status of a run, as reported to whoever sends it."""
+"""The status of a run while it is sent."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from workbench.domain.display import show_seconds
 
 
 class Phase(StrEnum):
-    """Where a run stands."""
+    """The phase of a run before its first token, or its end."""
 
     QUEUED = "queued"
-    """Waits for its turn at the endpoint."""
+    """Waiting for the endpoint's rate limiter."""
     STARTING = "starting"
-    """The embedded model starts first."""
+    """Waiting for the embedded model to start."""
     SENDING = "sending"
     RETRYING = "retrying"
-    """Refused; goes out again after a pause."""
+    """Failed; sent again after a pause."""
     WAITING = "waiting"
-    """Accepted; no text yet, or a sign of life in between."""
+    """Accepted by the endpoint, without text so far, or after a keep-alive."""
     ENDED = "ended"
 
 
 class Status(Struct, frozen=True):
-    """A change in where a run stands."""
+    """A change of a run's phase."""
 
     phase: Phase
     detail: str = ""
-    """Why it is sent again, or the text of a keep-alive; one safe line."""
+    """Explanation, such as the error before a retry or the text of a keep-alive; one safe line."""
     seconds: float = 0.0
     """The pause before the next attempt."""
     attempt: int = 0
-    """1 for the first repetition."""
+    """Number of the retry, from 1; 0 before the first."""
 
     def __str__(self) -> str:
-        """One line for a person; empty where there is nothing to say."""
+        """One line for the person; empty if there is nothing to report."""
         if self.phase is Phase.RETRYING:
             return f"{self.detail}; attempt {self.attempt + 1} in {show_seconds(self.seconds)}"
         return self.detail

@@ -44,7 +44,7 @@ class ChatSession:
     ) -> None:
         """`draft` provides model and parameters; its prompt is not used.
 
-        `is_shown` fetches the endpoint's context length even where only the display needs it.
+        `is_shown` fetches the endpoint's context size even where only the display needs it.
         """
         self.workspace = workspace
         self.endpoint = endpoint
