@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import tomllib
 from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -21,6 +23,7 @@ from tests.client.loopback import DONE, answering
 from tests.tui.scripted import answer, logprob_event, until, use_parameters, workbench
 from tests.tui.test_wiring import configure, toasts
 from workbench.domain.run import Outcome, Run
+from workbench.storage.session_store import OpenedSession, SessionStore
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import BY_ID, COMMANDS
@@ -28,6 +31,7 @@ from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.flows import FlowContext, load_flow
 from workbench.tui.popups.picker import Picker
 from workbench.tui.popups.question import Form, LinePopup
+from workbench.tui.sessions.flow import open_session
 from workbench.workspace.drafting import EXAMPLE
 
 STEPS: Mapping[str, tuple[str, ...]] = {
@@ -301,6 +305,64 @@ async def test_what_lies_on_top_of_a_cancelled_flow_s_screen_goes_with_it() -> N
         await until(pilot, lambda: isinstance(app.screen, Picker))
         lower.cancel()
         await until(pilot, lambda: app.screen_stack == [app.main])
+
+
+@pytest.mark.parametrize("key", ["escape", "ctrl+c"])
+async def test_what_a_flow_waits_for_unseen_is_stopped_like_a_stream(key: str) -> None:
+    async with workbench(answering(TWO)) as (app, pilot, _):
+        waits = asyncio.Event()
+
+        async def wait(flow: FlowContext) -> None:
+            await waits.wait()
+
+        worker = app.flows.run(wait)
+        await until(pilot, lambda: worker.is_running)
+        await pilot.press(key)
+        await until(pilot, lambda: worker.is_cancelled and not app.flows.is_opening())
+
+
+async def test_a_session_whose_opening_is_stopped_is_opened_whole_the_next_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with workbench(answering(TWO)) as (app, pilot, _):
+        await _sent(app, pilot)
+        assert await app.workspace.keeper.settle()
+        first, go, opened = app.workspace.keeper.path, threading.Event(), SessionStore.open
+        assert first is not None
+        app.workspace.begin_session()
+
+        def open_late(path: Path, *, create: bool = False) -> OpenedSession:
+            assert go.wait(60)
+            return opened(path, create=create)
+
+        monkeypatch.setattr(SessionStore, "open", open_late)
+        worker = app.flows.run(lambda flow: open_session(flow, first))
+        await until(pilot, lambda: worker.is_running)
+        await pilot.press("escape")
+        await until(pilot, lambda: worker.is_cancelled)
+        go.set()
+        await app.workspace.open(first)
+        assert (app.workspace.keeper.path, len(app.workspace.runs)) == (first, 1)
+        # As its lock is this window's again, so is its draft.
+        app.workspace.drafting.set_text("typed afterwards")
+        app.workspace.tick()
+        assert await app.workspace.keeper.settle()
+    with first.open("rb") as file:
+        assert tomllib.load(file)["draft"]["prompt"] == "typed afterwards"
+
+
+async def test_a_screen_that_is_left_while_its_widgets_are_made_closes_then() -> None:
+    async with workbench(answering(TWO)) as (app, pilot, _):
+        for turns in range(12):
+            app.flows.changed.clear()
+            worker = app.flows.start(BY_ID["sessions"].flow)
+            await app.flows.changed.wait()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            app.screen.dismiss(None)
+            await until(pilot, lambda worker=worker: worker.is_finished and app.screen is app.main)  # type: ignore[misc]
+        await pilot.press("z")
+        assert app.main.prompt.text == f"{EXAMPLE}z"
 
 
 async def test_a_second_answer_closes_no_other_screen() -> None:

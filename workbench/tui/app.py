@@ -371,4 +371,4 @@ class WorkbenchApp(App[int]):
                 return
             if not isinstance(screen, ModalScreen):
                 break
-        self.workspace.runs.stop()
+        self.flows.stop()

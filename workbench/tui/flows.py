@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
+from textual.app import App
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
@@ -71,7 +72,12 @@ class FlowContext:
     @property
     def is_opening(self) -> bool:
         """Whether the flow shows no screen of its own now, and is expected to."""
-        return not self._is_released and self._shown not in self.app.screen_stack
+        return not (self._is_released or self.is_shown)
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a screen of the flow is open."""
+        return self._shown in self.app.screen_stack
 
     @property
     def is_alone(self) -> bool:
@@ -179,6 +185,12 @@ def _is_there(path: Path, own: Path | None) -> bool:
     return is_there
 
 
+def flows_of(app: App[object]) -> Flows:
+    """What runs the flows of the application."""
+    flows: Flows = app.flows  # type: ignore[attr-defined]
+    return flows
+
+
 def asks(
     action: Callable[Concatenate[Owner, FlowContext, Subject], Awaitable[None]],
 ) -> Callable[Concatenate[Owner, Subject], None]:
@@ -186,8 +198,7 @@ def asks(
 
     @wraps(action)
     def start(owner: Owner, /, *args: Subject.args, **kwargs: Subject.kwargs) -> None:
-        flows: Flows = owner.app.flows  # type: ignore[attr-defined]
-        flows.run(lambda flow: action(owner, flow, *args, **kwargs))
+        flows_of(owner.app).run(lambda flow: action(owner, flow, *args, **kwargs))
 
     return start
 
@@ -233,6 +244,16 @@ class Flows:
         """Let keys go where they go now, whatever the flows that run are about to show."""
         for flow in self._running.values():
             flow.release()
+
+    def stop(self) -> None:
+        """Stop what streams, with what came of it kept; where nothing does, what flows wait for unseen."""
+        runs = self._app.workspace.runs
+        if runs.is_streaming:
+            runs.stop()
+            return
+        for worker, flow in self._running.items():
+            if not flow.is_shown:
+                worker.cancel()
 
     def note_state(self, worker: Worker[Any], state: WorkerState) -> None:
         """Note that a worker has another state; where it was a flow that failed, say so."""

@@ -222,14 +222,10 @@ class _Writer:
     # --- calls on the thread -----------------------------------------------------------------------------
 
     def open(self, path: Path, *, create: bool) -> OpenedSession:
-        """Open a session file. Raises StorageError if it cannot be read; the thread then ends."""
+        """Open a session file. Raises StorageError if it cannot be read."""
         from workbench.storage.session_store import SessionStore
 
-        try:
-            opened = SessionStore.open(path, create=create)
-        except BaseException:
-            self._is_closed = True
-            raise
+        opened = SessionStore.open(path, create=create)
         self._use(opened.store)
         # The event loop gets copies of the runs, as the store keeps changing its own.
         session = replace(opened.session, runs=list(map(replace, opened.session.runs)))
@@ -314,7 +310,15 @@ class Keeper:
 
         Raises StorageError if the file cannot be read.
         """
-        opened = await asyncio.wrap_future(self._writer.ask(lambda writer: writer.open(path, create=create)))
+        # Set before the file is read, so that a second open of the same file waits for this one to close.
+        self._writer.state = _WriterState(path)
+        answer = self._writer.ask(lambda writer: writer.open(path, create=create))
+        try:
+            opened = await asyncio.wrap_future(answer)
+        except BaseException:
+            # Even if this call was cancelled, the thread opens the file and keeps its lock until it closes.
+            self.begin_closing()
+            raise
         self.session, self.read_only = opened.session, opened.read_only
         self.composed = opened.session.draft.turn
         self._has_draft = not create or bool(opened.session.runs)
@@ -564,8 +568,10 @@ class Keepers:
             if one.closing is not None and is_same_file(one.path, path):
                 await asyncio.wrap_future(one.closing)
         keeper = Keeper(self._folder, enabled=self._enabled)
-        opened = await keeper.open(path, create=create)
-        self._all.append(keeper)
+        try:
+            opened = await keeper.open(path, create=create)
+        finally:
+            self._all.append(keeper)
         return keeper, opened
 
     async def problem_after(self, seconds: float) -> str:

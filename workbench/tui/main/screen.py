@@ -28,6 +28,7 @@ from workbench.tui.breakpoints import HEIGHTS, WIDTHS, begin_at_size
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import commands_of
 from workbench.tui.commands.table import BY_ID, bindings_at
+from workbench.tui.flows import flows_of
 from workbench.tui.main.error_block import ErrorBlock
 from workbench.tui.main.footer import Footer
 from workbench.tui.main.header import Header
@@ -466,13 +467,13 @@ class MainScreen(Screen[None]):
         target.call_later(self.app.run_action, BY_ID[id].first_action, target)
 
     def action_stop(self) -> None:
-        """Close the search or the drawer, else stop what streams."""
+        """Close the search or the drawer, else stop what streams or is waited for."""
         if self.output.close_find():
             return
         if self.close_drawer():
             self.output.focus_view()
         else:
-            self._workspace.runs.stop()
+            flows_of(self.app).stop()
 
     # --- looking -----------------------------------------------------------------------------------------
 

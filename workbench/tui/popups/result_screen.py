@@ -1,4 +1,4 @@
-"""The base of every full screen that returns a result."""
+"""Screens that answer whoever opened them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,30 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 
 
-class ResultScreen(Screen[ScreenResultType]):
+class AnsweringScreen(Screen[ScreenResultType]):
     """Answers once; a later answer, or one below another screen, closes nothing.
 
-    Textual closes whatever screen is on top.
+    Textual closes whatever screen is on top, also one whose widgets are not made yet, which then fails.
     """
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Close with an answer, once it is there."""
+        if self.is_active and self.is_mounted:
+            return super().dismiss(result)
+        if self.is_active:
+            self.call_later(self._dismiss_later, result)
+        return AwaitComplete()
+
+    def _dismiss_later(self, result: ScreenResultType | None) -> None:
+        self.dismiss(result)
+
+    def action_close(self) -> None:
+        """Close without an answer."""
+        self.dismiss(None)
+
+
+class ResultScreen(AnsweringScreen[ScreenResultType]):
+    """The base of every full screen that returns a result."""
 
     DEFAULT_CSS = """
     ResultScreen { layout: vertical; background: $background; }
@@ -40,11 +59,3 @@ class ResultScreen(Screen[ScreenResultType]):
     def is_closed(self) -> bool:
         """Whether it is being removed: its widgets go one by one, and what is still called finds few."""
         return not self.display
-
-    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Close with an answer."""
-        return super().dismiss(result) if self.is_active else AwaitComplete()
-
-    def action_close(self) -> None:
-        """Go back without a result."""
-        self.dismiss(None)
