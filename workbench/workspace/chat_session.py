@@ -16,6 +16,7 @@ from workbench.domain.run import Parent, Run
 from workbench.domain.variables import find_variables, unfilled
 from workbench.runner.branching import branch_at
 from workbench.runner.chat_request import ChatRequest, Prompter, answer_text
+from workbench.workspace.notifications import Notification, SettingsChanged
 from workbench.workspace.undo_history import ExchangeTurns, UseChat
 
 if TYPE_CHECKING:
@@ -65,6 +66,12 @@ class ChatSession:
         self._runs |= {run.id: run for run in self.workspace.session.runs}
         self._path = None
         self._settle_answers()
+
+    def note_settings(self, notification: Notification) -> None:
+        """Go on with other settings of the draft: those that were adopted, or that undo brought back."""
+        if isinstance(notification, SettingsChanged):
+            self.workspace.conversation()
+            self.on_change()
 
     async def aclose(self) -> None:
         """Stop the process that renders templates."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from textual import events, getters, on, work
 from textual.app import ComposeResult
@@ -24,7 +23,7 @@ from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.turns_pane import TurnsPane
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.flows import FlowContext, asks
+from workbench.tui.flows import FlowContext, asks, flows_of
 from workbench.tui.main.inspector import Inspector
 from workbench.tui.motion import Frames
 from workbench.tui.popups.key_row import KeyRow
@@ -34,7 +33,6 @@ from workbench.tui.tokenizing import has_tokenizer
 from workbench.workspace.activity import Activity
 from workbench.workspace.chat_session import ChatSession, Proposal
 from workbench.workspace.costs import cost_of
-from workbench.workspace.notifications import Notification, SettingsChanged
 from workbench.workspace.run_state import RunState, state_of_newest
 
 T = TypeVar("T")
@@ -69,7 +67,8 @@ class ChatScreen(ResultScreen[str]):
         self._mode = mode
         self.answering = Activity(chat.workspace.services, self._ended)
         """The answer that streams."""
-        self._preparing: asyncio.Future[Any] | None = None
+        self.is_preparing = False
+        """Whether a prompt is being made that is to be sent, for which the local model may have to start."""
         self._frames = Frames(self, self._frame)
         self._looked = 0
         self._pausing: Timer | None = None
@@ -84,20 +83,14 @@ class ChatScreen(ResultScreen[str]):
     def on_mount(self) -> None:
         """Go to the composer."""
         self.chat.on_change = self._show_change
-        self.chat.workspace.subscribe(self._note)
+        self.chat.workspace.subscribe(self.chat.note_settings)
         self.set_focus(self.composer)
         self.show_about()
-
-    @property
-    def is_preparing(self) -> bool:
-        """Whether a prompt is being made that is to be sent, for which the local model may have to start."""
-        return self._preparing is not None
 
     async def on_unmount(self) -> None:
         """Stop what streams, and end the process that renders."""
         self.chat.on_change = lambda: None
-        self.chat.workspace.unsubscribe(self._note)
-        self._stop_preparing()
+        self.chat.workspace.unsubscribe(self.chat.note_settings)
         await self.answering.aclose()
         await self.chat.aclose()
 
@@ -117,12 +110,6 @@ class ChatScreen(ResultScreen[str]):
     @on(TurnsPane.NotDone)
     def _show_not_done(self, event: TurnsPane.NotDone) -> None:
         self.show_problem(event.why)
-
-    def _note(self, notification: Notification) -> None:
-        """Go on with the settings that a column was adopted for, or that came back with undo."""
-        if isinstance(notification, SettingsChanged):
-            self.chat.workspace.conversation()
-            self._show_change()
 
     def _show_change(self) -> None:
         if self.is_attached:
@@ -187,7 +174,8 @@ class ChatScreen(ResultScreen[str]):
     @work(exclusive=True, group="prompt")
     async def action_to_raw(self) -> None:
         """Continue with the exact prompt as text in the prompt's editor; what is prepared is not sent."""
-        self._stop_preparing()
+        if self.is_preparing:
+            flows_of(self.app).stop()
         try:
             made = await self.chat.preview(self.composer.text, self.composer.editing)
         except WorkbenchError as problem:
@@ -217,7 +205,8 @@ class ChatScreen(ResultScreen[str]):
 
     def action_leave_chat(self) -> None:
         """Stop the answer, else leave what is edited, else close the preview, else leave."""
-        if self._stop():
+        if self.answering.is_running or self.is_preparing:
+            flows_of(self.app).stop()
             return
         if self.composer.stop_editing() or self.turns.has_class("-inspecting"):
             self.set_focus(self.turns.view)
@@ -284,26 +273,17 @@ class ChatScreen(ResultScreen[str]):
         self._frames.resume()
 
     async def prepared(self, make: Making[T]) -> T | None:
-        """What is made for an answer, None where it was stopped or cannot be, which is said."""
-        self._preparing = made = asyncio.ensure_future(make())
+        """What is made for an answer, None where it cannot be; says so meanwhile and afterwards."""
+        self.is_preparing = True
         self.show_about()
         try:
-            await asyncio.wait({made})
-            return None if made.cancelled() else made.result()
+            return await make()
         except WorkbenchError as problem:
             self.show_problem(f"Nothing was sent. {problem}")
             return None
         finally:
-            made.cancel()
-            self._preparing = None
+            self.is_preparing = False
             self.show_about()
-
-    def _stop(self) -> bool:
-        """Stop the answer, or what is prepared for it; False where there is neither."""
-        return self.answering.stop() or self._stop_preparing()
-
-    def _stop_preparing(self) -> bool:
-        return self._preparing is not None and self._preparing.cancel()
 
     def _ended(self, run: Run) -> None:
         self.chat.workspace.runs.keep_compared(run)

@@ -23,11 +23,8 @@ class AnsweringScreen(Screen[ScreenResultType]):
         if self.is_active and self.is_mounted:
             return super().dismiss(result)
         if self.is_active:
-            self.call_later(self._dismiss_later, result)
+            self.call_later(_dismiss, self, result)
         return AwaitComplete()
-
-    def _dismiss_later(self, result: ScreenResultType | None) -> None:
-        self.dismiss(result)
 
     def action_close(self) -> None:
         """Close without an answer."""
@@ -59,3 +56,8 @@ class ResultScreen(AnsweringScreen[ScreenResultType]):
     def is_closed(self) -> bool:
         """Whether it is being removed: its widgets go one by one, and what is still called finds few."""
         return not self.display
+
+
+def _dismiss(screen: AnsweringScreen[ScreenResultType], result: ScreenResultType | None) -> None:
+    # A screen may not wait for its own end.
+    screen.dismiss(result)
