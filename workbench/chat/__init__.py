@@ -1,1 +1,1 @@
-"""Conversations and templates: the only place that knows Jinja."""
+"""Chat templates and truncation; the only package that uses Jinja."""

@@ -1,4 +1,4 @@
-"""Chat templates of Hugging Face models, rendered in a sandboxed process."""
+"""Chat templates of Hugging Face models, rendered in a sandboxed child process."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from workbench.domain.errors import TemplateError
 from workbench.domain.json_values import JsonObject
 
 _LONG = 200
-"""Turns from which on a conversation is rendered in a thread."""
+"""Number of turns above which a conversation is processed in a thread."""
 _TAG = "~answer goes on here~"
 _PROBE = "~probe~"
 _WHOLE_PART = re.compile(r"""['"]text['"]: ['"]\w*""")
 _MOST_SHAPES = 64
-"""Shapes of conversations whose rendering is remembered."""
+"""Maximum number of conversation shapes for which the message format is cached."""
 
 _Turns: TypeAlias = Sequence[Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class JinjaTemplate:
-    """A `chat_template` and what its tokenizer lends it."""
+    """A `chat_template`, with special tokens and variables from its tokenizer."""
 
     name: str
-    """Where it came from, for a person."""
+    """Source of the template, for display."""
     source: str
     bos: str = ""
-    """The tokenizer's begin-of-text token as text; empty where unknown."""
+    """The tokenizer's begin-of-text token as text; empty if unknown."""
     eos: str = ""
     stop: tuple[str, ...] = ()
-    """Further stop sequences, beyond `eos` and what the template writes after an answer."""
+    """Stop sequences in addition to `eos` and the text that the template writes after an answer."""
     specials: tuple[str, ...] = ()
-    """Further special tokens, to be marked in a preview."""
+    """Additional special tokens, to mark in a preview."""
     variables: JsonObject = field(default_factory=dict)
-    """Further variables for the template, such as `enable_thinking`."""
+    """Additional variables for the template, such as `enable_thinking`."""
 
 
 class ChatRenderer:
-    """Makes prompts of conversations, through a built-in template or one of Jinja.
+    """Renders conversations to prompts, with built-in or Jinja templates.
 
-    Jinja runs in a child process that is started with the first such template and kept for the next; close
-    the renderer to end it. Calls may overlap and be cancelled, as a live preview does.
+    Jinja runs in a child process, started for the first Jinja template and kept until the renderer is
+    closed. Calls may overlap and may be cancelled, as in a live preview.
     """
 
     def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 - a frozen value
@@ -59,16 +59,16 @@ class ChatRenderer:
 
     @property
     def pid(self) -> int | None:
-        """The child's process id while it is alive."""
+        """The child's process id; None unless it is alive."""
         return self._sandbox.pid
 
     async def render(self, template: BuiltinTemplate | JinjaTemplate, conversation: Conversation) -> Rendered:
-        """The exact prompt of a conversation, with its stop sequences.
+        """Return the exact prompt of a conversation, with its stop sequences.
 
-        Raises TemplateError where the template is broken, hostile, refuses the conversation, or leaves out
-        what a turn says.
+        Raises TemplateError if the template is invalid, violates the sandbox, refuses the conversation, or
+        omits the text of a turn.
         """
-        # Thousands of turns take a tenth of a second, for which no key must wait.
+        # Thousands of turns take a tenth of a second, which must not block key presses.
         is_long = len(conversation.messages) > _LONG
         if isinstance(template, BuiltinTemplate):
             if is_long:
@@ -82,21 +82,21 @@ class ChatRenderer:
             specials = await asyncio.to_thread(find_specials, prompt, conversation, known)
         else:
             specials = find_specials(prompt, conversation, known)
-        # Some models open every turn with the token that their tokenizer calls the beginning of the text.
+        # Only a template that uses bos_token: some models start every turn with the same token.
         writes_bos = "bos_token" in template.source and prompt.startswith(template.bos)
         stop = tuple(dict.fromkeys(filter(None, ends)))
         return Rendered(prompt, stop, specials, template.bos if writes_bos else "")
 
     async def aclose(self) -> None:
-        """End the child process."""
+        """Stop the child process."""
         await self._sandbox.aclose()
 
     async def _prompt(self, template: JinjaTemplate, conversation: Conversation) -> str:
         messages = conversation_to_json(conversation)
         if not conversation.prefill:
             return await self._run(template, messages, add_generation_prompt=True)
-        # The template writes the answer as if it were whole; what it writes after the mark is not yet due.
-        # The mark also keeps a template that strips turns from stripping the end of the prefill.
+        # The template renders the prefill as a finished answer; the text after the tag is discarded. The tag
+        # also keeps a template that strips turns from stripping the end of the prefill.
         messages.append({"role": Role.ASSISTANT.value, "content": conversation.prefill + _TAG})
         written = await self._run(template, messages, add_generation_prompt=False)
         prompt, tag, _ = written.rpartition(_TAG)
@@ -109,7 +109,7 @@ class ChatRenderer:
         return prompt
 
     async def _ending(self, template: JinjaTemplate) -> str:
-        """What the template writes after a finished answer."""
+        """Return the first word that the template writes after a finished answer; empty if none is found."""
         key = (template.source, template.bos, template.eos)
         if key in self._endings:
             return self._endings[key]
@@ -117,7 +117,7 @@ class ChatRenderer:
         try:
             written = await self._run(template, turns, add_generation_prompt=False)
         except TemplateError:
-            written = ""  # a template may want more than these two turns
+            written = ""  # some templates refuse a conversation of these two turns
         _, _, after = written.rpartition(_PROBE)
         ending = next(iter(after.split()), "") if after != written else ""
         self._endings = {key: ending}
@@ -133,15 +133,15 @@ class ChatRenderer:
         return await self._render(template, messages, add_generation_prompt)
 
     async def _find_form(self, template: JinjaTemplate, turns: _Turns, add_generation_prompt: bool) -> bool:
-        """Whether a template takes a message as parts, `[{"type": "text", "text": …}]`, and not as a text.
+        """Whether a template needs a message's content as parts, `[{"type": "text", "text": …}]`.
 
-        Marks stand for the texts, as a template may trim one or leave out what a model thought.
+        Renders markers, as a template may trim real texts. Raises TemplateError if neither form works.
         """
         marked = [{**turn, "content": f"4c1f{number}e9d2"} for number, turn in enumerate(turns)]
 
         async def lost(messages: Sequence[JsonObject]) -> str:
             written = (await self._render(template, messages, add_generation_prompt)).casefold()
-            # A list of parts that is written as it is shows no text.
+            # A template that prints the list of parts itself does not support parts.
             written = _WHOLE_PART.sub("", written)
             return next((turn["role"] for turn in marked if turn["content"] not in written), "")
 

@@ -1,8 +1,7 @@
-"""Renders chat templates in a process of its own: `python -m workbench.chat.render_worker`.
+"""Child process that renders chat templates: `python -m workbench.chat.render_worker`.
 
-One JSON object a line comes in, one goes out. Templates are programs by strangers, so this process holds no
-secrets, may neither write files nor start processes, and has little memory; its parent ends it when it takes
-too long.
+Requests and responses are JSON objects, one per line. Templates are untrusted programs, so this process gets
+no secrets, cannot write files or start processes, and has limited memory; its parent kills it on a timeout.
 """
 
 from __future__ import annotations
@@ -39,44 +38,44 @@ _FAILURES = (
     TypeError,
     ValueError,
 )
-"""What the code of a template can raise."""
+"""Exceptions that template code can raise."""
 
 
 _FORBIDDEN = (("RLIMIT_CORE", 0), ("RLIMIT_FSIZE", 0), ("RLIMIT_NPROC", 0))
 
 
 class RefusedByTemplate(TemplateError):
-    """The template itself says that it cannot render this conversation."""
+    """The template called `raise_exception`."""
 
 
 class TooLong(TemplateError):
-    """The output is longer than allowed."""
+    """The output exceeds its limit."""
 
 
 class StrictSandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, where merely reaching for a forbidden attribute is an error."""
+    """Jinja's sandbox, in which any access to a forbidden attribute raises an error."""
 
     def unsafe_undefined(self, obj: object, attribute: str) -> NoReturn:
-        """Called for every attribute that the sandbox keeps from the template."""
+        """Raise SecurityError; Jinja calls this for each forbidden attribute."""
         raise SecurityError(f"access to {attribute!r} of {type(obj).__name__!r} is forbidden")
 
 
 class GenerationTag(Extension):
-    """`{% generation %}` marks answers for training; here it shows what it holds."""
+    """Renders the body of `{% generation %}`, which marks answers for training."""
 
     tags = {"generation"}  # noqa: RUF012 - Jinja declares it as an instance's
 
     def parse(self, parser: Parser) -> list[nodes.Node]:
-        """The statements between the tag and its end."""
+        """Return the statements between the tag and its end."""
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
 class PublicNamespace(Namespace):
-    """Jinja's `namespace`, without the names by which templates have broken out of the sandbox."""
+    """Jinja's `namespace` without names that begin with an underscore, which allowed sandbox escapes."""
 
     def __init__(*args: object, **values: object) -> None:
-        """As Jinja's; the odd signature leaves `self` free as a name."""
+        """Like Jinja's; without a `self` parameter, so that a template can use the name `self`."""
         own, *mappings = args
         assert isinstance(own, Namespace)
         merged = dict(*mappings, **values)
@@ -168,7 +167,7 @@ def _kind(error: Exception) -> str:
 
 
 def _line(traceback: TracebackType | None) -> int | None:
-    """The template's innermost line in a traceback that Jinja has rewritten."""
+    """Return the innermost template line of a traceback rewritten by Jinja; None if there is none."""
     line = None
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == "<template>":
@@ -183,13 +182,13 @@ def _restrict(memory: int) -> None:
     import resource
 
     for name, most in (*_FORBIDDEN, ("RLIMIT_AS", memory)):
-        # Not every system knows every limit, and some refuse to lower one.
+        # Some systems lack a limit or refuse to lower it.
         with suppress(AttributeError, ValueError, OSError):
             resource.setrlimit(getattr(resource, name), (most, most))
 
 
 def _allow_seconds(seconds: float) -> None:
-    """Let the next request use some processor time: a loop ends even when the parent is gone."""
+    """Limit the CPU time of the next request, so that an endless loop ends even without the parent."""
     if sys.platform == "win32":
         return
     import resource
@@ -203,7 +202,7 @@ def _allow_seconds(seconds: float) -> None:
 def main() -> None:
     """Answer requests until the parent closes the pipe."""
     memory, seconds = int(sys.argv[1]), float(sys.argv[2])
-    # Ctrl+C in the terminal is the parent's to handle.
+    # The parent handles Ctrl+C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _restrict(memory)
     print('{"ready": true}', flush=True)  # noqa: T201 - standard output is the parent's pipe

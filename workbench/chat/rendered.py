@@ -1,4 +1,4 @@
-"""What a template makes of a conversation, with the special tokens in it found again."""
+"""Rendered prompts, and the special tokens in them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _USUAL = re.compile(
 
 
 class SpecialToken(NamedTuple):
-    """A special token in a prompt, or what plays its part in plain formats (`### Response:`)."""
+    """A special token in a prompt, or its equivalent in plain formats (`### Response:`)."""
 
     start: int
-    """In characters."""
+    """Offset in characters."""
     end: int
     injected: bool = False
-    """Whether a turn's own text holds it: the endpoint will read it as special all the same."""
+    """Whether it comes from the text of a turn; the endpoint still treats it as special."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class Rendered:
 
     prompt: str
     stop: tuple[str, ...]
-    """Texts at which the answer ends."""
+    """Stop sequences."""
     specials: tuple[SpecialToken, ...] = ()
     """In order, not overlapping."""
     bos: str = ""
-    """The begin-of-text token that the prompt starts with; empty where it starts with none."""
+    """The begin-of-text token at the start of the prompt; empty if there is none."""
 
     def without_bos(self) -> Rendered:
-        """The same without the begin-of-text token, for endpoints that put one before every prompt."""
+        """Return a copy without the begin-of-text token, for endpoints that add it to every prompt."""
         cut = len(self.bos)
         if not cut:
             return self
@@ -52,7 +52,7 @@ class Rendered:
 
 
 def find_specials(prompt: str, conversation: Conversation, known: Iterable[str]) -> tuple[SpecialToken, ...]:
-    """Where the special tokens in a prompt are; the longer one where two begin at one place."""
+    """Find the special tokens in a prompt, preferring the longer of two that start at the same offset."""
     longest_first = sorted({one for one in known if one}, key=lambda one: (-len(one), one))
     if not longest_first:
         return ()
@@ -67,9 +67,9 @@ def find_specials(prompt: str, conversation: Conversation, known: Iterable[str])
 
 
 def likely_specials(source: str, prompt: str) -> set[str]:
-    """What is probably a special token of a Jinja template whose tokenizer tells of none.
+    """Guess the special tokens of a Jinja template: common forms in its source, and `<|…|>` in the prompt.
 
-    Those of the usual forms that the template spells out, and all in bars, which some templates put together.
+    Some templates assemble the latter, so that they do not appear in the source.
     """
     return {*_USUAL.findall(source), *_BARRED.findall(source), *_BARRED.findall(prompt)}
 
@@ -77,7 +77,7 @@ def likely_specials(source: str, prompt: str) -> set[str]:
 def _turns_with_specials(
     prompt: str, conversation: Conversation, pattern: re.Pattern[str]
 ) -> Sequence[tuple[int, int]]:
-    """Where the prompt holds those turns whose own text has special tokens in it."""
+    """Return the spans in the prompt of the turns whose text contains special tokens."""
     texts = [
         conversation.system or "",
         *(message.text for message in conversation.messages),

@@ -1,4 +1,4 @@
-"""The process that renders chat templates, from its parent's side: started when needed, ended on overrun."""
+"""Parent's side of the process that renders chat templates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.domain.json_values import JsonObject
 
 _START_SECONDS = 20
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "SYSTEMROOT", "TZ", "LANG", "LC_ALL")
-"""The environment passed to the process: what Python needs, and no keys."""
+"""Environment variables passed to the process: those that Python needs, but no API keys."""
 
 _HINTS = {
     "security": "Templates may use strings, lists and their public methods, but no Python internals.",
@@ -35,18 +35,18 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What rendering one prompt may take."""
+    """Limits for rendering one prompt."""
 
     seconds: float = 2.0
-    """Time on the clock, beyond the start of the process."""
+    """Wall-clock time, excluding the start of the process."""
     characters: int = 2_000_000
     """Length of the output."""
     memory: int = 400_000_000
-    """Address space of the process in bytes, where the system can limit it."""
+    """Address space of the process in bytes, if the system can limit it."""
 
 
 class Sandbox:
-    """One process that renders templates one after another; started again after it had to be ended."""
+    """A process that renders one template at a time; restarted after it exceeded a limit."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -56,15 +56,15 @@ class Sandbox:
 
     @property
     def pid(self) -> int | None:
-        """The process's id while it is alive."""
+        """The process id; None unless the process is alive."""
         process = self._process
         return process.pid if process is not None and process.returncode is None else None
 
     async def render(self, source: str, variables: JsonObject) -> str:
-        """The text that a template makes of variables.
+        """Render a template.
 
-        A caller that is cancelled leaves the process usable: the exchange goes on behind it.
-        Raises TemplateError for a template that is broken, refuses, or runs out of a limit.
+        Cancelling a call leaves the process usable, as its exchange continues in the background.
+        Raises TemplateError if the template is invalid, refuses, or exceeds a limit.
         """
         async with self._lock:
             if self._exchange is not None:
@@ -76,7 +76,7 @@ class Sandbox:
             return text
 
     async def aclose(self) -> None:
-        """End the process."""
+        """Kill the process."""
         exchange, self._exchange = self._exchange, None
         await self._end()
         if exchange is not None:
@@ -125,7 +125,7 @@ class Sandbox:
 
     async def _start(self) -> asyncio.subprocess.Process:
         limits = self._limits
-        # -P: the current folder must not lend modules to the process.
+        # -P: do not import modules from the current directory.
         worker = (sys.executable, "-P", "-m", "workbench.chat.render_worker")
         try:
             process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""Where chat templates are found: template files, tokenizers' configurations, and llama.cpp's `/props`."""
+"""Load chat templates from template files, tokenizer configurations, and llama.cpp's `/props`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.domain.errors import TemplateError
 from workbench.domain.json_values import JsonObject, JsonValue, parse_json
 
 DEFAULT = "default"
-"""The name of the template that is meant where a tokenizer has several."""
+"""Name of the template to use if a tokenizer has several."""
 
 _TOKENIZER, _PROCESSOR = "tokenizer_config.json", "chat_template.json"
 _TEMPLATE, _ADDITIONAL = "chat_template.jinja", "additional_chat_templates"
@@ -19,11 +19,11 @@ _TOKENS = ("bos_token", "eos_token", "pad_token", "unk_token", "sep_token", "cls
 
 
 def load_templates(path: Path) -> Mapping[str, JinjaTemplate]:
-    """The templates in a file, by name: one `default`, or all that a `tokenizer_config.json` names.
+    """Load the templates of a file or folder, by name; a single template is named `default`.
 
-    A file whose name ends in `.json` is read as a tokenizer's configuration, a folder as a model's, and
-    everything else is the template itself. A model's template file has the tokens of the tokenizer beside it.
-    Raises TemplateError where nothing usable is found.
+    A `.json` file is read as a tokenizer configuration, a folder as a model's folder, and any other file as
+    the template itself. `chat_template.jinja` and `chat_template.json` use the special tokens of the
+    `tokenizer_config.json` beside them. Raises TemplateError if no template is found.
     """
     if path.is_dir():
         return _load_folder(path)
@@ -36,9 +36,9 @@ def load_templates(path: Path) -> Mapping[str, JinjaTemplate]:
 
 
 def templates_from_tokenizer_config(config: JsonObject, name: str) -> Mapping[str, JinjaTemplate]:
-    """The templates in a parsed `tokenizer_config.json`; `name` says where it came from.
+    """Return the templates of a parsed `tokenizer_config.json`; `name` is its source, for display.
 
-    Raises TemplateError where it has none.
+    Raises TemplateError if it has none.
     """
     sources = _sources(config.get("chat_template"))
     if not sources:
@@ -51,9 +51,9 @@ def templates_from_tokenizer_config(config: JsonObject, name: str) -> Mapping[st
 
 
 def template_from_props(props: JsonObject) -> JinjaTemplate:
-    """The template in the answer of a llama.cpp server's `GET /props`.
+    """Return the template in the answer to `GET /props` of a llama.cpp server.
 
-    Raises TemplateError where the server reports none.
+    Raises TemplateError if the server reports none.
     """
     source = props.get("chat_template")
     if not isinstance(source, str) or not source:
@@ -66,7 +66,7 @@ def template_from_props(props: JsonObject) -> JinjaTemplate:
 
 
 def _load_folder(folder: Path) -> Mapping[str, JinjaTemplate]:
-    """The templates of a model's folder: files of their own, else those in one of its configurations."""
+    """Load a model folder's templates from its template files, else from a configuration file."""
     tokens = _load_object(folder / _TOKENIZER) if (folder / _TOKENIZER).exists() else {}
     files = {DEFAULT: folder / _TEMPLATE} if (folder / _TEMPLATE).exists() else {}
     files |= {path.stem: path for path in sorted((folder / _ADDITIONAL).glob("*.jinja"))}
@@ -96,7 +96,7 @@ def _template(name: str, source: str, config: JsonObject) -> JinjaTemplate:
 
 
 def _sources(value: JsonValue) -> dict[str, str]:
-    """One template as a text, or several as `[{"name": …, "template": …}]` or as an object by name."""
+    """Return template sources by name, from a string, `[{"name": …, "template": …}]` or an object by name."""
     if isinstance(value, str):
         return {DEFAULT: value} if value else {}
     if isinstance(value, Mapping):

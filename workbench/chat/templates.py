@@ -1,4 +1,4 @@
-"""Templates that are built in, each written from its published format."""
+"""Built-in chat templates, each written from its published format."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from workbench.chat.rendered import Rendered, find_specials
 from workbench.domain.conversation import Conversation, Message, Prefixes, Role
 
 PLAIN = "plain"
-"""The name of the template whose prefixes a person chooses."""
+"""Name of the template with configurable prefixes."""
 
 
 class SystemPlace(Enum):
-    """Where a format puts the system prompt."""
+    """The position of the system prompt in a format."""
 
     OWN_TURN = auto()
     FIRST_USER_TURN = auto()
@@ -24,7 +24,7 @@ class SystemPlace(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What stands around the text of one turn."""
+    """The text before and after a turn."""
 
     before: str
     after: str
@@ -32,28 +32,28 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class BuiltinTemplate:
-    """A format as a table: what surrounds each kind of turn."""
+    """A chat format, defined by the text around each kind of turn."""
 
     name: str
     title: str
-    """What it is and whose models use it, for a list of choices."""
+    """Name of the format and the models that use it, for display."""
     user: Frame
     assistant: Frame
     system: Frame
-    """Around the system prompt where it has a turn of its own, else only what divides it from the turn."""
+    """For a system prompt within a user turn, only `after` is used, as the separator."""
     opening: str
-    """What stands before an answer that the model begins itself."""
+    """The text before an answer without a prefill."""
     stop: tuple[str, ...]
     specials: tuple[str, ...] = ()
     bos: str = ""
     system_place: SystemPlace = SystemPlace.OWN_TURN
     default_system: str = ""
-    """The system prompt where a conversation leaves it to the template."""
+    """The system prompt of conversations that do not set one."""
     trims: bool = False
-    """Whether the published format strips blanks around the text of a turn."""
+    """Whether the format strips whitespace around the text of a turn."""
 
     def render(self, conversation: Conversation) -> Rendered:
-        """The exact prompt of a conversation. The prefill is never stripped: the model continues it."""
+        """Return the exact prompt of a conversation. The prefill is not stripped: the model continues it."""
         frames = {Role.SYSTEM: self.system, Role.USER: self.user, Role.ASSISTANT: self.assistant}
         turns = ((frames[turn.role], turn.text) for turn in self._turns(conversation))
         opening = self.assistant.before + conversation.prefill if conversation.prefill else self.opening
@@ -79,7 +79,7 @@ class BuiltinTemplate:
         return turns
 
     def _with_folded_turns(self, messages: Sequence[Message]) -> list[Message]:
-        """System turns in mid-conversation become the beginning of the user's turn after them."""
+        """Prepend system turns to the user turn after them; at the end they become a user turn."""
         turns: list[Message] = []
         waiting = ""
         for message in messages:
@@ -97,10 +97,10 @@ class BuiltinTemplate:
 
 
 def plain_template(prefixes: Prefixes = Prefixes()) -> BuiltinTemplate:  # noqa: B008 - a frozen value
-    """Plain text with prefixes of one's own; turns are divided by the separator.
+    """Return a plain-text template with the given prefixes and separator between turns.
 
-    An answer that the model begins itself opens with the prefix without its trailing blanks, because models
-    write a word's blank together with the word.
+    The prefix of an answer without prefill loses its trailing spaces, because a model generates the space
+    before a word as part of the word's token.
     """
     user, assistant, system, separator = astuple(prefixes)
     stop = separator + user.rstrip()
@@ -200,4 +200,4 @@ VICUNA = BuiltinTemplate(
 BUILTIN_TEMPLATES: Mapping[str, BuiltinTemplate] = MappingProxyType(
     {one.name: one for one in (plain_template(), CHATML, LLAMA_3, MISTRAL, GEMMA, ALPACA, VICUNA)}
 )
-"""By name, in the order in which they are offered."""
+"""Built-in templates by name, in display order."""

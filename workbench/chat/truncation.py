@@ -1,4 +1,4 @@
-"""What to leave out of a conversation that has outgrown the model's context."""
+"""Truncate conversations that exceed the model's context."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from workbench.domain.errors import BadValueError
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A conversation that fits, and what it cost to make it fit."""
+    """A conversation that fits the context, and the turns dropped from it."""
 
     conversation: Conversation
     tokens: int
-    """Tokens in its prompt."""
+    """Number of tokens of its prompt."""
     dropped: tuple[int, ...] = ()
-    """Indices of the turns left out of the original."""
+    """Indices of the dropped turns in the original conversation."""
     is_exact: bool = True
-    """Whether the tokens were counted, and not guessed from the prompt's length."""
+    """Whether the tokens were counted, not estimated from the prompt's length."""
 
     def describe(self) -> str:
-        """What was left out, as one line; empty where nothing was."""
+        """Describe the dropped turns in one line; empty if there are none."""
         if not self.dropped:
             return ""
         first, last = self.dropped[0] + 1, self.dropped[-1] + 1
@@ -37,11 +37,11 @@ async def fit(
     count: Callable[[Conversation], Awaitable[int]],
     when: WhenFull,
 ) -> Fitted:
-    """The conversation, cut as little as its owner allows so that its prompt takes at most `room` tokens.
+    """Drop as few turns as possible, by the rule `when`, so that the prompt has at most `room` tokens.
 
-    `room` is the context less the answer's max_tokens. `count` gives the tokens of a conversation's prompt;
-    it is asked a number of times that grows with the logarithm of the turns.
-    Raises BadValueError where even what must stay is too long, or nothing may be left out.
+    `room` is the context size minus max_tokens. `count` returns the tokens of a conversation's prompt; it is
+    called O(log n) times for n turns.
+    Raises BadValueError if the prompt is too long even after dropping all the turns allowed.
     """
     least = await count(conversation)
     if least <= room:
@@ -68,7 +68,7 @@ async def fit(
 
 
 def possible_cuts(conversation: Conversation, when: WhenFull) -> Sequence[tuple[int, ...]]:
-    """Which turns may be left out, each choice leaving out more than the one before it; indices of turns."""
+    """Return the sets of turn indices that may be dropped, from the smallest to the largest."""
     exchanges = _exchanges(conversation.messages)
     match when:
         case WhenFull.REFUSE:
@@ -85,14 +85,14 @@ def possible_cuts(conversation: Conversation, when: WhenFull) -> Sequence[tuple[
 
 
 def without(conversation: Conversation, dropped: Sequence[int]) -> Conversation:
-    """The conversation without some of its turns."""
+    """Return the conversation without the turns at some indices."""
     gone = set(dropped)
     kept = tuple(message for index, message in enumerate(conversation.messages) if index not in gone)
     return conversation._replace(messages=kept)
 
 
 def _exchanges(messages: Sequence[Message]) -> list[range]:
-    """Turns grouped so that each group begins with one of the user: templates want them in turn."""
+    """Group turns so that each group starts with a user turn, as templates require alternating roles."""
     users = (index for index, message in enumerate(messages) if message.role is Role.USER)
     edges = sorted({0, *users, len(messages)})
     return [range(start, end) for start, end in pairwise(edges)]

@@ -1,16 +1,16 @@
-"""Talking to endpoints: the only place that knows HTTP.
+"""HTTP client for endpoints; the only package that uses HTTP.
 
-The way of a token from the socket to its file, hop by hop:
+How a token gets from the socket to the session file:
 
-1. `network.JoiningStream.read` reads bytes; `ChunkJoiner` makes one HTTP chunk of many.
-2. `transport.Transport.exchange` makes a `Reply` of the response for `request_attempts.Call.attempt`.
-3. `client.Client.stream` feeds each piece of the body to `assembly.Assembly.feed` (pure from here to 6).
-4. `sse.SseParser.feed` completes events: the payloads of their `data:` lines.
-5. `dialect.read_fast` reads a payload's JSON, `exact_dialect.read_exact` where its shape is rare.
-6. `alignment.align` joins the text and the tokens listed for it to pieces, which leave in `events.Delta`.
-7. `runner.execution.Recorder.take` appends each piece to its `domain.choice.Choice`, with its time.
-8. Widgets pull what is new from the choice's columns; no token travels in a message.
-9. `workspace.keeper.Keeper.tick` copies what is new (`storage.journal.Increments`), its thread writes it to a
-   sidecar.
-10. Once the run has ended, `storage.session_store.SessionStore.finish` appends it to the session's file.
+1. `network.JoiningStream.read` reads bytes; `ChunkJoiner` merges small HTTP chunks into one.
+2. `transport.Transport.exchange` returns the response as a `Reply` to `request_attempts.Call.attempt`.
+3. `client.Client.stream` feeds each chunk of the body to `assembly.Assembly.feed` (no I/O in 3 to 6).
+4. `sse.SseParser.feed` yields complete events: the payloads of their `data:` lines.
+5. `dialect.read_fast` parses a payload's JSON, or `exact_dialect.read_exact` if its shape is unusual.
+6. `alignment.align` aligns the text with the listed tokens; the result is sent as `events.Delta`.
+7. `runner.execution.Recorder.take` appends each token to its `domain.choice.Choice`, with its time.
+8. Widgets read new tokens from the columns of the choice; no message carries tokens.
+9. `workspace.keeper.Keeper.tick` copies new tokens (`storage.journal.Increments`); its writer thread appends
+   them to a sidecar file.
+10. When the run ends, `storage.session_store.SessionStore.finish` appends it to the session file.
 """
