@@ -132,3 +132,8 @@ def test_the_worker_that_runs_a_coroutine_makes_it() -> None:
         if isinstance(call.args[0], ast.Call) and ast.unparse(call.args[0].func) != "partial"
     ]
     assert made_before == []
+
+
+def test_opening_the_chat_loads_nothing_that_only_comparing_or_replaying_an_answer_needs() -> None:
+    loaded = loaded_by("import workbench.tui.chat.flow")
+    assert not {"workbench.tui.compare.flow", "workbench.tui.replay.screen"} & loaded

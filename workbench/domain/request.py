@@ -82,6 +82,8 @@ class Parameters:
 
     def changes_to(self, other: Parameters) -> tuple[Change, ...]:
         """What differs in the other set, in the table's order."""
+        if self.values == other.values:
+            return ()
         return tuple(
             Change(parameter.name, self.get(parameter.name), other.get(parameter.name))
             for parameter in PARAMETERS

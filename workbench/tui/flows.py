@@ -84,6 +84,11 @@ class FlowContext:
         """Whether no other flow is under way."""
         return self.app.flows.are_all(self)
 
+    def refuse_while_streaming(self) -> None:
+        """Raises BadValueError while something streams."""
+        if self.workspace.runs.is_streaming:
+            raise BadValueError("Something is already streaming", hint="Stop it with Esc first.")
+
     def release(self) -> None:
         """Let keys go where they go now: the flow takes longer than a person waits for it."""
         self._is_released = True

@@ -105,8 +105,7 @@ def figures_of(run: Run, choice: int | None = None) -> str:
         logprobs = [logprob for one in choices for logprob in one.logprobs[one.echoed :]]
         if (value := perplexity(logprobs)) is not None:
             parts.append(f"ppl {value:.3g}")
-        for one in choices[:1]:
-            prompt = range(one.echoed)
+        if choices and (prompt := range((one := choices[0]).echoed)):
             least = "≥ " if unlisted_tokens(one, prompt) else ""
             if (value := perplexity(logprob_ceilings(one, prompt))) is not None:
                 parts.append(f"prompt ppl {least}{value:.3g}")

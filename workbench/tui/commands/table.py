@@ -433,11 +433,11 @@ turns_inspect | i tab | Inspect | inspect | 10
     Go to the inspector, to choose an alternative.
 branch_with | 1-9 | Alternative | screen.branch_with(N) | 12
     Regenerate from this token on, with that alternative.
-turns_replay | p | Replay | chat.flow:replay_answer | 11
+turns_replay | p | Replay | chat.answers_flow:replay_answer | 11
     Replay the answer at its recorded pace.
-turns_rerun | R | Re-run | chat.flow:rerun_answer | 15
+turns_rerun | R | Re-run | chat.answers_flow:rerun_answer | 15
     Send the exact prompt again and compare the answers.
-compare_answers | f8 | Compare | chat.flow:compare_answers | 12
+compare_answers | f8 | Compare | chat.answers_flow:compare_answers | 12
     Answer with several presets; each answer is a branch.
 turns_find | / | Find | find | 15
     Find a text in the answers; n and N go to the next and previous match.

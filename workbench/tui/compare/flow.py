@@ -45,14 +45,8 @@ async def compare(flow: FlowContext) -> None:
 
 def request_to_compare(flow: FlowContext) -> Request:
     """The draft's request. Raises BadValueError while something streams, or where it cannot be sent."""
-    refuse_while_streaming(flow)
+    flow.refuse_while_streaming()
     return flow.workspace.request
-
-
-def refuse_while_streaming(flow: FlowContext) -> None:
-    """Raises BadValueError while something streams."""
-    if flow.workspace.runs.is_streaming:
-        raise BadValueError("Something is already streaming", hint="Stop it with Esc first.")
 
 
 async def compare_request(
@@ -99,7 +93,7 @@ async def rerun(flow: FlowContext, run: Run | None = None) -> None:
         run = answer[0]
     if run is None:
         return
-    refuse_while_streaming(flow)
+    flow.refuse_while_streaming()
     refuse_running(run)
     endpoint = endpoint_of(flow, run.endpoint)
     if not await flow.agreed(cost_of(endpoint, run.request, run.split)):
