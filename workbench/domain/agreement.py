@@ -1,6 +1,6 @@
-"""How far two models agree about the token that follows one and the same text.
+"""Measures of how far two models agree on the token that follows the same text.
 
-Each figure is of two distributions at one position, of which only the likeliest tokens are listed.
+Each figure compares two distributions at one position; only their most likely tokens are listed.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple
 from workbench.domain.choice import ReceivedToken, token_bytes
 
 _LEAST = 1e-6
-"""The least remaining mass: what rounded logprobs leave beside the listed ones is not known more finely."""
+"""The smallest remaining mass; rounded logprobs do not determine it more precisely."""
 
 
 def listed(token: ReceivedToken) -> dict[bytes, float]:
-    """The finite logprobs known at a token's position, its own included, by the tokens' bytes."""
+    """Return the finite logprobs (nats) reported at a token's position, by token bytes, its own included."""
     found: dict[bytes, float] = {}
     for text, logprob, raw in (
         *((alternative.text, alternative.logprob, alternative.raw) for alternative in token.alternatives),
@@ -30,10 +30,10 @@ def listed(token: ReceivedToken) -> dict[bytes, float]:
 
 
 def divergence(recorded: Mapping[bytes, float], now: Mapping[bytes, float]) -> float | None:
-    """KL(recorded ‖ now) in nats over the tokens listed in both, with the remaining mass as one outcome.
+    """Return KL(recorded ‖ now) in nats over the tokens listed in both, the remaining mass as one outcome.
 
-    Lumping outcomes together never adds divergence (the data-processing inequality), so that this is a lower
-    bound of the whole distributions'. None where no token is listed in both.
+    Merging outcomes never increases the divergence (data-processing inequality), so this is a lower bound
+    for the full distributions. None if no token is listed in both.
 
     Kullback, Leibler (1951), "On information and sufficiency".
     """
@@ -45,7 +45,7 @@ def divergence(recorded: Mapping[bytes, float], now: Mapping[bytes, float]) -> f
 
 
 def _with_remaining(logprobs: list[float]) -> list[float]:
-    """Logprobs of a whole distribution: the listed tokens, and last all others together."""
+    """Normalise logprobs to a full distribution; the last entry is the remaining mass."""
     masses = [exp(min(logprob, 0.0)) for logprob in logprobs]
     remaining = max(1 - fsum(masses), _LEAST)
     whole = log(fsum([*masses, remaining]))
@@ -53,16 +53,16 @@ def _with_remaining(logprobs: list[float]) -> list[float]:
 
 
 class Position(NamedTuple):
-    """What two distributions after one and the same text have in common; None where it is not known."""
+    """A comparison of two distributions after the same text; unknown figures are None."""
 
     same_top: bool | None
-    """Whether the likeliest token is the same."""
+    """Whether the most likely token is the same."""
     overlap: float | None
-    """The fraction of the k likeliest tokens that both list, for the largest k that both list."""
+    """The fraction of the k most likely tokens that both share, for the largest k that both list."""
     logprob_difference: float | None
     """|Δlogprob| of the recorded token, in nats."""
     divergence: float | None
-    """A lower bound of KL(recorded ‖ now), in nats."""
+    """A lower bound on KL(recorded ‖ now), in nats."""
 
 
 def compare_position(recorded: ReceivedToken, now: ReceivedToken) -> Position:
@@ -91,7 +91,7 @@ def _distribution(token: ReceivedToken) -> tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Numbers added up, and the largest of them."""
+    """The count, sum and maximum of some numbers."""
 
     count: int = 0
     total: float = 0.0
@@ -99,7 +99,7 @@ class Sum:
 
     @staticmethod
     def of(values: Iterable[float | None]) -> Sum:
-        """The numbers among some values."""
+        """Summarise the values that are not None."""
         known = [float(value) for value in values if value is not None]
         return Sum(len(known), sum(known), max(known, default=0.0))
 
@@ -108,16 +108,16 @@ class Sum:
 
     @property
     def mean(self) -> float | None:
-        """The mean; None of nothing."""
+        """The mean; None without numbers."""
         return self.total / self.count if self.count else None
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The figures of many positions; add them up with `+`."""
+    """Figures summed over many positions; `+` adds two of them."""
 
     positions: int = 0
-    """Positions that follow the same text in both."""
+    """Number of compared positions (those that follow the same text in both)."""
     same_top: Sum = Sum()
     overlap: Sum = Sum()
     logprob_difference: Sum = Sum()
@@ -125,7 +125,7 @@ class Agreement:
 
     @staticmethod
     def of(positions: Iterable[Position]) -> Agreement:
-        """The figures of some positions."""
+        """Sum the figures of the positions."""
         found = list(positions)
         return Agreement(len(found), *map(Sum.of, zip(*found, strict=True)))
 
@@ -137,17 +137,17 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Tolerances:
-    """How far positions may differ; None is any."""
+    """How far positions may differ; None means no limit."""
 
     divergence: float | None = None
     """The largest KL(recorded ‖ now) at any position, in nats."""
     logprob_difference: float | None = None
     """The largest |Δlogprob| of a recorded token, in nats."""
     same_top: float | None = None
-    """The least fraction of positions whose likeliest token is the same."""
+    """The smallest fraction of positions whose most likely token is the same."""
 
     def exceeded(self, found: Agreement) -> tuple[str, ...]:
-        """What is out of tolerance, each as one phrase for a person."""
+        """Describe each exceeded tolerance in one phrase."""
         reasons = []
         if self.divergence is not None and found.divergence.largest > self.divergence:
             reasons.append(f"KL up to {found.divergence.largest:.4g} nats (tolerance {self.divergence:g})")

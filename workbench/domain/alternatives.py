@@ -1,4 +1,4 @@
-"""A token's alternatives as rows whose probabilities sum to one, each with a note where it needs one."""
+"""A token's alternatives as table rows whose probabilities sum to 1, some with a note."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from workbench.domain.figures import probability
 
 
 class AlternativeRow(NamedTuple):
-    """One alternative, the chosen token where it was not listed, or the remaining mass."""
+    """An alternative, the chosen token if it was not listed, or the remaining mass."""
 
     label: str
     mass: float | None
-    """Probability; None where the endpoint gave none."""
+    """Probability; None if the endpoint reported none."""
     position: int | None = None
-    """Its place in the token's alternatives, from 0; None where there is nothing to branch to."""
+    """Index into the token's alternatives; None if the row cannot be branched to."""
     is_chosen: bool = False
     note: str = ""
-    """What a person should know of this row."""
+    """A remark for the user, such as "not listed"."""
     is_remaining: bool = False
-    """Whether it is the remaining mass, of all tokens that are not listed."""
+    """Whether the row is the probability mass of all unlisted tokens."""
 
 
 def remaining_row(mass: float) -> AlternativeRow:
-    """The row of the remaining mass."""
+    """Return the row for the remaining mass."""
     return AlternativeRow("(other)", mass, is_remaining=True)
 
 
 def rows_of(token: Token) -> tuple[AlternativeRow, ...]:
-    """A token's rows in the endpoint's order: alternatives, the unlisted chosen one, the remaining mass."""
+    """Return the alternatives in the endpoint's order, an unlisted chosen token, and the remaining mass."""
     texts = Counter((alternative.text, alternative.raw) for alternative in token.alternatives)
     rank, chosen_at = token.rank, token.listed_at
-    # The chosen token may be listed beside the most likely ones: it is not an alternative to branch to.
+    # A chosen token listed in addition to the top k is not an alternative to branch to.
     outside = "" if rank is None or rank.is_exact else f"not among the top {rank.value - 1}"
     rows = []
     for index, (text, logprob, _, raw) in enumerate(token.alternatives):
@@ -49,7 +49,7 @@ def rows_of(token: Token) -> tuple[AlternativeRow, ...]:
         rows.append(AlternativeRow(token_text(token.text, token.raw), own, is_chosen=True, note=note))
     total = fsum(row.mass for row in rows if row.mass is not None)
     if total > 1:
-        # Rounded and merged probabilities may sum to a little more than there is.
+        # Rounded and merged probabilities may sum to slightly more than 1.
         rows = [row if row.mass is None else row._replace(mass=row.mass / total) for row in rows]
     elif rows and 1 - total > 1e-6:
         rows.append(remaining_row(1 - total))

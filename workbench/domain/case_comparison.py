@@ -1,7 +1,7 @@
-"""Whether an endpoint still answers as it did: the values of a regression check.
+"""Comparisons of a regression check: does an endpoint still give the recorded answers?
 
-A case is a recorded run. It is *same* where no repeat differs, *differs* where all do, and *noisy* where
-only some do, which tells a change from an endpoint that does not repeat itself.
+A case is a recorded run. Its verdict is *same* if no repeat differs, *differs* if all do and *noisy* if only
+some do; *noisy* separates a nondeterministic endpoint from a changed one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workbench.domain.scoring import Passage, common_positions
 
 
 class CaseVerdict(StrEnum):
-    """What came of a case."""
+    """The outcome of a case."""
 
     SAME = "same"
     NOISY = "noisy"
@@ -27,24 +27,24 @@ class CaseVerdict(StrEnum):
     DIFFERS = "differs"
     """All repeats differ."""
     FAILED = "failed"
-    """The endpoint did not answer."""
+    """A repeat had no answer to compare."""
     SKIPPED = "skipped"
     """There is nothing to compare."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedToken:
-    """A token and the alternatives listed for it, as a report shows them."""
+    """A token and its listed alternatives, as shown in a report."""
 
     token: str
-    """Bytes that are not text are written `\\x..`; empty where the answer has ended."""
+    """The text, or `\\x..` for bytes that are not text; empty after the end of the answer."""
     logprob: float | None = None
     alternatives: tuple[tuple[str, float | None], ...] = ()
     """Texts and logprobs in nats, in the endpoint's order."""
 
     @staticmethod
     def of(token: Token | ReceivedToken | None) -> ReportedToken:
-        """The distribution at a token; None is the end of the answer."""
+        """Convert a token; None stands for the end of the answer."""
         if token is None:
             return ReportedToken("")
         listed = tuple((_shown(text, raw), _finite(logprob)) for text, logprob, _, raw in token.alternatives)
@@ -53,62 +53,62 @@ class ReportedToken:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two answers differ most: where their texts diverge, else where their distributions do."""
+    """The largest difference of two answers: the divergence of their texts, else of their distributions."""
 
     choice: int
     token: int
-    """Index of the recorded token among those that were generated."""
+    """Index of the recorded token among the generated tokens."""
     recorded: ReportedToken
     now: ReportedToken
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerComparison:
-    """A recorded answer held against another one."""
+    """The comparison of a recorded answer with a new one."""
 
     agreement: Agreement = field(default_factory=Agreement)
     why: tuple[str, ...] = ()
-    """What differs beyond the tolerances, each as one phrase; empty where nothing does."""
+    """Each difference beyond the tolerances in one phrase; empty if there is none."""
     difference: Difference | None = None
     error: str = ""
-    """Why there is no answer to compare; empty where there is."""
+    """Why there is no answer to compare; otherwise empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What came of a case."""
+    """The result of a case."""
 
     number: int
-    """Its place among all cases, from 0."""
+    """Index among all cases, from 0."""
     file: str
     run: str
-    """Id of the recorded run; of one whose answer was blessed, the first run's."""
+    """Id of the recorded run; if its answer was blessed, the id of the first run."""
     name: str
     verdict: CaseVerdict
     repeats: int = 0
     differing: int = 0
-    """How many of the repeats differ."""
+    """Number of repeats that differ."""
     agreement: Agreement = field(default_factory=Agreement)
     why: tuple[str, ...] = ()
     difference: Difference | None = None
 
 
 def is_deterministic(run: Run) -> bool:
-    """Whether the same request should give the same text: greedy, or seeded."""
+    """Whether the same request should give the same text: greedy or seeded sampling."""
     return (
         run.request.parameters.number("temperature", 1) == 0 or run.request.parameters.get("seed") is not None
     )
 
 
 def is_scored(run: Run) -> bool:
-    """Whether any token of its answers has a logprob."""
+    """Whether any generated token of the run has a logprob."""
     return any(not all(map(isnan, choice.logprobs[choice.echoed :])) for choice in run.choices.values())
 
 
 def compare_runs(recorded: Run, now: Run, tolerances: Tolerances) -> AnswerComparison:
-    """Compare the answers to one request up to and including where each first diverges.
+    """Compare the choices of two runs of the same request, each up to and including its divergence.
 
-    The texts must be equal where the request is deterministic.
+    If the request is deterministic, differing texts exceed the tolerances too.
     """
     pairs = [
         (Passage.answer_of(choice), Passage.answer_of(now.choices.get(choice.index, Choice(choice.index))))
@@ -127,7 +127,7 @@ def compare_runs(recorded: Run, now: Run, tolerances: Tolerances) -> AnswerCompa
 
 
 def compare_passages(pairs: Sequence[tuple[Passage, Passage]], tolerances: Tolerances) -> AnswerComparison:
-    """Compare recorded passages with those of now, at every position that follows the same text."""
+    """Compare recorded with new passages at every position that follows the same text."""
     positions: list[Position] = []
     largest: tuple[float, Passage, int, ReceivedToken | None, ReceivedToken | None] | None = None
     for recorded, now in pairs:
@@ -155,7 +155,7 @@ def compare_passages(pairs: Sequence[tuple[Passage, Passage]], tolerances: Toler
 
 
 def judge(comparisons: Sequence[AnswerComparison]) -> tuple[CaseVerdict, int]:
-    """The verdict on a case by its repeats, and how many of them differ."""
+    """Return the verdict on a case from its repeats, and the number of repeats that differ."""
     if any(comparison.error for comparison in comparisons):
         return CaseVerdict.FAILED, 0
     differing = sum(bool(comparison.why) for comparison in comparisons)
@@ -165,13 +165,13 @@ def judge(comparisons: Sequence[AnswerComparison]) -> tuple[CaseVerdict, int]:
 
 
 def _divergence(recorded: Passage, now: Passage) -> tuple[int, int]:
-    """The tokens in which two passages diverge: the last ones that begin at one place after the same text."""
+    """Return the tokens at which two passages diverge: the last pair that follows the same text."""
     common = list(common_positions(recorded, now))
     return common[-1] if common else (recorded.tokens.start, now.tokens.start)
 
 
 def _token(passage: Passage, index: int) -> ReceivedToken | None:
-    """A token of a passage; None behind its end."""
+    """Return a token of the passage; None after its end."""
     return passage.choice.received(index) if index < passage.tokens.stop else None
 
 

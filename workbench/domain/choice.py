@@ -1,8 +1,8 @@
-"""One answer of a run as a growing store of token columns.
+"""One choice of a run, stored as growing token columns.
 
-Columns rather than objects: at 100,000 tokens with five alternatives an object a token costs several
-times the memory, and nobody looks at more than a screenful at once. The texts of the tokens always join
-to the text of the choice; what a token is beyond that (bytes that are not text) is kept beside it.
+At 100,000 tokens with five alternatives, one object per token takes several times the memory of columns, and
+only a screenful is shown at once. The token texts always join to the text of the choice; bytes that are not
+text are stored in a separate column.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from typing import NamedTuple
 
 
 class Alternative(NamedTuple):
-    """A token the model could have chosen at some place."""
+    """A token that the model could have chosen at a position."""
 
     text: str
     logprob: float | None
-    """Nats; None where the endpoint gave no number."""
+    """Nats; None if the endpoint reported no number."""
     id: int | None = None
     raw: bytes | None = None
-    """The token's bytes where they are not the UTF-8 of `text`."""
+    """The token's bytes if they are not the UTF-8 encoding of `text`."""
 
 
 def top_choice(alternatives: Iterable[Alternative]) -> Alternative | None:
-    """The likeliest of some alternatives; None where none has a logprob."""
+    """Return the most likely alternative; None if none has a logprob."""
     known = (alternative for alternative in alternatives if alternative.logprob is not None)
     return max(known, key=lambda alternative: alternative.logprob or 0.0, default=None)
 
 
 class ReceivedToken(NamedTuple):
-    """A token as it arrives; the texts of a choice's tokens join to its text."""
+    """A token as received from an endpoint."""
 
     text: str
-    """What the token adds to the text; empty where it only begins a character."""
+    """The text added to the choice; empty for an incomplete UTF-8 sequence."""
     logprob: float | None = None
     alternatives: Sequence[Alternative] = ()
     id: int | None = None
     raw: bytes | None = None
-    """The token's bytes where they are not the UTF-8 of `text`."""
+    """The token's bytes if they are not the UTF-8 encoding of `text`."""
 
 
 class Rank(NamedTuple):
-    """A token's rank by logprob among all that the model could have chosen, from 1."""
+    """A token's rank by logprob in the model's whole vocabulary, from 1."""
 
     value: int
-    """The rank, or the least that it can be."""
+    """The rank, or its lower bound."""
     is_exact: bool
-    """Whether the alternatives listed reach down to the token; else it may rank anywhere below them."""
+    """Whether the listed alternatives determine the rank; otherwise it is `value` or larger."""
 
     def __str__(self) -> str:
         return f"{self.value}" if self.is_exact else f"> {self.value - 1}"
@@ -61,7 +61,7 @@ class Token(NamedTuple):
     """A token of a choice, read from its columns."""
 
     position: int
-    """Its place in the choice, from 0."""
+    """Index in the choice, from 0."""
     start: int
     """Offset of the token's text in the choice's text, in characters."""
     text: str
@@ -72,13 +72,13 @@ class Token(NamedTuple):
     raw: bytes | None
     alternatives: tuple[Alternative, ...]
     rank: Rank | None = None
-    """None where nothing is known of it."""
+    """None if the alternatives do not determine it."""
 
     @property
     def listed_at(self) -> int | None:
-        """Its place among the alternatives that the endpoint listed, from 0; None where it is not listed.
+        """Index of the token among its listed alternatives; None if it is not listed.
 
-        Of several with its bytes and no ids, the one whose logprob is nearest.
+        Tokens are compared by id where known, else by bytes; of several matches, the nearest logprob wins.
         """
         mine, own = token_bytes(self.text, self.raw), self.logprob or 0.0
         same = [
@@ -95,26 +95,26 @@ class Token(NamedTuple):
 
 @dataclass(slots=True)
 class Columns:
-    """All token columns of a choice, to read and write as a whole; NaN: no logprob, -1: no id."""
+    """All token columns of a choice, for reading and writing files; NaN means no logprob, -1 no id."""
 
     texts: list[str] = field(default_factory=list)
     logprobs: array[float] = field(default_factory=lambda: array("d"))
     at: array[float] = field(default_factory=lambda: array("d"))
     ids: array[int] = field(default_factory=lambda: array("q"))
-    """Empty where no token has an id."""
+    """Empty if no token has an id."""
     raws: dict[int, bytes] = field(default_factory=dict)
     """By token index."""
     alternative_counts: array[int] = field(default_factory=lambda: array("I"))
     alternative_texts: list[str] = field(default_factory=list)
     alternative_logprobs: array[float] = field(default_factory=lambda: array("d"))
     alternative_ids: array[int] = field(default_factory=lambda: array("q"))
-    """Empty where no alternative has an id."""
+    """Empty if no alternative has an id."""
     alternative_raws: dict[int, bytes] = field(default_factory=dict)
-    """By index into the alternatives of all tokens."""
+    """By index into the alternative columns."""
 
 
 class Choice:
-    """One answer: its tokens, and how it ended."""
+    """One answer: its tokens and its finish reason."""
 
     __slots__ = (
         "_alternative_ends",
@@ -142,15 +142,15 @@ class Choice:
 
     def __init__(self, index: int, top_logprobs: int | None = None) -> None:
         self.index = index
-        """Its place: prompt_number * n + choice_number."""
+        """prompt_number * n + choice_number."""
         self.top_logprobs = top_logprobs
-        """How many of the most likely tokens were requested for each token; None where that is not known."""
+        """The number of alternatives requested per token; None if unknown."""
         self.finish_reason: str | None = None
-        """In the endpoint's own word, once it sent one."""
+        """As sent by the endpoint; None until then."""
         self.echoed = 0
-        """How many leading tokens repeat the prompt (`echo`)."""
+        """Number of leading tokens that repeat the prompt (`echo`)."""
         self.revision = 0
-        """Grows when tokens already stored are replaced, so that readers begin again."""
+        """Incremented when stored tokens are replaced, so that readers start over."""
         self._vocabulary: list[str] = []
         self._known: dict[str, int] = {}
         self._clear()
@@ -159,11 +159,11 @@ class Choice:
         self._entries = array("I")
         self._starts = array("I")
         self.length = 0
-        """Characters in the text so far."""
+        """Length of the text in characters."""
         self.logprobs = array("d")
-        """In nats, by token; NaN where there is none. Read-only by agreement, as `at` is."""
+        """Logprob of each token in nats; NaN if there is none. Callers must not modify it or `at`."""
         self.at = array("d")
-        """Arrival times by token, in seconds since the request."""
+        """Arrival time of each token, in seconds since the request."""
         self._ids = array("q")
         self._raws: dict[int, bytes] = {}
         self._alternative_ends = array("I")
@@ -189,8 +189,8 @@ class Choice:
         return entry
 
     def append(self, token: ReceivedToken, at: float) -> None:
-        """Add a token that arrived `at` seconds after the request."""
-        # Spelt out rather than divided: this runs for every token that any endpoint sends.
+        """Append a token that arrived `at` seconds after the request."""
+        # Not split into helpers for speed: this runs for every token of every stream.
         text, logprob, alternatives, token_id, raw = token
         known, entries = self._known, self._entries
         entry = known.get(text)
@@ -219,7 +219,7 @@ class Choice:
         self._alternative_ends.append(len(self._alternative_entries))
 
     def replace(self, tokens: Iterable[ReceivedToken], at: Sequence[float]) -> None:
-        """Replace all tokens by those that the endpoint reported afterwards."""
+        """Replace all tokens by those that the endpoint reported later."""
         self._clear()
         self.revision += 1
         for token, when in zip(tokens, at, strict=True):
@@ -227,47 +227,47 @@ class Choice:
 
     @property
     def text(self) -> str:
-        """The whole text so far."""
+        """The text received so far."""
         if self._text is None:
             vocabulary = self._vocabulary
             self._text = "".join([vocabulary[entry] for entry in self._entries])
         return self._text
 
     def text_of(self, index: int) -> str:
-        """What a token adds to the text."""
+        """Return a token's text."""
         return self._vocabulary[self._entries[index]]
 
     def texts(self, start: int = 0, stop: int | None = None) -> list[str]:
-        """The texts of some tokens."""
+        """Return the texts of the tokens from `start` up to `stop`."""
         vocabulary = self._vocabulary
         return [vocabulary[entry] for entry in self._entries[start:stop]]
 
     def start_of(self, index: int) -> int:
-        """Where a token's text begins, in characters."""
+        """Return the offset of a token's text in characters."""
         return self._starts[index]
 
     def token_at(self, offset: int) -> int:
-        """The token that a character of the text belongs to: the one that completes it."""
+        """Return the index of the token that completes the character at an offset."""
         return max(bisect_right(self._starts, offset) - 1, 0)
 
     def logprob_of(self, index: int) -> float | None:
-        """A token's logprob in nats, or None."""
+        """Return a token's logprob in nats, or None."""
         return _number(self.logprobs[index])
 
     def raw_of(self, index: int) -> bytes | None:
-        """A token's bytes where they are not the UTF-8 of its text."""
+        """Return a token's bytes if they are not the UTF-8 encoding of its text."""
         return self._raws.get(index)
 
     def bytes_of(self, index: int) -> bytes:
-        """A token's own bytes."""
+        """Return a token's bytes."""
         return token_bytes(self.text_of(index), self._raws.get(index))
 
     def id_of(self, index: int) -> int | None:
-        """A token's id where known."""
+        """Return a token's id, or None if unknown."""
         return _id(self._ids, index)
 
     def alternatives_of(self, index: int) -> tuple[Alternative, ...]:
-        """The alternatives listed for a token, in the endpoint's order."""
+        """Return a token's alternatives in the endpoint's order."""
         first, end = self._alternative_ends[index - 1] if index else 0, self._alternative_ends[index]
         texts = map(self._vocabulary.__getitem__, self._alternative_entries[first:end])
         logprobs = map(_number, self._alternative_logprobs[first:end])
@@ -278,38 +278,38 @@ class Choice:
         return tuple(map(Alternative, texts, logprobs, ids, raws))
 
     def alternative_logprobs_of(self, index: int) -> Sequence[float]:
-        """The logprobs of a token's alternatives alone; NaN where there is none."""
+        """Return the logprobs of a token's alternatives in nats; NaN if there is none."""
         first = self._alternative_ends[index - 1] if index else 0
         return self._alternative_logprobs[first : self._alternative_ends[index]]
 
     @property
     def listed_top(self) -> int:
-        """How many of the most likely tokens are certainly listed wherever alternatives are.
+        """The number of most likely tokens that every list of alternatives contains for certain.
 
-        An endpoint may list the chosen token beside them, and fewer than were requested.
+        An endpoint may list the chosen token in addition, and fewer tokens than requested.
         """
         counts = (self.top_logprobs, self._fewest)
         return min((count for count in counts if count is not None), default=0)
 
     def rank_of(self, index: int) -> Rank | None:
-        """A token's rank, as far as the listed alternatives tell; None where they tell nothing."""
+        """Return a token's rank or its lower bound; None if the alternatives determine neither."""
         logprob, listed = self.logprobs[index], self.alternative_logprobs_of(index)
         if isnan(logprob) or not listed:
             return None
         likelier = sum(1 for other in listed if other > logprob)
-        # All listed but one, which may be the chosen token, are the most likely ones in any case.
+        # At most one listed token, the chosen one, is not among the most likely.
         is_exact = likelier < max(self.listed_top, len(listed) - 1)
         return Rank(likelier + 1, is_exact) if likelier or is_exact else None
 
     def received(self, index: int) -> ReceivedToken:
-        """A token as it arrived. Raises IndexError beyond the last one."""
+        """Return a token as received. Raises IndexError after the last token."""
         text, logprob = self.text_of(index), _number(self.logprobs[index])
         return ReceivedToken(
             text, logprob, self.alternatives_of(index), self.id_of(index), self._raws.get(index)
         )
 
     def token(self, index: int) -> Token:
-        """Everything known of a token. Raises IndexError beyond the last one."""
+        """Return a token with its position, time and rank. Raises IndexError after the last token."""
         return Token(
             index,
             self._starts[index],
@@ -323,7 +323,7 @@ class Choice:
         )
 
     def columns(self, start: int = 0) -> Columns:
-        """The columns of the tokens from `start` on, as copies."""
+        """Return a copy of the columns of the tokens from `start` on."""
         first = self._alternative_ends[start - 1] if start else 0
         ends = self._alternative_ends
         return Columns(
@@ -340,9 +340,9 @@ class Choice:
         )
 
     def extend(self, columns: Columns) -> None:
-        """Add tokens as whole columns; the inverse of `columns()`.
+        """Append tokens given as columns; the inverse of `columns()`.
 
-        Raises ValueError where the columns' lengths do not agree.
+        Raises ValueError if the columns differ in length.
         """
         count, alternatives = len(columns.texts), len(columns.alternative_texts)
         if not (
@@ -373,7 +373,7 @@ class Choice:
         self._text = None
 
     def _learn(self, texts: Iterable[str]) -> None:
-        """Have all texts in the vocabulary, in the order in which they first appear."""
+        """Add new texts to the vocabulary, in order of first appearance."""
         known = self._known
         new = [text for text in dict.fromkeys(texts) if text not in known]
         known.update(zip(new, range(len(known), len(known) + len(new)), strict=True))
@@ -388,7 +388,7 @@ class Choice:
 
 
 def token_bytes(text: str, raw: bytes | None) -> bytes:
-    """What a token is in bytes; a token that ends a character adds more text than it has bytes."""
+    """Return a token's bytes; `raw` differs from `text` if a character spans several tokens."""
     return text.encode("utf-8", "surrogatepass") if raw is None else raw
 
 

@@ -1,4 +1,4 @@
-"""Conversations: turns with roles, which a template makes into one prompt, and the branches of a session."""
+"""Conversations: messages that a template turns into a prompt, and the branching turns of a session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.domain.variables import fill
 
 
 class Role(StrEnum):
-    """Who speaks in a turn."""
+    """The author of a message."""
 
     SYSTEM = "system"
     USER = "user"
@@ -25,24 +25,24 @@ _ROLES = tuple(Role)
 
 
 class WhenFull(StrEnum):
-    """What a person wants left out of a prompt that has outgrown the model's context.
+    """How to truncate a conversation that exceeds the model's context.
 
-    The system prompt and the last turn of the user always stay.
+    The system prompt and the last user turn are always kept.
     """
 
     REFUSE = "refuse"
-    """Nothing: the run is not sent."""
+    """Do not send the run."""
     DROP_OLDEST = "drop oldest"
-    """The oldest exchanges, as few as need be."""
+    """Drop as few of the oldest exchanges as necessary."""
     KEEP_FIRST = "keep first"
-    """The oldest exchanges after the first one, which often sets the task."""
+    """Like DROP_OLDEST, but keep the first exchange, which often sets the task."""
     LAST_ONLY = "last only"
-    """Everything before the last turn of the user."""
+    """Drop everything before the last user turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prefixes:
-    """What a conversation in plain text puts before each turn, and between turns."""
+    """The text before each turn, by role, and between turns, in a plain-text conversation."""
 
     user: str = "User: "
     assistant: str = "Assistant: "
@@ -51,35 +51,34 @@ class Prefixes:
 
 
 class Message(NamedTuple):
-    """One turn."""
+    """One message of a conversation."""
 
     role: Role
     text: str
 
 
 class Conversation(NamedTuple):
-    """The messages so far, and how the next answer begins."""
+    """The messages so far, and the prefill of the next answer."""
 
     messages: tuple[Message, ...] = ()
-    """The turns in order."""
     system: str | None = None
-    """The system prompt; None leaves it to the template, an empty text asks for none."""
+    """The system prompt; None leaves it to the template, an empty string means none."""
     prefill: str = ""
-    """The beginning of the next answer, for the model to go on from; empty where it begins itself."""
+    """The text that the next answer begins with."""
 
 
 def conversation_to_json(conversation: Conversation) -> list[dict[str, str]]:
-    """The turns as chat endpoints spell them, the system prompt first, without the prefill."""
+    """Return the messages in the format of chat endpoints, the system prompt first, without the prefill."""
     system = [{"role": Role.SYSTEM.value, "content": conversation.system}] if conversation.system else []
     messages = ({"role": message.role.value, "content": message.text} for message in conversation.messages)
     return [*system, *messages]
 
 
 def conversation_from_json(value: JsonValue) -> Conversation:
-    """The conversation in a list of `{"role": …, "content": …}`, or in an object that has it as `messages`.
+    """Parse a list of `{"role": …, "content": …}`, or an object with such a list as `messages`.
 
-    A first turn of the system becomes the system prompt; an object may also hold `system` and `prefill`.
-    Raises BadValueError naming the turn at fault, counted from 1.
+    A leading system message becomes the system prompt; an object may also hold `system` and `prefill`.
+    Raises BadValueError, which names the invalid message, counted from 1.
     """
     system: JsonValue = None
     prefill: JsonValue = ""
@@ -116,7 +115,7 @@ def _bad(why: str) -> BadValueError:
 
 
 SYSTEM = "system"
-"""The id of the turn that a session file keeps the system prompt as."""
+"""The id of the turn that holds the system prompt in a session file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,39 +126,39 @@ class Turn:
     text: str
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     run: str = ""
-    """Id of the run that answered it; empty for a turn that a person wrote."""
+    """Id of the run that generated the text; empty for a turn written by the user."""
     choice: int = 0
-    """Index of the run's choice that was taken."""
+    """Index of the run's choice that holds the text."""
     parent: str = ""
-    """Id of the turn before it; empty for a first turn."""
+    """Id of the previous turn; empty for a first turn."""
     other: Mapping[str, object] = field(default_factory=dict)
-    """Keys of a session file that this version does not know; kept as they are."""
+    """Session file keys unknown to this version, kept unchanged."""
 
 
 class Turns(NamedTuple):
-    """All turns in the order in which they were made; turns with the same parent are branches."""
+    """All turns in order of creation; turns with the same parent are branches."""
 
     all: tuple[Turn, ...] = ()
     last: str = ""
-    """Id of the turn that the path shown ends with; empty where there is none."""
+    """Id of the last turn of the shown path; empty if no turn is shown."""
 
     def path(self) -> tuple[Turn, ...]:
-        """The turns shown, the first one first."""
+        """Return the shown turns in order."""
         by_id = {turn.id: turn for turn in self.all}
         found: list[Turn] = []
         turn = by_id.pop(self.last, None)
         while turn is not None:
             found.append(turn)
-            # A damaged file may hold a circle: no turn is taken twice.
+            # A damaged file may hold a cycle: `pop` visits each turn only once.
             turn = by_id.pop(turn.parent, None)
         return tuple(reversed(found))
 
     def branches(self, turn: Turn) -> tuple[Turn, ...]:
-        """The turns that stand at the same place, the turn itself among them, in order of making."""
+        """Return all turns with the same parent, including the turn itself, in order of creation."""
         return tuple(other for other in self.all if other.parent == turn.parent)
 
     def branch_counts(self) -> Mapping[str, tuple[int, int]]:
-        """For every turn that has others at its place: its number among them, from 1, and how many."""
+        """For every turn with siblings, return its number among them, from 1, and their count."""
         at: dict[str, list[str]] = {}
         for turn in self.all:
             at.setdefault(turn.parent, []).append(turn.id)
@@ -168,29 +167,29 @@ class Turns(NamedTuple):
         }
 
     def with_turn(self, turn: Turn) -> Turns:
-        """The same with one more turn, which the path then ends with."""
+        """Add a turn and end the path with it."""
         return Turns((*self.all, turn), turn.id)
 
     def changed(self, turn: Turn) -> Turns:
-        """The same with a turn in another state, found by its id."""
+        """Replace the turn that has the same id."""
         return self._replace(all=tuple(turn if other.id == turn.id else other for other in self.all))
 
     def beside(self, turn: Turn, step: int) -> Turns:
-        """The path through another branch at a turn, `step` further on, to the newest end of it."""
+        """Move the path `step` branches on at a turn, to the newest end of that branch."""
         ids = [branch.id for branch in self.branches(turn)]
         index = ids.index(turn.id) + step
         return self._replace(last=self._end_of(ids[index])) if 0 <= index < len(ids) else self
 
     def ending_with(self, id: str) -> Turns:
-        """The path that ends with a turn, though others may come after it."""
+        """End the path with a turn, even if it has descendants."""
         return self._replace(last=id)
 
     def without(self, ids: Iterable[str]) -> Turns:
-        """The same without some turns and all that come after them."""
+        """Remove the turns and all their descendants."""
         gone = set(ids)
         kept: Sequence[Turn] = self.all
         count = -1
-        # A turn stands after its parent, so that one look is enough, but in a file put together by hand.
+        # One pass is enough unless a hand-edited file lists a turn before its parent.
         while count != len(gone):
             count = len(gone)
             gone.update(turn.id for turn in kept if turn.parent in gone)
@@ -198,11 +197,11 @@ class Turns(NamedTuple):
         return Turns(tuple(kept))._ending_near(self)
 
     def with_all(self, turns: Iterable[Turn], last: str) -> Turns:
-        """The same with turns put back, and the path that ends with `last`."""
+        """Add the turns and end the path with `last`."""
         return Turns((*self.all, *turns), last)
 
     def saying(self, messages: Sequence[Message]) -> Turns:
-        """The path that says just this: through turns that are there, as far as they go, and new ones."""
+        """Return a path with exactly these messages, through existing turns where they match."""
         turns = self.ending_with("")
         for message in messages:
             wanted = (message.role, message.text, turns.last)
@@ -212,7 +211,7 @@ class Turns(NamedTuple):
         return turns
 
     def merged(self, theirs: Turns) -> Turns:
-        """These turns and those that another window kept; the path stays this one's where it has any."""
+        """Merge the turns saved by another window; keep the path of this one if it has any."""
         turns = {turn.id: turn for turn in (*theirs.all, *self.all)}
         return Turns(tuple(turns.values()), self.last or theirs.last)
 
@@ -225,7 +224,7 @@ class Turns(NamedTuple):
         return id
 
     def _ending_near(self, before: Turns) -> Turns:
-        """The path of turns that are left: along the one there was, then through a branch beside the gap."""
+        """Follow the old path as far as it remains, then the newest branch beside the removed turn."""
         have = {turn.id for turn in self.all}
         at = ""
         for turn in before.path():
@@ -239,7 +238,7 @@ class Turns(NamedTuple):
 
 
 def linked(turns: Sequence[Turn]) -> Turns:
-    """Turns of a file that names neither branches nor the end: each comes after the one before it."""
+    """Link the turns of a file without parent ids into one path, in file order."""
     found: list[Turn] = []
     for turn in turns:
         id = turn.id or uuid.uuid4().hex
@@ -249,27 +248,26 @@ def linked(turns: Sequence[Turn]) -> Turns:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """The conversation of a session, and how it becomes a prompt."""
+    """A session's conversation and its template settings."""
 
     turns: Turns = field(default_factory=Turns)
     system: str | None = None
     """The system prompt; None leaves it to the template."""
     template: str = ""
-    """Name or file of the template; empty is the endpoint's own."""
+    """Name or file of the template; empty for the endpoint's template."""
     prefixes: Prefixes = field(default_factory=Prefixes)
-    """What the plain template puts before each turn."""
+    """Used by the plain template."""
     when_full: WhenFull = WhenFull.REFUSE
-    """What is left out where the prompt outgrows the context."""
     context: int | None = None
-    """Tokens that prompt and answer may take together, where a person set it."""
+    """Context window in tokens (prompt and answer together), if set by the user."""
     other: Mapping[str, object] = field(default_factory=dict)
-    """Keys of a session file that this version does not know; kept as they are."""
+    """Session file keys unknown to this version, kept unchanged."""
 
     def conversation(
         self, path: Sequence[Turn], variables: Mapping[str, str], prefill: str = ""
     ) -> Conversation:
-        """What a path of turns says, with the variables of all that a person wrote filled in."""
-        # What a model wrote is its own, even where it looks like a variable.
+        """Return the conversation of a path, with variables filled in where the user wrote the text."""
+        # Generated text may look like a variable, but is never filled in.
         messages = tuple(
             Message(Role(turn.role), turn.text if turn.run else fill(turn.text, variables).text)
             for turn in path
