@@ -81,8 +81,8 @@ def embedded_template() -> JinjaTemplate:
 def templates() -> list[JinjaTemplate]:
     """The embedded model's template, and one of each kind beside this file."""
     files = sorted((HERE / "templates").glob("*.jinja"))
-    others = [JinjaTemplate(one.stem, one.read_text("utf-8"), "<s>", "</s>") for one in files]
-    [thinking] = [one for one in others if one.name == "qwen3"]
+    others = [JinjaTemplate(path.stem, path.read_text("utf-8"), "<s>", "</s>") for path in files]
+    [thinking] = [template for template in others if template.name == "qwen3"]
     quiet = JinjaTemplate("qwen3 quiet", thinking.source, variables={"enable_thinking": False})
     return [embedded_template(), *others, quiet]
 
@@ -104,17 +104,17 @@ def cases() -> list[Case]:
 def ask_transformers() -> dict[str, str | None]:
     """What transformers makes of every case, by name; None where it refuses."""
     python = environment("transformers", *REQUIREMENTS)
-    asked = cases()
+    questions = cases()
     done = subprocess.run(
         [str(python), str(HERE / "render_with_transformers.py")],
-        input=json.dumps([case.to_json() for case in asked]),
+        input=json.dumps([case.to_json() for case in questions]),
         capture_output=True,
         text=True,
         check=True,
         timeout=100,
     )
     answers = json.loads(done.stdout)
-    return {case.name: answer for case, answer in zip(asked, answers, strict=True)}
+    return {case.name: answer for case, answer in zip(questions, answers, strict=True)}
 
 
 if __name__ == "__main__":

@@ -28,9 +28,9 @@ LOSES = "The template leaves out the system prompt"
 @pytest.fixture
 async def renderer() -> AsyncIterator[ChatRenderer]:
     """A renderer whose process ends with the test."""
-    one = ChatRenderer()
-    yield one
-    await one.aclose()
+    created = ChatRenderer()
+    yield created
+    await created.aclose()
 
 
 async def rendered(renderer: ChatRenderer, case: Case) -> str | None:
@@ -76,7 +76,7 @@ def test_the_record_covers_templates_of_many_kinds_and_hardly_any_refuses() -> N
         (ALPACA, "alpaca"),
         (VICUNA, "vicuna"),
     ],
-    ids=lambda one: one if isinstance(one, str) else "",
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 @pytest.mark.parametrize("conversation", CONVERSATIONS)
 def test_built_in_templates_write_what_the_templates_of_their_models_write(

@@ -35,9 +35,9 @@ _LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% en
 @pytest.fixture
 async def renderer() -> AsyncIterator[ChatRenderer]:
     """A renderer that is quick to lose patience."""
-    one = ChatRenderer(Limits(seconds=1.0, characters=100_000))
-    yield one
-    await one.aclose()
+    created = ChatRenderer(Limits(seconds=1.0, characters=100_000))
+    yield created
+    await created.aclose()
 
 
 async def refusal(renderer: ChatRenderer, source: str) -> TemplateError:
@@ -268,8 +268,8 @@ async def test_a_template_that_wants_parts_gets_them(renderer: ChatRenderer, sou
     written = "".join(rendered.prompt.split())
     assert written == "<user>Namealake<|e|><assistant>Chad<|e|><user>user<|e|><assistant>"
     assert rendered.stop == ("<|e|>",)
-    begun = await renderer.render(template, Conversation(_ASKED.messages, prefill="Well, "))
-    assert begun.prompt == "<user>Hi<|e|><assistant>Well, "
+    prefilled = await renderer.render(template, Conversation(_ASKED.messages, prefill="Well, "))
+    assert prefilled.prompt == "<user>Hi<|e|><assistant>Well, "
 
 
 @pytest.mark.parametrize(

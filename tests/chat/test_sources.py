@@ -43,9 +43,9 @@ def test_a_tokenizer_may_name_several_templates() -> None:
         {"name": 3},
     ]
     found = templates_from_tokenizer_config({"chat_template": named}, "config")
-    assert {name: one.source for name, one in found.items()} == {"default": "a", "tool_use": "b"}
+    assert {name: template.source for name, template in found.items()} == {"default": "a", "tool_use": "b"}
     found = templates_from_tokenizer_config({"chat_template": {"rag": "c"}}, "config")
-    assert {name: one.source for name, one in found.items()} == {"rag": "c"}
+    assert {name: template.source for name, template in found.items()} == {"rag": "c"}
 
 
 def test_a_model_s_folder_lends_the_tokens_to_the_template_beside_them(tmp_path: Path) -> None:
@@ -115,6 +115,6 @@ def test_a_model_s_folder_may_hold_additional_templates(is_main_there: bool, tmp
     (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "</s>"}')
     if is_main_there:
         (tmp_path / "chat_template.jinja").write_text("MAIN")
-    found = {name: (one.source, one.eos) for name, one in load_templates(tmp_path).items()}
+    found = {name: (template.source, template.eos) for name, template in load_templates(tmp_path).items()}
     main = {"default": ("MAIN", "</s>")} if is_main_there else {}
     assert found == {**main, "rag": ("RAG", "</s>")}

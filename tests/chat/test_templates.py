@@ -50,7 +50,7 @@ def test_a_cut_answer_continues_where_the_whole_one_stood(template: BuiltinTempl
 def test_what_stops_an_answer_stands_after_every_earlier_answer(template: BuiltinTemplate) -> None:
     prompt = template.render(_ASKED).prompt
     after = prompt[prompt.index("Ho") + 2 :]
-    assert any(after.lstrip("\n").startswith(one.lstrip("\n")) for one in template.stop)
+    assert any(after.lstrip("\n").startswith(text.lstrip("\n")) for text in template.stop)
 
 
 @_EACH

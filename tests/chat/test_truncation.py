@@ -19,7 +19,7 @@ async def count(conversation: Conversation) -> int:
 
 
 def length(conversation: Conversation) -> int:
-    return len(conversation.system or "") + sum(len(one.text) for one in conversation.messages)
+    return len(conversation.system or "") + sum(len(message.text) for message in conversation.messages)
 
 
 @pytest.mark.parametrize("when", WhenFull)

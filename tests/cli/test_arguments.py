@@ -65,7 +65,7 @@ def test_a_negative_number_is_a_value_not_an_option() -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "told"),
+    ("argv", "message"),
     [
         (["--temperature", "3"], "--temperature: temperature must be between 0 and 2 (got 3)"),
         (["--temperature", "hot"], "--temperature: 'hot' is not a number (allowed: between 0 and 2)"),
@@ -83,10 +83,10 @@ def test_a_negative_number_is_a_value_not_an_option() -> None:
         (["--extra", "x=NaN"], "NaN is not JSON"),
     ],
 )
-def test_a_bad_argument_is_named_with_its_range(argv: list[str], told: str) -> None:
+def test_a_bad_argument_is_named_with_its_range(argv: list[str], message: str) -> None:
     _, problems = read_parameters(parse(*argv), {}, lenient=False)
     assert len(problems) == 1
-    assert told in problems[0]
+    assert message in problems[0]
 
 
 def test_all_bad_arguments_are_named_at_once() -> None:
@@ -123,7 +123,7 @@ def test_standard_input_is_read_exactly(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(
-    ("argv", "told"),
+    ("argv", "message"),
     [
         ([], "no prompt given"),
         (["--prompt", "a", "--prompt-ids", "1"], "cannot be mixed"),
@@ -131,10 +131,10 @@ def test_standard_input_is_read_exactly(monkeypatch: pytest.MonkeyPatch) -> None
         (["--prompt-ids", "one"], "'one' is not a token id"),
     ],
 )
-def test_a_prompt_that_cannot_be_is_named(argv: list[str], told: str) -> None:
+def test_a_prompt_that_cannot_be_is_named(argv: list[str], message: str) -> None:
     with pytest.raises(BadValueError) as caught:
         read_prompt(parse(*argv))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:

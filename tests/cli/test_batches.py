@@ -65,15 +65,15 @@ async def test_a_comparison_is_a_table(tmp_path: Path) -> None:
 
 
 async def test_a_preset_is_compared_at_several_endpoints_and_models() -> None:
-    async with serving(telling_temperature()) as one, serving(telling_temperature()) as two:
+    async with serving(telling_temperature()) as first, serving(telling_temperature()) as two:
         done = await workbench(
             *("compare", "--prompt", "Once", "--preset", "greedy", "--json"),
-            *("--at", f"{one.base_url}=large", "--at", f"{one.base_url}=small", "--at", two.base_url),
+            *("--at", f"{first.base_url}=large", "--at", f"{first.base_url}=small", "--at", two.base_url),
         )
     runs = cast(list[JsonObject], json.loads(done.out))
     assert [(run["endpoint"], cast(JsonObject, run["request"]).get("model")) for run in runs] == [
-        (one.base_url, "large"),
-        (one.base_url, "small"),
+        (first.base_url, "large"),
+        (first.base_url, "small"),
         (two.base_url, None),
     ]
 
@@ -230,7 +230,7 @@ async def test_a_killed_sweep_keeps_what_was_answered_and_the_tokens_of_what_str
             await received.gone.wait()
 
     def journals() -> bytes:
-        return b"".join(one.read_bytes() for one in tmp_path.glob(".*.run"))
+        return b"".join(path.read_bytes() for path in tmp_path.glob(".*.run"))
 
     async with serving(handle) as server:
         process = await start(
@@ -244,5 +244,5 @@ async def test_a_killed_sweep_keeps_what_was_answered_and_the_tokens_of_what_str
             await process.communicate()
     opened = SessionStore.open(session)
     opened.store.close()
-    told = {run.ordered[0].text: run.outcome for run in opened.session.runs}
-    assert told == {"0.0": Outcome.COMPLETE, "1.0": Outcome.COMPLETE, "2.0": Outcome.TRUNCATED}
+    outcomes = {run.ordered[0].text: run.outcome for run in opened.session.runs}
+    assert outcomes == {"0.0": Outcome.COMPLETE, "1.0": Outcome.COMPLETE, "2.0": Outcome.TRUNCATED}

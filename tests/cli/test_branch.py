@@ -28,8 +28,8 @@ def stored(file: Path) -> list[dict[str, object]]:
 
 def recorded(url: str, file: Path) -> str:
     """Record a run of three tokens in a session; its id."""
-    asked = ("--prompt", "Once", "--logprobs", "2", "--endpoint", url)
-    assert main(["run", *asked, "--session", str(file)]) == 0
+    options = ("--prompt", "Once", "--logprobs", "2", "--endpoint", url)
+    assert main(["run", *options, "--session", str(file)]) == 0
     return str(stored(file)[-1]["id"])
 
 
@@ -72,7 +72,7 @@ def test_without_a_token_the_answer_runs_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "words"),
+    ("more", "message"),
     [
         (("--token", "9", "--rank", "1"), "no token 9"),
         (("--token", "1", "--rank", "9"), "no alternative 9"),
@@ -83,12 +83,12 @@ def test_without_a_token_the_answer_runs_on(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_left_is_named_and_nothing_is_sent(
-    more: tuple[str, ...], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    more: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = session_file(tmp_path / "s.toml", upon())
     with pytest.raises(SystemExit, match="2"):
         branch(file, "http://127.0.0.1:9/v1", *more)
-    assert words in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert len(stored(file)) == 1
 
 
@@ -113,8 +113,8 @@ def test_the_tree_is_shown_named_and_pruned(tmp_path: Path, capsys: pytest.Captu
     ]
     assert "branch at 2" in lines[1]
     assert main(["tree", str(file), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [(one["depth"], one["name"], one["run"]) for one in told] == [
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["depth"], row["name"], row["run"]) for row in rows] == [
         (0, None, first),
         (1, "calm", second),
         (2, None, third),
@@ -125,8 +125,8 @@ def test_the_tree_is_shown_named_and_pruned(tmp_path: Path, capsys: pytest.Captu
 
 def record_byte_tokens(file: Path, url: str) -> None:
     """Record a reported answer whose tokens share a character."""
-    asked = ("--prompt", "Write ", "--logprobs", "2", "--endpoint", url)
-    assert main(["run", *asked, "--session", str(file)]) == 0
+    options = ("--prompt", "Write ", "--logprobs", "2", "--endpoint", url)
+    assert main(["run", *options, "--session", str(file)]) == 0
 
 
 @pytest.mark.parametrize(("name", "last"), [("escaped", "2"), ("byte_fallback", "3"), ("byte_level", "2")])
@@ -167,8 +167,8 @@ def test_the_bytes_of_tokens_that_are_no_text_are_in_the_json(
         main(["run", "--prompt", "x", "--logprobs", "2", "--endpoint", server.base_url, "--json"])
     first, last = json.loads(capfdbinary.readouterr().out)["choices"][0]["tokens"]
     assert first["bytes"] == [0xE6, 0xBC]
-    assert [(one["text"], one.get("bytes")) for one in first["alternatives"]] == [
+    assert [(alternative["text"], alternative.get("bytes")) for alternative in first["alternatives"]] == [
         ("", [0xE6, 0xBC]),
         (" ink", None),
     ]
-    assert [one["bytes"] for one in last["alternatives"]] == [[0xA2], [0x95]]
+    assert [alternative["bytes"] for alternative in last["alternatives"]] == [[0xA2], [0x95]]

@@ -56,9 +56,9 @@ def test_every_text_that_is_not_utf8_is_refused_with_its_option(
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert "byte 0xfc in 'J\\udcfcrgen' is not UTF-8" in told
-    assert arguments[-2].startswith("--") is (f"argument {arguments[-2]}" in told)
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert "byte 0xfc in 'J\\udcfcrgen' is not UTF-8" in message
+    assert arguments[-2].startswith("--") is (f"argument {arguments[-2]}" in message)
 
 
 def test_every_option_that_names_a_file_is_marked_as_one() -> None:
@@ -106,14 +106,14 @@ def test_file_names_of_any_bytes_work_and_are_told_exactly(
     Path(named("set")).write_text("One\nTwo\n")
     with serving_beside(ANSWER) as server:
         to = ("--endpoint", server.base_url, "--model", "m")
-        asked = ("--prompt-file", named("prompt"), "--vars", named("vars"))
-        assert printed("run", *asked, *to, "--session", session) == b" fine"
+        options = ("--prompt-file", named("prompt"), "--vars", named("vars"))
+        assert printed("run", *options, *to, "--session", session) == b" fine"
         printed("run", "--chat", named("turns"), "--template", "chatml", *to, "--session", session)
         presets = ("--preset", "greedy", "--preset", "precise")
         assert main(["compare", "--prompts", named("set"), *presets, *to, "--session", session]) == 0
         capfdbinary.readouterr()
     listed = json.loads(printed("sessions", "--json"))
-    assert session in [one["path"] for one in listed]
+    assert session in [entry["path"] for entry in listed]
     assert b"bro\\udcfcx" in printed("sessions")
     printed("export", session, "--to", "jsonl", "--output", output)
     assert b"6 of 6 runs imported" in printed("import", output, "--session", other)
@@ -125,7 +125,7 @@ def test_file_names_of_any_bytes_work_and_are_told_exactly(
     printed("replay", session, "--run", first, "--speed", "0")
     printed("tree", session)
     printed("tree", session, "--name", first, "kept")
-    assert not [one for one in folder.iterdir() if one.name.startswith(".")]
+    assert not [left for left in folder.iterdir() if left.name.startswith(".")]
 
 
 def test_a_missing_file_of_any_name_is_told_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,13 +138,13 @@ def test_a_missing_file_of_any_name_is_told_in_a_sentence(capsys: pytest.Capture
 @pytest.mark.parametrize("locale", [{"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}, {}])
 async def test_utf8_is_utf8_in_every_locale(locale: dict[str, str], tmp_path: Path) -> None:
     async with serving(ANSWER) as server:
-        asked = ("--prompt", "Dear {{name}}", "--var", "name=Jürgen", "--endpoint", server.base_url)
+        options = ("--prompt", "Dear {{name}}", "--var", "name=Jürgen", "--endpoint", server.base_url)
         done = await workbench(
-            "run", *asked, "--session", str(tmp_path / "brü.toml"), "--json", environment=locale
+            "run", *options, "--session", str(tmp_path / "brü.toml"), "--json", environment=locale
         )
         assert (done.status, done.err) == (0, "")
         assert server.requests[0].json["prompt"] == "Dear Jürgen"
-        done = await workbench("run", *asked[:2], "--var", BAD, *asked[4:], environment=locale)
+        done = await workbench("run", *options[:2], "--var", BAD, *options[4:], environment=locale)
         assert (done.status, len(server.requests)) == (2, 1)
         assert "--var" in done.err
         assert "not UTF-8" in done.err

@@ -82,7 +82,7 @@ async def test_a_conversation_goes_on_in_its_session_with_its_template_and_varia
         assert done.status == 0, done.err
         done = await workbench("run", "--say", "And {{count}}?", *to)
         assert done.status == 0, done.err
-        assert [one.json["prompt"] for one in server.requests] == [
+        assert [request.json["prompt"] for request in server.requests] == [
             "Be brief.\n\nQ: Hi\n\nAssistant:",
             "Be brief.\n\nQ: Hi\n\nAssistant: x\n\nQ: And 2?\n\nAssistant:",
         ]

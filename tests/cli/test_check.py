@@ -78,8 +78,8 @@ def test_a_changed_model_differs_from_the_token_on_where_it_does(
     token = recorded.token(difference["token"])
     assert difference["recorded"]["text"] == token.text != difference["now"]["text"]
     assert difference["recorded"]["logprob"] == token.logprob
-    assert [one["text"] for one in difference["recorded"]["alternatives"]] == [
-        one.text for one in token.alternatives
+    assert [alternative["text"] for alternative in difference["recorded"]["alternatives"]] == [
+        alternative.text for alternative in token.alternatives
     ]
     assert len(difference["now"]["alternatives"]) >= 4
     before = PROMPTS[0] + "".join(recorded.texts(0, difference["token"]))
@@ -134,7 +134,7 @@ def test_repeats_tell_noise_from_a_change(session: Path, tmp_path: Path) -> None
     assert check(ToyModel(shift=3, flickers=True), *options) == 0
     found = report(tmp_path / "a.json")
     assert found["verdicts"]["noisy"] == 5
-    assert [(one["repeats"], one["differing"]) for one in found["results"]] == [(4, 2)] * 5
+    assert [(result["repeats"], result["differing"]) for result in found["results"]] == [(4, 2)] * 5
     assert check(ToyModel(shift=3), *options) == 1
 
 
@@ -198,7 +198,9 @@ def test_a_check_goes_on_after_the_last_result_that_is_kept(session: Path, tmp_p
     assert sum(toy.served.values()) == 3
     assert len(progress.read_bytes().splitlines()) == 6
     whole, again = (report(tmp_path / name)["results"] for name in ("whole.json", "again.json"))
-    assert [(one["run"], one["verdict"]) for one in again] == [(one["run"], one["verdict"]) for one in whole]
+    assert [(result["run"], result["verdict"]) for result in again] == [
+        (result["run"], result["verdict"]) for result in whole
+    ]
 
 
 def test_cases_that_failed_are_checked_again(session: Path, tmp_path: Path) -> None:
@@ -243,7 +245,7 @@ def test_folders_are_searched_and_what_cannot_be_compared_is_skipped(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (("gone.toml",), "gone.toml"),
         (("empty",), "has no session files"),
@@ -256,7 +258,7 @@ def test_folders_are_searched_and_what_cannot_be_compared_is_skipped(
 )
 def test_bad_arguments_are_named(
     arguments: tuple[str, ...],
-    words: str,
+    message: str,
     session: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
@@ -269,7 +271,7 @@ def test_bad_arguments_are_named(
     with pytest.raises(SystemExit) as left:
         check(ToyModel(), *arguments)
     assert left.value.code == 2
-    assert words in capfd.readouterr().err
+    assert message in capfd.readouterr().err
 
 
 def test_much_is_sent_from_a_terminal_only_after_a_yes(

@@ -21,14 +21,14 @@ def saying(*texts: str) -> Run:
 def test_two_runs_of_two_sessions_are_a_table_and_the_token_in_which_they_part(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, two = saying(" upon", " a"), saying(" upon", "\x1b[31m the")
+    run, other = saying(" upon", " a"), saying(" upon", "\x1b[31m the")
     first, second = (
-        session_file(tmp_path / "a.toml", one),
-        session_file(tmp_path / "b.toml", saying("x"), two),
+        session_file(tmp_path / "a.toml", run),
+        session_file(tmp_path / "b.toml", saying("x"), other),
     )
-    assert main(["compare", "--runs", f"{first}", f"{second}#{two.id[:8]}"]) == 0
+    assert main(["compare", "--runs", f"{first}", f"{second}#{other.id[:8]}"]) == 0
     printed = capsys.readouterr()
-    assert f"a#{one.id[:8]}" in printed.out and f"b#{two.id[:8]}" in printed.out
+    assert f"a#{run.id[:8]}" in printed.out and f"b#{other.id[:8]}" in printed.out
     assert "1 token in common; diverges at token 2:" in printed.out
     assert "·a 50.0%   of: ·a 50.0%  other 25.0%" in printed.out
     assert "\x1b" not in printed.out
@@ -41,17 +41,17 @@ def test_the_same_run_in_two_sessions_is_identical(
     run = saying(" upon", " a")
     files = [session_file(tmp_path / f"{name}.toml", run) for name in "ab"]
     assert main(["compare", "--json", "--runs", *(f"{file}#{run.id}" for file in files)]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["shared_tokens"], told["first_difference"], len(told["runs"])) == (2, None, 2)
+    compared = json.loads(capsys.readouterr().out)
+    assert (compared["shared_tokens"], compared["first_difference"], len(compared["runs"])) == (2, None, 2)
 
 
 def test_two_scorings_of_one_text_are_not_called_answers_that_are_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, two = saying("Once", " upon"), saying("On", "ce upon")
-    for scoring in (one, two):
+    run, other = saying("Once", " upon"), saying("On", "ce upon")
+    for scoring in (run, other):
         scoring.choices[0].echoed = len(scoring.choices[0])
-    first, second = session_file(tmp_path / "a.toml", one), session_file(tmp_path / "b.toml", two)
+    first, second = session_file(tmp_path / "a.toml", run), session_file(tmp_path / "b.toml", other)
     assert main(["compare", "--runs", f"{first}", f"{second}"]) == 0
     printed = capsys.readouterr()
     assert "text" in printed.out and "diverges" not in printed.out

@@ -54,9 +54,9 @@ def test_much_goes_out_from_a_terminal_only_after_a_yes(
         monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
         capsys.readouterr()
         assert main(command) == 2
-        told = capsys.readouterr().err
-        assert "may generate up to" in told
-        assert told.endswith("Send? [y/N] ")
+        message = capsys.readouterr().err
+        assert "may generate up to" in message
+        assert message.endswith("Send? [y/N] ")
         assert server.requests == []
         monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
         assert main(command) == 0
@@ -73,6 +73,6 @@ def test_a_script_is_never_asked_and_told_only_of_more_than_one_answer(
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     with serving_beside(FINE) as server:
         assert main([*COMMANDS[name], "--endpoint", server.base_url]) == 0
-    told = capsys.readouterr().err
-    assert "Send?" not in told
-    assert ("may generate" in told) is (name in ("compare", "sweep"))
+    message = capsys.readouterr().err
+    assert "Send?" not in message
+    assert ("may generate" in message) is (name in ("compare", "sweep"))

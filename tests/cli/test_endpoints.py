@@ -27,7 +27,7 @@ def test_an_endpoint_is_set_up_shown_changed_and_deleted(capsys: pytest.CaptureF
     assert main(["endpoints", "show", "mine"]) == 0
     assert "key.environment=MY_KEY\n" in capsys.readouterr().out
     assert main(["endpoints", "--json"]) == 0
-    listed = {one["name"]: one["own"] for one in json.loads(capsys.readouterr().out)}
+    listed = {endpoint["name"]: endpoint["own"] for endpoint in json.loads(capsys.readouterr().out)}
     assert (listed["mine"], listed["vllm"]) == (True, False)
     assert main(["endpoints", "delete", "mine"]) == 0
     assert "mine" not in load_endpoints(folders).endpoints

@@ -49,11 +49,11 @@ def assert_not_kept(done: Done) -> None:
 @pytest.mark.parametrize("session", ["s.toml", "gone/s.toml"])
 async def test_an_answer_is_printed_whole_as_text_and_as_json(session: str, tmp_path: Path) -> None:
     async with serving(answering(ANSWER)) as server:
-        asked = ("run", "--prompt", "x" * 7500, "--endpoint", server.base_url)
-        done = await limited(*asked, "--session", str(tmp_path / session))
+        arguments = ("run", "--prompt", "x" * 7500, "--endpoint", server.base_url)
+        done = await limited(*arguments, "--session", str(tmp_path / session))
         assert done.out.decode() == WHOLE
         assert_not_kept(done)
-        done = await limited(*asked, "--session", str(tmp_path / f"other-{session}"), "--json")
+        done = await limited(*arguments, "--session", str(tmp_path / f"other-{session}"), "--json")
     assert [choice["text"] for choice in json.loads(done.out)["choices"]] == [WHOLE]
     assert_not_kept(done)
 
@@ -65,8 +65,8 @@ async def test_the_answers_of_many_requests_are_printed(command: str, tmp_path: 
         "sweep": ("--vary", "temperature=0,1", "--yes"),
     }
     async with serving(answering(ANSWER)) as server:
-        asked = (command, *each[command], "--prompt", "x" * 7500, "--endpoint", server.base_url)
-        done = await limited(*asked, "--model", "m", "--session", str(tmp_path / "s.toml"), "--json")
+        arguments = (command, *each[command], "--prompt", "x" * 7500, "--endpoint", server.base_url)
+        done = await limited(*arguments, "--model", "m", "--session", str(tmp_path / "s.toml"), "--json")
     texts = [run["choices"][0]["text"] for run in json.loads(done.out)]
     assert texts == [WHOLE, WHOLE]
     assert_not_kept(done)
@@ -88,8 +88,8 @@ async def test_an_answer_is_printed_where_the_folder_is_removed_meanwhile(
         await writer.drain()
 
     async with serving(handle) as server:
-        asked = ("run", "--prompt", "hi", "--endpoint", server.base_url)
-        done = await limited(*asked, "--session", str(folder / "s.toml"), *form)
+        arguments = ("run", "--prompt", "hi", "--endpoint", server.base_url)
+        done = await limited(*arguments, "--session", str(folder / "s.toml"), *form)
     text = json.loads(done.out)["choices"][0]["text"] if form else done.out.decode()
     assert text == WHOLE
     assert_not_kept(done)
@@ -98,8 +98,8 @@ async def test_an_answer_is_printed_where_the_folder_is_removed_meanwhile(
 async def test_the_report_of_a_check_is_printed_where_an_answer_cannot_be_blessed(tmp_path: Path) -> None:
     session = str(tmp_path / "s.toml")
     async with serving(answering(event(" once", finish_reason="stop") + DONE)) as server:
-        asked = ("--temperature", "0", "--endpoint", server.base_url, "--session", session)
-        assert (await limited("run", "--prompt", "x", *asked)).status == 0
+        options = ("--temperature", "0", "--endpoint", server.base_url, "--session", session)
+        assert (await limited("run", "--prompt", "x", *options)).status == 0
     async with serving(answering(ANSWER)) as server:
         done = await limited("check", session, "--bless", "--endpoint", server.base_url)
     assert "1 case: 1 differs" in done.out.decode()

@@ -28,8 +28,8 @@ def lines_of(text: str) -> list[str]:
 def story(*pieces: ReceivedToken) -> Run:
     """A run whose choice is known to list the five most likely tokens."""
     choice = Choice(0, top_logprobs=5)
-    for at, one in enumerate(pieces, 1):
-        choice.append(one, at / 10)
+    for at, token in enumerate(pieces, 1):
+        choice.append(token, at / 10)
     choice.finish_reason = "stop"
     return run_of(choice)
 
@@ -37,14 +37,14 @@ def story(*pieces: ReceivedToken) -> Run:
 def test_a_token_is_shown_with_its_alternatives_and_what_remains(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one = story(SURE, UNLIKELY)
-    file = session_file(tmp_path / "s.toml", one)
+    run = story(SURE, UNLIKELY)
+    file = session_file(tmp_path / "s.toml", run)
     assert main(["inspect", str(file), "--token", "2"]) == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out
     lines = lines_of(out)
     assert lines[:4] == [
-        f"run {one.id[:8]}, token 2 of 2: \\e[31m⏎",
+        f"run {run.id[:8]}, token 2 of 2: \\e[31m⏎",
         "id 42, 6 bytes \\x1b\\x5b\\x33\\x31\\x6d\\x0a",
         "probability 2.0%, logprob -3.912 nats, rank > 5",
         # Five tokens of .1, and .5 over at least five more that are no likelier.
@@ -64,8 +64,8 @@ def test_tokens_below_a_probability_are_listed(tmp_path: Path, capsys: pytest.Ca
         piece(" rain", 0.05, **{" a": 0.6}),
         "!",
     ]
-    one = run_of(choice_of(pieces))
-    file = session_file(tmp_path / "s.toml", run_of(choice_of(["older"])), one)
+    run = run_of(choice_of(pieces))
+    file = session_file(tmp_path / "s.toml", run_of(choice_of(["older"])), run)
     rows = {
         "1": "1 ·was 90.0% 1 ·was 90.0% 95.0%",
         "2": "2 ·it 30.0% 2 ·she 50.0% 80.0%",
@@ -80,7 +80,7 @@ def test_tokens_below_a_probability_are_listed(tmp_path: Path, capsys: pytest.Ca
     ):
         assert main(["inspect", str(file), *options]) == 0
         title, _, *found = lines_of(capsys.readouterr().out)
-        assert title == f"run {one.id[:8]}: {len(shown)} of 4 tokens"
+        assert title == f"run {run.id[:8]}: {len(shown)} of 4 tokens"
         assert found == [rows[number] for number in shown]
 
 
@@ -121,21 +121,21 @@ def test_runs_of_different_prompts_are_said_to_be(tmp_path: Path, capsys: pytest
 
 
 def test_json_holds_exact_texts_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    one = story(SURE, UNLIKELY)
-    file = session_file(tmp_path / "s.toml", one)
+    run = story(SURE, UNLIKELY)
+    file = session_file(tmp_path / "s.toml", run)
     assert main(["inspect", str(file), "--surprising", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     (token,) = found.pop("tokens")
-    assert found == {"run": one.id, "choice": 1}
+    assert found == {"run": run.id, "choice": 1}
     assert (token["token"], token["text"], token["id"], token["rank"]) == (2, "\x1b[31m\n", 42, "> 5")
     assert token["bytes"] == list(b"\x1b[31m\n")
     assert token["coverage"] == pytest.approx(0.5)
     assert token["entropy_at_least"] == pytest.approx(log(10))
-    assert [one["text"] for one in token["alternatives"]] == [" a", " b", " c", " d", " e"]
+    assert [alternative["text"] for alternative in token["alternatives"]] == [" a", " b", " c", " d", " e"]
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         (("--token", "9"), "no token 9"),
         (("--token", "0"), "no token 0"),
@@ -144,9 +144,9 @@ def test_json_holds_exact_texts_and_figures(tmp_path: Path, capsys: pytest.Captu
     ],
 )
 def test_what_is_not_there_is_named(
-    options: tuple[str, ...], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = session_file(tmp_path / "s.toml", run_of(choice_of([SURE])))
     with pytest.raises(SystemExit, match="2"):
         main(["inspect", str(file), *options])
-    assert words in capsys.readouterr().err
+    assert message in capsys.readouterr().err

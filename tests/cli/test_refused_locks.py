@@ -60,12 +60,12 @@ def test_a_run_is_printed_and_kept_and_leaves_no_other_file(
     path = folder / "l.toml"
     with serving_beside(answering(event(" fine", finish_reason="stop") + DONE)) as server:
         for _ in range(2):
-            asked = ["--prompt", "hi", "--endpoint", server.base_url, "--session", str(path)]
-            assert main(["run", *asked]) == 0
+            options = ["--prompt", "hi", "--endpoint", server.base_url, "--session", str(path)]
+            assert main(["run", *options]) == 0
     printed = capfdbinary.readouterr()
     assert (printed.out, printed.err) == (b" fine fine", b"")
     assert texts(path) == [" fine", " fine"]
-    assert [one.name for one in folder.iterdir()] == ["l.toml"]
+    assert [file.name for file in folder.iterdir()] == ["l.toml"]
 
 
 @pytest.mark.usefixtures("refusal")
@@ -79,7 +79,7 @@ def test_two_windows_share_a_session(tmp_path: Path) -> None:
     assert [run.ordered[0].text for run in first.poll().runs] == [" theirs"]
     second.close()
     first.close()
-    assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
+    assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
 
 
 @pytest.mark.slow
@@ -91,13 +91,13 @@ async def test_what_streamed_before_a_kill_is_recovered(refusal: int, tmp_path: 
     folder.mkdir()
     environment = {"PYTHONPATH": str(tmp_path / "path"), "LOCK_ERROR": str(refusal)}
     async with serving(hanging(head() + event(" went"))) as server:
-        asked = ("--prompt", "hi", "--endpoint", server.base_url, "--session", str(folder / "s.toml"))
-        process = await start("run", *asked, environment=environment)
-        await until(lambda: any(b" went" in one.read_bytes() for one in folder.glob(".*.run")))
+        options = ("--prompt", "hi", "--endpoint", server.base_url, "--session", str(folder / "s.toml"))
+        process = await start("run", *options, environment=environment)
+        await until(lambda: any(b" went" in path.read_bytes() for path in folder.glob(".*.run")))
         process.kill()
         await process.communicate()
     opened = await asyncio.to_thread(SessionStore.open, folder / "s.toml")
     opened.store.close()
     (run,) = opened.session.runs
     assert (run.ordered[0].text, run.outcome) == (" went", Outcome.TRUNCATED)
-    assert [one.name for one in folder.iterdir()] == ["s.toml"]
+    assert [path.name for path in folder.iterdir()] == ["s.toml"]

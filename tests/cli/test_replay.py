@@ -44,12 +44,12 @@ async def test_one_run_of_several_is_printed(by: str, tmp_path: Path) -> None:
 
 
 async def test_an_unknown_run_is_named_with_the_known_ones(tmp_path: Path) -> None:
-    one: Run = upon()
-    file = session_file(tmp_path / "s.toml", one)
+    run: Run = upon()
+    file = session_file(tmp_path / "s.toml", run)
     done = await workbench("replay", str(file), "--run", "nobody")
     assert done.status == 1
     assert "there is no run 'nobody'" in done.err
-    assert one.id[:8] in done.err
+    assert run.id[:8] in done.err
 
 
 @pytest.mark.parametrize("option", [("--json",), ("--times", "2")])

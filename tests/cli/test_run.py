@@ -115,10 +115,10 @@ async def test_json_holds_everything_that_came() -> None:
         done = await workbench(
             "run", "--prompt", "a", "--n", "2", "--no-stream", "--endpoint", server.base_url, "--json"
         )
-    told = done.json
-    assert (told["outcome"], told["id"], told["created"], told["model"]) == ("complete", "cmpl-1", 7, "m")
-    assert told["usage"] == {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
-    choices = cast(list[JsonObject], told["choices"])
+    printed = done.json
+    assert [printed[name] for name in ("outcome", "id", "created", "model")] == ["complete", "cmpl-1", 7, "m"]
+    assert printed["usage"] == {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+    choices = cast(list[JsonObject], printed["choices"])
     assert [(choice["index"], choice["text"], choice["finish_reason"]) for choice in choices] == [
         (0, "a", "stop"),
         (1, "b", "length"),
@@ -126,7 +126,7 @@ async def test_json_holds_everything_that_came() -> None:
     token = cast(list[JsonObject], choices[0]["tokens"])[0]
     assert token["logprob"] == -0.5
     assert token["alternatives"] == [{"text": "a", "logprob": -0.5}, {"text": "b", "logprob": -1.5}]
-    assert set(cast(JsonObject, told["timing"])) == {"first_token", "total"}
+    assert set(cast(JsonObject, printed["timing"])) == {"first_token", "total"}
 
 
 async def test_several_choices_come_in_the_order_of_their_index() -> None:
@@ -169,10 +169,10 @@ async def test_a_long_wait_is_told_at_once_also_where_standard_error_is_no_termi
         process = await start("run", "--prompt", "x", "--endpoint", server.base_url)
         assert process.stderr is not None
         async with asyncio.timeout(60):
-            told = (await process.stderr.readline()).decode()
+            message = (await process.stderr.readline()).decode()
             process.send_signal(signal.SIGINT)
             assert await process.wait() == 130
-        assert "slow down; the endpoint asks to wait 1 h 0 min; attempt 2 in 1 h 0 min" in told
+        assert "slow down; the endpoint asks to wait 1 h 0 min; attempt 2 in 1 h 0 min" in message
         assert len(server.requests) == 1
 
 

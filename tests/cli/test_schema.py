@@ -29,7 +29,7 @@ def is_valid(value: Any, schema: Any) -> bool:
     """Whether a value is what a JSON schema says, as far as ours say it."""
     if schema is False:
         return False
-    if "anyOf" in schema and not any(is_valid(value, one) for one in schema["anyOf"]):
+    if "anyOf" in schema and not any(is_valid(value, option) for option in schema["anyOf"]):
         return False
     if "enum" in schema and value not in schema["enum"]:
         return False
@@ -37,14 +37,14 @@ def is_valid(value: Any, schema: Any) -> bool:
         return False
     if isinstance(value, list):
         return schema.get("minItems", 0) <= len(value) and all(
-            is_valid(one, schema.get("items", {})) for one in value
+            is_valid(item, schema.get("items", {})) for item in value
         )
     if isinstance(value, dict):
         properties, others = schema.get("properties", {}), schema.get("additionalProperties", {})
         return (
             set(schema.get("required", [])) <= set(value)
             and all(is_valid(name, schema.get("propertyNames", {})) for name in value)
-            and all(is_valid(one, properties.get(name, others)) for name, one in value.items())
+            and all(is_valid(item, properties.get(name, others)) for name, item in value.items())
         )
     if isinstance(value, int | float) and not isinstance(value, bool):
         return bool(schema.get("minimum", value) <= value <= schema.get("maximum", value))
@@ -100,7 +100,7 @@ def test_a_mistake_is_one_by_the_schema_too(
 
 
 @pytest.mark.parametrize(
-    ("name", "path", "words"),
+    ("name", "path", "names"),
     [
         ("endpoint", "limits", ["temperature", "include_usage"]),
         ("endpoint", "aliases", ["top_k"]),
@@ -109,9 +109,9 @@ def test_a_mistake_is_one_by_the_schema_too(
     ],
 )
 def test_editors_are_given_the_names_to_complete(
-    name: str, path: str, words: list[str], capsys: pytest.CaptureFixture[str]
+    name: str, path: str, names: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert set(words) <= set(printed(name, capsys)["properties"][path]["properties"])
+    assert set(names) <= set(printed(name, capsys)["properties"][path]["properties"])
 
 
 def test_all_schemas_come_by_name(capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,30 +64,30 @@ def test_json_has_every_token_and_the_spans_of_two_models(
 ) -> None:
     other = ToyModel(cut=r"\s|[^\s]{1,3}")
     session = tmp_path / "kept.toml"
-    with serving_beside(ToyModel().handler) as one, serving_beside(other.handler) as two:
-        places = ("--endpoint", one.base_url, "--endpoint", two.base_url)
-        status = run(monkeypatch, "score", "--text", TEXT, *places, "--json", "--session", str(session))
+    with serving_beside(ToyModel().handler) as server, serving_beside(other.handler) as other_server:
+        endpoints = ("--endpoint", server.base_url, "--endpoint", other_server.base_url)
+        status = run(monkeypatch, "score", "--text", TEXT, *endpoints, "--json", "--session", str(session))
     assert status == 0
-    (told,) = json.loads(capfd.readouterr().out)
-    first, second = told["scorings"]
+    (report,) = json.loads(capfd.readouterr().out)
+    first, second = report["scorings"]
     assert "".join(token["text"] for token in first["tokens"]) == TEXT
     assert len(second["tokens"]) > len(first["tokens"])
     known = [token["logprob"] for token in first["tokens"] if token["logprob"] is not None]
     size = len(TEXT.encode()) - len("Once")
     assert first["bits_per_byte"] == pytest.approx(-sum(known) / log(2) / size)
-    assert "".join(span["text"] for span in told["spans"]) == TEXT
-    assert told["spans"][0]["difference"] is None
+    assert "".join(span["text"] for span in report["spans"]) == TEXT
+    assert report["spans"][0]["difference"] is None
     assert all(
         span["difference"] == pytest.approx(span["surprisals"][1] - span["surprisals"][0])
-        for span in told["spans"][1:]
+        for span in report["spans"][1:]
     )
     left = iter(second["tokens"])
-    for span in told["spans"]:
+    for span in report["spans"]:
         others, done = [], ""
         while done != span["text"]:
             token = next(left)
             done += token["text"]
-            best = max(token["alternatives"], key=lambda one: one["logprob"], default=None)
+            best = max(token["alternatives"], key=lambda alternative: alternative["logprob"], default=None)
             if best is not None and best["logprob"] > token["logprob"]:
                 others.append(best)
         assert span["elsewhere"] == (others[0] if others else None)
@@ -115,14 +115,16 @@ def test_one_token_requests_score_what_an_endpoint_does_not_echo(
         assert run(monkeypatch, *ask, "--session", str(session)) == 0
         shown = " ".join(capfd.readouterr().out.split())
         assert run(monkeypatch, *ask, "--json") == 0
-    prompts = [one.json["prompt"] for one in loopback.requests if not one.path.endswith("/tokenize")]
+    prompts = [
+        request.json["prompt"] for request in loopback.requests if not request.path.endswith("/tokenize")
+    ]
     assert sorted(map(str, prompts[:6])) == sorted(str(list(range(end))) for end in range(1, 7))
     # None of them may be a figure that leaves the unknown tokens out.
     assert "7, 4 unknown ≤ -" in shown
     assert shown.count("≥ ") == 2
-    ((told,),) = [one["scorings"] for one in json.loads(capfd.readouterr().out)]
-    assert told["unlisted_tokens"] == 4
-    known = [token for token in told["tokens"][1:] if token["logprob"] is not None]
+    ((scoring,),) = [report["scorings"] for report in json.loads(capfd.readouterr().out)]
+    assert scoring["unlisted_tokens"] == 4
+    known = [token for token in scoring["tokens"][1:] if token["logprob"] is not None]
     assert [token["text"] for token in known] == [" 猫", " salt"]
     assert known[1]["logprob"] == toy.distribution("Once upon a 猫 there was", 0.0)[" salt"]
     (kept,) = read_runs(session)
@@ -179,12 +181,12 @@ def test_one_token_requests_go_out_only_after_their_cost_is_agreed_to(
     monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
     with serving_beside(ToyModel(has_tokenizer=True).handler) as loopback:
         assert run(monkeypatch, "score", "--text", TEXT, "--endpoint", loopback.base_url, "--probe") == 2
-        assert [one.path.rpartition("/")[2] for one in loopback.requests] == ["tokenize"]
+        assert [request.path.rpartition("/")[2] for request in loopback.requests] == ["tokenize"]
     assert "6 requests, which may generate up to 6 completion tokens.\nSend? [y/N]" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         ((), "no text given"),
         (("--text", "a", "--probe", "--top", "0"), "--probe needs --top of at least 1"),
@@ -195,14 +197,14 @@ def test_one_token_requests_go_out_only_after_their_cost_is_agreed_to(
 )
 def test_bad_arguments_are_named(
     arguments: tuple[str, ...],
-    words: str,
+    message: str,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit) as left:
         run(monkeypatch, "score", *arguments)
     assert left.value.code == 2
-    assert words in capfd.readouterr().err
+    assert message in capfd.readouterr().err
 
 
 def test_a_hostile_text_reaches_a_terminal_with_its_controls_escaped(

@@ -33,8 +33,8 @@ def upon(text: str = " upon a \x1b[31mtime") -> Run:
 def session_file(path: Path, *runs: Run, title: str = "") -> Path:
     """A session's file that holds runs."""
     store = SessionStore.create(path, Session(title=title))
-    for one in runs:
-        store.finish(one)
+    for run in runs:
+        store.finish(run)
     store.close()
     return path
 
@@ -112,9 +112,9 @@ def test_where_there_is_no_session_that_is_said_and_is_no_error(capsys: pytest.C
 def test_a_session_of_one_run_is_exported_in_every_form(
     form: str, begins: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one = upon()
-    one.endpoint = "http://127.0.0.1:9/v1"
-    file = session_file(tmp_path / "tale.toml", one, title="Tale")
+    run = upon()
+    run.endpoint = "http://127.0.0.1:9/v1"
+    file = session_file(tmp_path / "tale.toml", run, title="Tale")
     assert main(["export", str(file), "--to", form]) == 0
     assert capsys.readouterr().out.startswith(begins)
 
@@ -157,9 +157,9 @@ def test_curl_is_sent_where_the_options_say(tmp_path: Path, capsys: pytest.Captu
 def test_a_request_of_the_local_server_is_exported_for_one_that_a_person_starts(
     form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one = upon()
-    one.endpoint, one.model = "local", "smollm2"
-    file = session_file(tmp_path / "s.toml", one)
+    run = upon()
+    run.endpoint, run.model = "local", "smollm2"
+    file = session_file(tmp_path / "s.toml", run)
     assert main(["export", str(file), "--to", form]) == 0
     printed = capsys.readouterr().out
     parser = argparse.ArgumentParser()
@@ -184,9 +184,9 @@ def test_an_exported_request_has_the_profile_s_headers_and_the_key_where_it_goes
         '[headers]\nX-Title = "it"\n'
     )
     (folders.config / "endpoints" / "mine.toml").write_text(profile, encoding="utf-8")
-    one = upon()
-    one.endpoint = "mine"
-    file = session_file(tmp_path / "s.toml", one)
+    run = upon()
+    run.endpoint = "mine"
+    file = session_file(tmp_path / "s.toml", run)
     assert main(["export", str(file), "--to", "curl"]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("curl http://127.0.0.1:9/v1/completions ")
@@ -227,7 +227,7 @@ def test_a_curl_command_becomes_the_draft_without_its_key(
     taken = draft(file)
     assert (taken.prompt, taken.model, taken.endpoint) == ("Once", "m", "http://127.0.0.1:9/v1")
     assert taken.parameters.to_json() == {"temperature": 0.5, "max_tokens": 4}
-    assert all(b"sk_secret" not in one.read_bytes() for one in tmp_path.rglob("*") if one.is_file())
+    assert all(b"sk_secret" not in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
 def test_a_known_address_is_its_profile(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_draft_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         (b'{"choices": 1', "Line 1 cannot be imported"),
         (b"", "has no runs"),
@@ -258,12 +258,12 @@ def test_a_draft_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture
     ],
 )
 def test_what_cannot_be_imported_is_named_and_makes_no_session(
-    data: bytes, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    data: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, file = tmp_path / "in", tmp_path / "s.toml"
     source.write_bytes(data)
     assert main(["import", str(source), "--session", str(file)]) == 1
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not file.exists()
 
 

@@ -33,27 +33,29 @@ def run(*argv: str, single_choice: bool = False) -> tuple[int, list[JsonObject]]
         folders = Folders.default(os.environ)
         save_endpoint(folders, endpoint, load_endpoints(folders))
         status = main(["run", "--endpoint", "mine", *argv])
-        return status, [one.json for one in loopback.requests]
+        return status, [request.json for request in loopback.requests]
 
 
 def test_each_prompt_and_choice_is_a_request_of_one_run(
     capfdbinary: pytest.CaptureFixture[bytes],
 ) -> None:
     status, bodies = run(*("--prompt", "a", "--prompt", "b", "--n", "2", "--seed", "4", "--split", "--json"))
-    told = json.loads(capfdbinary.readouterr().out)
+    printed = json.loads(capfdbinary.readouterr().out)
     assert status == 0
     assert len(bodies) == 4
-    assert [one["text"] for one in told["choices"]] == ["a4", "a5", "b4", "b5"]
-    assert "sent as 4 requests, one for each prompt and choice, with seeds 4 to 5" in told["notes"]
+    assert [choice["text"] for choice in printed["choices"]] == ["a4", "a5", "b4", "b5"]
+    assert "sent as 4 requests, one for each prompt and choice, with seeds 4 to 5" in printed["notes"]
 
 
 def test_without_the_option_it_is_said_once_and_sent_as_it_is(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     _, bodies = run("--prompt", "a", "--n", "3", single_choice=True)
-    assert [cast(int, one["n"]) for one in bodies] == [3]
-    said = capsys.readouterr().err
-    assert said.count("its profile says that it answers one choice a request; --split sends 3 instead") == 1
+    assert [cast(int, body["n"]) for body in bodies] == [3]
+    warning = capsys.readouterr().err
+    assert (
+        warning.count("its profile says that it answers one choice a request; --split sends 3 instead") == 1
+    )
 
 
 def test_one_plain_request_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,12 +27,12 @@ async def shown_on_terminal(*argv: str) -> str:
         await process.wait()
     while True:
         try:
-            piece = os.read(parent, 65536)
+            chunk = os.read(parent, 65536)
         except OSError:
             break
-        if not piece:
+        if not chunk:
             break
-        written += piece
+        written += chunk
     os.close(parent)
     return written.decode()
 

@@ -50,15 +50,15 @@ def wire_cases() -> list[Case]:
     table = tomllib.loads((CASES / "wire" / "cases.toml").read_text("utf-8"))
     return [
         Case(
-            one["name"],
-            (CASES / "wire" / f"{one['name']}.response").read_bytes(),
-            one["status"],
-            one["content_type"],
-            one["outcome"],
-            one.get("texts"),
-            one.get("finish_reasons"),
+            entry["name"],
+            (CASES / "wire" / f"{entry['name']}.response").read_bytes(),
+            entry["status"],
+            entry["content_type"],
+            entry["outcome"],
+            entry.get("texts"),
+            entry.get("finish_reasons"),
         )
-        for one in table["case"]
+        for entry in table["case"]
     ]
 
 
@@ -67,18 +67,18 @@ def recordings() -> list[Case]:
     table = tomllib.loads((CASES / "recorded" / "recordings.toml").read_text("utf-8"))
     return [
         Case(
-            one["name"],
-            (CASES / "recorded" / f"{one['name']}.response").read_bytes(),
-            400 if "error" in one else 200,
-            "text/event-stream" if one["streamed"] else "application/json",
-            "error" if "error" in one else "complete",
-            one.get("texts"),
-            one.get("finish_reasons"),
-            one.get("logprob_entries"),
-            Usage(**one["usage"]) if "usage" in one else None,
-            one.get("error"),
+            entry["name"],
+            (CASES / "recorded" / f"{entry['name']}.response").read_bytes(),
+            400 if "error" in entry else 200,
+            "text/event-stream" if entry["streamed"] else "application/json",
+            "error" if "error" in entry else "complete",
+            entry.get("texts"),
+            entry.get("finish_reasons"),
+            entry.get("logprob_entries"),
+            Usage(**entry["usage"]) if "usage" in entry else None,
+            entry.get("error"),
         )
-        for one in table["recording"]
+        for entry in table["recording"]
     ]
 
 
@@ -95,8 +95,8 @@ def answer_events(pieces: Iterable[bytes], status: int = 200) -> Iterator[Event]
         yield End()
         return
     assembly = Assembly()
-    for piece in pieces:
-        yield from assembly.feed(piece)
+    for chunk in pieces:
+        yield from assembly.feed(chunk)
     yield from assembly.finish()
     yield End()
 
@@ -105,8 +105,8 @@ def run_of(events: Iterable[Event], request: Request | None = None) -> Run:
     """The run that events make."""
     run = Run(request or Request(TextPrompt("x")))
     recorder = Recorder(run, Endpoint("test", _BASE), run.choice)
-    for place, event in enumerate(events):
-        recorder.take(event, float(place))
+    for index, event in enumerate(events):
+        recorder.take(event, float(index))
     return run
 
 

@@ -82,8 +82,8 @@ def chunked(pieces: Iterable[bytes], content_type: str = STREAM) -> Handler:
 
     async def handle(_: Received, writer: asyncio.StreamWriter) -> None:
         writer.write(head(200, content_type, extra=["Transfer-Encoding: chunked"]))
-        for piece in pieces:
-            writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        for chunk in pieces:
+            writer.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
         writer.write(b"0\r\n\r\n")
         await writer.drain()
 

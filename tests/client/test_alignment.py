@@ -29,21 +29,21 @@ def entry(name: str, raw: bytes | None = None) -> ReceivedToken:
 
 
 def parts(pieces: list[ReceivedToken]) -> list[tuple[str, bytes | None]]:
-    return [(one.text, one.raw) for one in pieces]
+    return [(token.text, token.raw) for token in pieces]
 
 
 @given(TEXTS, ENTRIES, st.binary(max_size=3))
 def test_pieces_always_join_to_the_text_and_no_token_is_lost_but_those_of_another_text(
-    text: str, entries: list[ReceivedToken], begun: bytes
+    text: str, entries: list[ReceivedToken], incomplete: bytes
 ) -> None:
-    pieces, *_, is_off = align(text, entries, begun)
-    assert "".join(one.text for one in pieces) == text
-    kept = [one.logprob for one in pieces if one.logprob is not None]
+    pieces, *_, is_off = align(text, entries, incomplete)
+    assert "".join(token.text for token in pieces) == text
+    kept = [token.logprob for token in pieces if token.logprob is not None]
     if not is_off:
-        assert kept == [one.logprob for one in entries]
+        assert kept == [each.logprob for each in entries]
     else:
-        listed = iter(one.logprob for one in entries)
-        assert all(one in listed for one in kept)
+        listed = iter(each.logprob for each in entries)
+        assert all(logprob in listed for logprob in kept)
         # Only where text is left that no token is listed for.
         assert pieces[-1].logprob is None
         assert pieces[-1].text
@@ -51,9 +51,9 @@ def test_pieces_always_join_to_the_text_and_no_token_is_lost_but_those_of_anothe
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1))
 def test_tokens_that_make_the_text_are_its_pieces(tokens: list[str]) -> None:
-    pieces, begun, *_ = align("".join(tokens), [entry(token) for token in tokens])
+    pieces, incomplete, *_ = align("".join(tokens), [entry(token) for token in tokens])
     assert parts(pieces) == [(token, None) for token in tokens]
-    assert begun == b""
+    assert incomplete == b""
 
 
 @given(
@@ -67,8 +67,8 @@ def test_byte_tokens_cut_anywhere_carry_their_characters_in_the_last_of_them(
     raws = [data[a:b] for a, b in zip(places, places[1:], strict=False)]  # noqa: RUF007
     entries = [entry(*_named(raw)) for raw in raws]
     pieces, _, *_ = align(text, entries)
-    assert "".join(one.text for one in pieces) == text
-    assert [one.raw if one.raw is not None else one.text.encode() for one in pieces] == raws
+    assert "".join(token.text for token in pieces) == text
+    assert [token.raw if token.raw is not None else token.text.encode() for token in pieces] == raws
 
 
 def _named(raw: bytes) -> tuple[str, bytes | None]:
@@ -79,12 +79,12 @@ def _named(raw: bytes) -> tuple[str, bytes | None]:
 
 
 def test_a_character_begun_in_one_chunk_is_ended_in_the_next() -> None:
-    first, begun, *_ = align("", [entry("", b"\xe2\x80")])
+    first, incomplete, *_ = align("", [entry("", b"\xe2\x80")])
     assert parts(first) == [("", b"\xe2\x80")]
-    assert begun == b"\xe2\x80"
-    second, begun, *_ = align("’s", [entry("", b"\x99"), entry("s")], begun)
+    assert incomplete == b"\xe2\x80"
+    second, incomplete, *_ = align("’s", [entry("", b"\x99"), entry("s")], incomplete)
     assert parts(second) == [("’", b"\x99"), ("s", None)]
-    assert begun == b""
+    assert incomplete == b""
 
 
 def test_a_token_that_is_not_in_the_text_adds_none_and_keeps_its_bytes() -> None:
@@ -106,13 +106,13 @@ def test_a_token_cut_by_a_stop_text_keeps_its_bytes() -> None:
 def test_text_held_back_before_the_last_token_has_no_logprob() -> None:
     pieces, _, *_ = align("one two", [entry(" two")])
     assert parts(pieces) == [("one", None), (" two", None)]
-    assert [one.logprob for one in pieces] == [None, -1.0]
+    assert [token.logprob for token in pieces] == [None, -1.0]
 
 
 def test_text_held_back_before_several_tokens_has_no_logprob() -> None:
     pieces, _, *_ = align("one two!", [entry(" two"), entry("!")])
     assert parts(pieces) == [("one", None), (" two", None), ("!", None)]
-    assert [one.logprob for one in pieces] == [None, -1.0, -1.0]
+    assert [token.logprob for token in pieces] == [None, -1.0, -1.0]
 
 
 def test_a_character_that_was_begun_but_does_not_come_is_given_up() -> None:
@@ -160,39 +160,41 @@ def test_the_bytes_of_a_character_are_those_of_its_tokens_in_every_encoding(
 ) -> None:
     tokens = [ReceivedToken(name, -1.0, (Alternative(name, -1.0), Alternative("é", -2.0))) for name in names]
     if is_streamed:
-        pieces, begun, known = list[ReceivedToken](), b"", None
+        pieces, incomplete, known = list[ReceivedToken](), b"", None
         for token in tokens:
-            more, begun, known, _ = align("漢" if token is tokens[-1] else "", [token], begun, known)
+            more, incomplete, known, _ = align(
+                "漢" if token is tokens[-1] else "", [token], incomplete, known
+            )
             pieces += more
     else:
         pieces, _, known, _ = align("漢", tokens)
     assert known is encoding
     raws = [decode(name, encoding) for name in names]
     assert parts(pieces) == [*(("", raw) for raw in raws[:-1]), ("漢", raws[-1])]
-    assert [one.alternatives[0].raw for one in pieces] == raws
+    assert [aligned.alternatives[0].raw for aligned in pieces] == raws
     # A plain letter stays one, but where the encoding gives it another meaning.
     other = ("", b"\xe9") if encoding is Encoding.BYTE_LEVEL else ("é", None)
-    assert {(one.alternatives[1].text, one.alternatives[1].raw) for one in pieces} == {other}
+    assert {(aligned.alternatives[1].text, aligned.alternatives[1].raw) for aligned in pieces} == {other}
 
 
 def test_alternatives_are_decoded_once_an_encoding_is_known() -> None:
     first = align(" an", [entry("Ġan")])
-    told = ReceivedToken("a", -1.0, (Alternative("a", -1.0), Alternative("Ġbar", -2.0)))
-    (piece,) = align("a", [told], first.incomplete, first.encoding).pieces
-    assert [one.text for one in piece.alternatives] == ["a", " bar"]
+    reported = ReceivedToken("a", -1.0, (Alternative("a", -1.0), Alternative("Ġbar", -2.0)))
+    (token,) = align("a", [reported], first.incomplete, first.encoding).tokens
+    assert [alternative.text for alternative in token.alternatives] == ["a", " bar"]
 
 
 @pytest.mark.parametrize("name", ["Salt", "é", "<0xE6>", "Ġa", "x y"])
 def test_a_token_that_names_another_text_is_left_out(name: str) -> None:
     pieces, *_, is_off = align(" in", [entry(name)])
     assert is_off
-    assert [(one.text, one.logprob) for one in pieces] == [(" in", None)]
+    assert [(token.text, token.logprob) for token in pieces] == [(" in", None)]
 
 
 def test_tokens_listed_a_place_behind_are_left_out_until_they_agree_again() -> None:
     pieces, *_, is_off = align("Salt in it", [entry("Salt"), entry("Salt"), entry(" in")])
     assert is_off
-    assert [(one.text, one.logprob) for one in pieces] == [("Salt", -1.0), (" in", -1.0), (" it", None)]
+    assert [(token.text, token.logprob) for token in pieces] == [("Salt", -1.0), (" in", -1.0), (" it", None)]
 
 
 def test_tokens_whose_bytes_a_server_replaced_share_a_character() -> None:
@@ -207,14 +209,14 @@ def test_a_character_of_which_only_the_last_token_is_listed_is_that_tokens(text:
     entries = [entry("", b"\xa2"), *([entry("b")] if text.endswith("b") else [])]
     pieces, *_, is_off = align(text, entries)
     assert not is_off
-    assert [one.raw for one in pieces][:1] == [b"\xa2"]
+    assert [token.raw for token in pieces][:1] == [b"\xa2"]
 
 
 def test_marks_of_a_vocabulary_are_read_in_the_alternatives_too() -> None:
-    told = ReceivedToken("Ġfoo", -1.0, (Alternative("Ġfoo", -1.0), Alternative("Ġbar", -2.0)))
-    pieces, _, *_ = align(" foo.", [told, entry(".")])
+    reported = ReceivedToken("Ġfoo", -1.0, (Alternative("Ġfoo", -1.0), Alternative("Ġbar", -2.0)))
+    pieces, _, *_ = align(" foo.", [reported, entry(".")])
     assert parts(pieces) == [(" foo", None), (".", None)]
-    assert [one.text for one in pieces[0].alternatives] == [" foo", " bar"]
+    assert [alternative.text for alternative in pieces[0].alternatives] == [" foo", " bar"]
 
 
 def test_a_vocabulary_that_begins_with_a_space_aligns_with_a_text_that_does_not() -> None:

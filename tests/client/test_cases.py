@@ -35,8 +35,8 @@ def test_a_body_comes_out_as_its_case_says(case: Case) -> None:
     if case.entries is not None:
         # The first token of an echoed prompt is told without a logprob.
         first = 1 if "echo" in case.name else 0
-        told = [sum(not math.isnan(one) for one in choice.logprobs) for choice in run.ordered]
-        assert [count + first for count in told] == case.entries
+        counts = [sum(not math.isnan(logprob) for logprob in choice.logprobs) for choice in run.ordered]
+        assert [count + first for count in counts] == case.entries
     if case.usage is not None:
         assert run.usage == case.usage
     if case.error:
@@ -50,9 +50,9 @@ def test_a_body_cut_anywhere_comes_out_the_same(case: Case) -> None:
     assert shape(run_of(answer_events(cut(case.body, 1), case.status))) == whole
     # Every place of the small bodies; the large ones repeat themselves.
     step = 1 if len(case.body) < 600 else len(case.body) // 120
-    for place in range(1, len(case.body), step):
-        pieces = [case.body[:place], case.body[place:]]
-        assert shape(run_of(answer_events(pieces, case.status))) == whole, place
+    for size in range(1, len(case.body), step):
+        pieces = [case.body[:size], case.body[size:]]
+        assert shape(run_of(answer_events(pieces, case.status))) == whole, size
 
 
 @pytest.mark.parametrize("case", STREAMS, ids=str)
@@ -65,9 +65,9 @@ def test_other_line_ends_change_nothing(case: Case, line_end: bytes) -> None:
 
 
 @pytest.mark.parametrize("case", ALL, ids=str)
-@pytest.mark.parametrize("share", [25, 50, 75])
-def test_a_body_that_is_cut_short_keeps_what_came(case: Case, share: int) -> None:
-    run = run_of(answer_events([case.body[: len(case.body) * share // 100]], case.status))
+@pytest.mark.parametrize("percent", [25, 50, 75])
+def test_a_body_that_is_cut_short_keeps_what_came(case: Case, percent: int) -> None:
+    run = run_of(answer_events([case.body[: len(case.body) * percent // 100]], case.status))
     whole = run_of(answer_events([case.body], case.status))
     assert run.outcome is not None
     for index, choice in run.choices.items():

@@ -15,7 +15,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: x\r\nTransfer-Encoding: chunked\r\n\r\
 
 
 def framed(pieces: list[bytes], extension: bytes = b"") -> bytes:
-    return b"".join(b"%x%s\r\n%s\r\n" % (len(one), extension, one) for one in pieces) + b"0\r\n\r\n"
+    return b"".join(b"%x%s\r\n%s\r\n" % (len(piece), extension, piece) for piece in pieces) + b"0\r\n\r\n"
 
 
 def read_back(raw: list[bytes]) -> tuple[list[bytes], bool]:
@@ -39,7 +39,7 @@ def joined(wire: bytes, cuts: list[int]) -> list[bytes]:
     joiner = ChunkJoiner()
     places = sorted({cut % (len(wire) + 1) for cut in cuts} | {0, len(wire)})
     passed = (joiner.feed(wire[a:b]) for a, b in pairwise(places))
-    return [one for one in passed if one]
+    return [part for part in passed if part]
 
 
 @given(

@@ -99,11 +99,11 @@ async def test_chunks_that_arrive_together_reach_the_parser_as_one() -> None:
     pieces = [event(str(number)) for number in range(100)] + [event("", finish_reason="stop"), DONE]
     async with serving(chunked(pieces)) as server:
         wire = WireLog()
-        events = [one async for one in client.stream(server.endpoint(), REQUEST, wire=wire)]
+        events = [received async for received in client.stream(server.endpoint(), REQUEST, wire=wire)]
         await client.aclose()
-    assert b"".join(piece for _, piece in wire.pieces) == b"".join(pieces)
+    assert b"".join(chunk for _, chunk in wire.chunks) == b"".join(pieces)
     assert wire.count < 20
-    assert sum(isinstance(one, Delta) for one in events) == 100
+    assert sum(isinstance(received, Delta) for received in events) == 100
     assert DoneReceived() in events
     assert events[-1] == End()
 
@@ -114,7 +114,7 @@ async def test_a_connection_serves_again() -> None:
     handler = answering(body)
     async with serving(handler) as server:
         for _ in range(3):
-            events = [one async for one in client.stream(server.endpoint(), REQUEST)]
+            events = [received async for received in client.stream(server.endpoint(), REQUEST)]
             assert DoneReceived() in events
             assert events[-1] == End()
         await client.aclose()
@@ -135,9 +135,9 @@ async def test_usage_behind_the_mark_of_the_end_counts_though_the_connection_sta
 
     async with serving(handle) as server, aclosing(Client({})) as client:
         events = []
-        async for one in client.stream(server.endpoint(), REQUEST):
-            events.append(one)
-            if one == DoneReceived():
+        async for arrived in client.stream(server.endpoint(), REQUEST):
+            events.append(arrived)
+            if arrived == DoneReceived():
                 is_marked.set()
     assert UsageReceived(Usage(3, 1, 0)) in events
     assert events[-1] == End()
@@ -145,10 +145,10 @@ async def test_usage_behind_the_mark_of_the_end_counts_though_the_connection_sta
 
 async def failure_of(endpoint: Endpoint, environment: dict[str, str] | None = None) -> EndpointError:
     client = Client(environment or {})
-    events = [one async for one in client.stream(endpoint, REQUEST)]
+    events = [received async for received in client.stream(endpoint, REQUEST)]
     await client.aclose()
     assert isinstance(events[-1], End)
-    (failed,) = (one for one in events if isinstance(one, Error))
+    (failed,) = (received for received in events if isinstance(received, Error))
     return failed.error
 
 
@@ -190,7 +190,7 @@ async def test_a_proxy_of_the_environment_is_used_only_where_the_profile_says_so
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
         client = Client({})
         there = Endpoint("x", "http://endpoint.invalid/v1", retries=0, trust_environment=True)
-        events = [one async for one in client.stream(there, REQUEST)]
+        events = [received async for received in client.stream(there, REQUEST)]
         await client.aclose()
         assert DoneReceived() in events
         assert events[-1] == End()
@@ -201,7 +201,7 @@ async def test_a_proxy_of_the_environment_is_used_only_where_the_profile_says_so
 
 
 @pytest.mark.parametrize(
-    ("variables", "words"),
+    ("variables", "parts"),
     [
         ({"ALL_PROXY": "socks://127.0.0.1:7891"}, ("ALL_PROXY", "socks5://127.0.0.1:7891")),
         ({"http_proxy": "gopher://127.0.0.1:1"}, ("http_proxy", "gopher://127.0.0.1:1")),
@@ -211,12 +211,12 @@ async def test_a_proxy_of_the_environment_is_used_only_where_the_profile_says_so
     ],
 )
 async def test_a_proxy_of_the_environment_that_cannot_be_used_is_named(
-    variables: dict[str, str], words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    variables: dict[str, str], parts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     found = await failure_of(Endpoint("x", "http://endpoint.invalid/v1", retries=0, trust_environment=True))
-    assert all(word in str(found) for word in words)
+    assert all(word in str(found) for word in parts)
     assert "s3cret" not in str(found)
 
 
@@ -230,7 +230,7 @@ async def test_odd_entries_of_no_proxy_are_passed_over(exempt: str, monkeypatch:
     client = Client({})
     async with serving(answering(event("a", finish_reason="stop") + DONE)) as server:
         there = server.endpoint(trust_environment=True)
-        events = [one async for one in client.stream(there, REQUEST)]
+        events = [received async for received in client.stream(there, REQUEST)]
         await client.aclose()
     assert DoneReceived() in events
 
@@ -295,7 +295,7 @@ async def test_passwords_in_a_base_url_are_shown_nowhere() -> None:
     client = Client({})
     async with serving(answering(b"", 404)) as server:
         endpoint = server.endpoint(base_url=f"http://me:s3cret@127.0.0.1:{server.port}")
-        events = [one async for one in client.stream(endpoint, REQUEST)]
+        events = [received async for received in client.stream(endpoint, REQUEST)]
         await client.aclose()
     assert isinstance(events[0], RequestSent)
     assert "s3cret" not in repr(events)
@@ -304,7 +304,7 @@ async def test_passwords_in_a_base_url_are_shown_nowhere() -> None:
 async def test_a_key_is_in_no_traceback_and_no_representation() -> None:
     client = Client({"K": "sk_hidden"})
     endpoint = Endpoint("x", "http://127.0.0.1:9/v1", key=EnvironmentKey("K"), retries=0)
-    events = [one async for one in client.stream(endpoint, REQUEST)]
+    events = [received async for received in client.stream(endpoint, REQUEST)]
     await client.aclose()
     assert "sk_hidden" not in repr(events)
     assert "sk_hidden" not in repr(client)
@@ -331,8 +331,8 @@ async def test_a_server_that_closes_connections_it_promised_to_keep_loses_no_req
     client = Client({})
     async with serving(closing) as server:
         for _ in range(10):
-            events = [one async for one in client.stream(server.endpoint(), REQUEST)]
-            assert not [one for one in events if isinstance(one, Error)]
+            events = [received async for received in client.stream(server.endpoint(), REQUEST)]
+            assert not [received for received in events if isinstance(received, Error)]
     await client.aclose()
 
 

@@ -124,7 +124,7 @@ def test_no_bytes_break_the_reading(payload: bytes) -> None:
 )
 def test_an_answer_that_nests_deeply_ends_as_any_other(begin: str, levels: int) -> None:
     end = begin.translate({ord("{"): "}", ord("["): "]"})[::-1]
-    payload = begin * levels + "0" + "".join(one for one in end if one in "]}") * levels
+    payload = begin * levels + "0" + "".join(bracket for bracket in end if bracket in "]}") * levels
     assert run_of(answer_events([b"data: ", payload.encode(), b"\n\n"])).outcome is not None
 
 
@@ -132,13 +132,15 @@ def test_most_recorded_events_take_the_fast_path() -> None:
     for case in recordings():
         if case.is_stream:
             parser = SseParser()
-            payloads = [one for one in parser.feed(case.body) if one not in (b"[DONE]", b"null")]
+            payloads = [payload for payload in parser.feed(case.body) if payload not in (b"[DONE]", b"null")]
             slow = sum(read_fast(payload) is None for payload in payloads)
             assert slow <= len(payloads) // 10, case.name
 
 
 def only(*events: object) -> Choice:
-    body = b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in events) + b"data: [DONE]\n\n"
+    body = (
+        b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events) + b"data: [DONE]\n\n"
+    )
     (choice,) = run_of(answer_events([body])).ordered
     return choice
 
@@ -146,7 +148,7 @@ def only(*events: object) -> Choice:
 def raw_case(name: str) -> Choice:
     from tests.client.cases import wire_cases
 
-    case = next(one for one in wire_cases() if one.name == name)
+    case = next(known for known in wire_cases() if known.name == name)
     (choice,) = run_of(answer_events([case.body], case.status)).ordered
     return choice
 
@@ -178,19 +180,19 @@ def test_the_chat_shape_has_ids_and_bytes() -> None:
 def test_placeholders_give_ids_and_the_text_comes_from_the_chunk() -> None:
     (token,) = raw_case("lp_token_id")
     assert (token.text, token.id, token.logprob) == (" a", 264, -9999.0)
-    assert [one.id for one in token.alternatives] == [264, 279]
+    assert [alternative.id for alternative in token.alternatives] == [264, 279]
     assert token.listed_at is not None
 
 
 def test_numbers_that_are_none_are_left_out_and_said() -> None:
     (token,) = raw_case("lp_nonfinite")
     assert token.logprob is None
-    assert [one.logprob for one in token.alternatives] == [None, None, 1e-7, None]
+    assert [alternative.logprob for alternative in token.alternatives] == [None, None, 1e-7, None]
 
 
 def test_rows_with_one_key_are_all_kept() -> None:
     (token,) = raw_case("lp_dupe_keys")
-    assert [tuple(one)[:2] for one in token.alternatives] == [
+    assert [tuple(alternative)[:2] for alternative in token.alternatives] == [
         ("true", -0.1),
         ("true", -2.5),
         ("", -4),
@@ -216,7 +218,7 @@ def test_a_bare_number_with_the_token_beside_the_choices_is_read() -> None:
             "token": {"id": 5, "text": " a", "logprob": -0.12, "special": False},
         }
     )
-    assert [(one.text, one.logprob, one.id) for one in choice] == [(" a", -0.12, 5)]
+    assert [(token.text, token.logprob, token.id) for token in choice] == [(" a", -0.12, 5)]
 
 
 def test_probabilities_after_sampling_become_logprobs_and_are_said() -> None:
@@ -249,7 +251,7 @@ def test_logprobs_that_come_all_at_the_end_replace_the_plain_pieces() -> None:
         {"choices": [{"text": "", "finish_reason": "stop"}]},
     )
     assert choice.text == "Hello you"
-    assert [(one.text, one.logprob, one.at) for one in choice] == [
+    assert [(token.text, token.logprob, token.at) for token in choice] == [
         ("He", -1, 0),
         ("llo", -2, 0),
         (" you", -3, 1),
@@ -262,13 +264,16 @@ def test_an_end_token_without_text_stays_a_token_without_text() -> None:
         {"choices": [{"text": "a", "logprobs": {"tokens": ["a"], "token_logprobs": [-1]}}]},
         {"choices": [{"text": "", "logprobs": {"tokens": ["<eos>"], "token_logprobs": [-2]}}]},
     )
-    assert [(one.text, one.raw, one.logprob) for one in choice] == [("a", None, -1), ("", b"<eos>", -2)]
+    assert [(token.text, token.raw, token.logprob) for token in choice] == [
+        ("a", None, -1),
+        ("", b"<eos>", -2),
+    ]
 
 
 def test_arrays_of_unequal_length_lose_no_token() -> None:
-    told = {"tokens": ["a", "b"], "token_logprobs": [-1], "top_logprobs": []}
-    choice = only({"choices": [{"text": "ab", "logprobs": told}]})
-    assert [(one.text, one.logprob) for one in choice] == [("a", -1), ("b", None)]
+    arrays = {"tokens": ["a", "b"], "token_logprobs": [-1], "top_logprobs": []}
+    choice = only({"choices": [{"text": "ab", "logprobs": arrays}]})
+    assert [(token.text, token.logprob) for token in choice] == [("a", -1), ("b", None)]
 
 
 def test_chat_shaped_choices_are_text_too() -> None:

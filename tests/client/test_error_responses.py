@@ -140,8 +140,8 @@ def test_the_local_server_s_overflow_names_prompt_and_max_tokens(prompt: int, mo
     with pytest.raises(Refusal) as caught:
         check_fits(prompt, most, 4096)
     found = error(400, caught.value.body())
-    words = f"The prompt of {prompt:,} tokens and max_tokens {most} exceed the context of 4,096 (HTTP 400)"
-    assert (found.title, found.hint) == (words, hint)
+    message = f"The prompt of {prompt:,} tokens and max_tokens {most} exceed the context of 4,096 (HTTP 400)"
+    assert (found.title, found.hint) == (message, hint)
 
 
 def test_a_prompt_too_long_to_be_counted_is_named_as_such() -> None:

@@ -71,7 +71,7 @@ async def complete(endpoint: Endpoint, request: Request) -> Run:
 @pytest.mark.parametrize("name", _REQUESTS)
 async def test_a_recorded_request_is_answered_as_it_was_recorded(endpoint: Endpoint, name: str) -> None:
     body = json.loads((CASES / "recorded" / f"{name}.request.json").read_text("utf-8"))
-    recorded = next(one for one in recordings() if one.name == name)
+    recorded = next(recording for recording in recordings() if recording.name == name)
     request = Request.from_body({"stream": False, **body})
     run = await complete(endpoint, request)
     assert run.error is None
@@ -80,16 +80,16 @@ async def test_a_recorded_request_is_answered_as_it_was_recorded(endpoint: Endpo
     assert len(run.choices) == len(recorded.texts)
     assert run.usage is not None
     assert run.usage.prompt_tokens > 0
-    asked = request.parameters.get("logprobs")
+    requested = request.parameters.get("logprobs")
     for choice in run.ordered:
         assert choice.text == "".join(choice.texts())
         assert "\ufffd" not in choice.text
         for token in choice:
-            if isinstance(asked, int) and token.id is not None:
+            if isinstance(requested, int) and token.id is not None:
                 assert token.logprob is not None
                 assert token.logprob <= 0
-                assert len(token.alternatives) in (asked, asked + 1)
-        if asked is not None:
+                assert len(token.alternatives) in (requested, requested + 1)
+        if requested is not None:
             assert sum(token.id is not None for token in choice) > 0
     if body.get("temperature") == 0:
         assert [text[:8] for text in texts(run)] == [text[:8] for text in recorded.texts]
@@ -100,7 +100,7 @@ async def test_models_tokens_and_properties_are_told(endpoint: Endpoint) -> None
     models = await client.models(endpoint)
     assert any("SmolLM2" in name or "smollm2" in name for name in models)
     tokens = await client.tokenize(endpoint, "Hello 🙂")
-    assert "".join(piece for _, piece in tokens).startswith("Hello")
+    assert "".join(text for _, text in tokens).startswith("Hello")
     assert await client.detokenize(endpoint, [token for token, _ in tokens]) == "Hello 🙂"
     assert "default_generation_settings" in await client.props(endpoint)
     await client.aclose()

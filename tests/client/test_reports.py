@@ -59,7 +59,7 @@ def test_missing_choices_are_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         ("json_then_done", "upstream 7 went away"),
         ("detail", "out of memory on device 1"),
@@ -68,14 +68,14 @@ def test_missing_choices_are_noted() -> None:
     ],
 )
 @pytest.mark.parametrize("end", [b"", b"\n\n" + DONE], ids=["cut", "done"])
-def test_an_error_within_a_stream_needs_no_data_field(name: str, words: str, end: bytes) -> None:
+def test_an_error_within_a_stream_needs_no_data_field(name: str, message: str, end: bytes) -> None:
     body = (REPORTS / "error_without_data" / f"{name}.response").read_bytes() + end
     run = run_of(answer_events([body]))
     assert shape(run_of(answer_events(cut(body, 1)))) == shape(run)
     assert texts(run) == ["Low tide"]
     assert run.outcome is Outcome.ERROR
     assert run.error is not None
-    assert words in run.error.message
+    assert message in run.error.message
 
 
 def test_a_chunk_without_its_data_field_is_taken() -> None:
@@ -150,13 +150,13 @@ def test_reasoning_beside_the_text_is_noted_once(name: str, text: str, outcome: 
 
 
 @pytest.mark.parametrize("key", ["reasoning", "reasoning_content", "reasoning_text", "thinking"])
-@pytest.mark.parametrize("place", [None, "delta", "message"])
-def test_reasoning_is_seen_under_every_name_but_not_where_it_is_blank(key: str, place: str | None) -> None:
-    for words, count in (("Hm", 1), ("", 0), (None, 0)):
-        more = {key: words} if place is None else {place: {key: words}}
+@pytest.mark.parametrize("table", [None, "delta", "message"])
+def test_reasoning_is_seen_under_every_name_but_not_where_it_is_blank(key: str, table: str | None) -> None:
+    for text, count in (("Hm", 1), ("", 0), (None, 0)):
+        more = {key: text} if table is None else {table: {key: text}}
         run = run_of(answer_events([of_choice("a", finish_reason="stop", **more) + DONE]))
         assert texts(run) == ["a"]
-        assert len(run.notes) == count, words
+        assert len(run.notes) == count, text
 
 
 def raws(run: Run) -> list[bytes]:
@@ -176,8 +176,11 @@ def test_bytes_of_a_character_stay_bytes(name: str, right: list[bytes]) -> None:
     assert texts(run) == ["漢"]
     assert raws(run) == right
     first, *_, last = run.ordered[0]
-    assert [(one.text, one.raw) for one in first.alternatives] == [("", right[0]), (" ink", None)]
-    assert [one.raw for one in last.alternatives] == [b"\xa2", b"\x95"]
+    assert [(alternative.text, alternative.raw) for alternative in first.alternatives] == [
+        ("", right[0]),
+        (" ink", None),
+    ]
+    assert [alternative.raw for alternative in last.alternatives] == [b"\xa2", b"\x95"]
 
 
 @pytest.mark.parametrize(

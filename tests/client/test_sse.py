@@ -11,7 +11,7 @@ from workbench.client.sse import Comment, ErrorField, SseParser, Stray
 
 def parsed(pieces: list[bytes]) -> list[bytes]:
     parser = SseParser()
-    found = [payload for piece in pieces for payload in parser.feed(piece)]
+    found = [payload for chunk in pieces for payload in parser.feed(chunk)]
     return [*found, *parser.finish()]
 
 
@@ -20,14 +20,14 @@ def pieces_of(wire: bytes, cuts: list[int]) -> list[bytes]:
     return [wire[start:end] for start, end in zip(places, places[1:], strict=False)]  # noqa: RUF007
 
 
-PAYLOADS = st.lists(st.binary(min_size=1).filter(lambda one: not {10, 13} & set(one)), max_size=8)
+PAYLOADS = st.lists(st.binary(min_size=1).filter(lambda payload: not {10, 13} & set(payload)), max_size=8)
 
 
 @given(PAYLOADS, st.sampled_from([b"\n", b"\r\n", b"\r"]), st.lists(st.integers(0, 5000), max_size=40))
 def test_payloads_survive_any_cut_and_line_end(
     payloads: list[bytes], line_end: bytes, cuts: list[int]
 ) -> None:
-    wire = b"".join(b"data: " + one + line_end * 2 for one in payloads)
+    wire = b"".join(b"data: " + payload + line_end * 2 for payload in payloads)
     assert parsed(pieces_of(wire, cuts)) == payloads
 
 
@@ -54,7 +54,7 @@ def test_an_event_may_have_several_data_lines_and_other_fields() -> None:
 def test_comments_and_error_fields_are_told_apart_from_data() -> None:
     found = parsed([b": ping\n\n:\n\nerror: {}\n\ndata: :x\n\n"])
     assert found == [b"ping", b"", b"{}", b":x"]
-    assert [type(one) for one in found] == [Comment, Comment, ErrorField, bytes]
+    assert [type(payload) for payload in found] == [Comment, Comment, ErrorField, bytes]
 
 
 def test_an_end_without_a_blank_line_or_any_line_end_loses_nothing() -> None:
@@ -79,7 +79,7 @@ def test_only_one_space_after_the_colon_is_dropped() -> None:
 def test_a_line_that_is_no_field_is_told_apart_from_the_events_around_it() -> None:
     found = parsed([b'data: a\n\n{"detail":"x"}\n\ndata: [DONE]\n\n'])
     assert found == [b"a", b'{"detail":"x"}', b"[DONE]"]
-    assert [type(one) for one in found] == [bytes, Stray, bytes]
+    assert [type(payload) for payload in found] == [bytes, Stray, bytes]
 
 
 def test_a_page_within_a_stream_is_one_stray_with_its_blank_lines() -> None:
@@ -106,7 +106,7 @@ class Counted(bytes):
 def test_a_large_event_in_many_pieces_is_copied_only_a_few_times(start: bytes, line_end: bytes) -> None:
     parser, Counted.copied = SseParser(), 0
     start = start.replace(b"\n", line_end)
-    found = [payload for piece in [start, *[b"x" * 64] * 4096] for payload in parser.feed(Counted(piece))]
+    found = [payload for chunk in [start, *[b"x" * 64] * 4096] for payload in parser.feed(Counted(chunk))]
     assert parser.pending > 4096 * 64
     found += parser.feed(Counted(line_end * 2))
     assert found[-1] == b"x" * 64 * 4096

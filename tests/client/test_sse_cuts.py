@@ -15,8 +15,8 @@ STREAMS = [case for case in [*wire_cases(), *recordings()] if case.is_stream]
 def events(*pieces: bytes) -> list[bytes]:
     parser = SseParser()
     found: list[bytes] = []
-    for piece in pieces:
-        found += parser.feed(piece)
+    for chunk in pieces:
+        found += parser.feed(chunk)
     return found + parser.finish()
 
 
@@ -26,5 +26,5 @@ def test_every_cut_gives_the_same_events(case: Case, line_end: bytes) -> None:
     body = case.body.replace(b"\r\n", b"\n").replace(b"\n", line_end)
     whole = events(body)
     assert whole
-    for place in range(len(body) + 1):
-        assert events(body[:place], body[place:]) == whole, f"cut at byte {place}"
+    for index in range(len(body) + 1):
+        assert events(body[:index], body[index:]) == whole, f"cut at byte {index}"

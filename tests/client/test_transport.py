@@ -81,13 +81,13 @@ async def keeping(answer: Callable[[int], bytes] = whole) -> AsyncGenerator[Keep
 
 
 async def sent(client: Client, server: Keeping) -> list[Event]:
-    return [one async for one in client.stream(server.endpoint, REQUEST)]
+    return [received async for received in client.stream(server.endpoint, REQUEST)]
 
 
 async def until_kept(client: Client, server: Keeping) -> None:
     """Send until a request comes on a connection that has served already."""
     while len(server.came) == len(set(server.came)):
-        assert not any(isinstance(one, Error) for one in await sent(client, server))
+        assert not any(isinstance(received, Error) for received in await sent(client, server))
 
 
 async def test_a_connection_that_has_rested_serves_again() -> None:
@@ -104,26 +104,28 @@ async def test_a_kept_connection_that_its_server_closed_gets_no_request() -> Non
             writer.close()
             await writer.wait_closed()
         events = await sent(client, server)
-        assert not any(isinstance(one, Error) for one in events)
+        assert not any(isinstance(received, Error) for received in events)
         assert server.came[before:] == [old]
 
 
 async def test_a_request_that_went_out_on_a_kept_connection_is_not_sent_twice() -> None:
     async with keeping(lambda served: b"" if served else whole(0)) as server, aclosing(Client({})) as client:
         events = await sent(client, server)
-        while not any(isinstance(one, Error) for one in events):
+        while not any(isinstance(received, Error) for received in events):
             events = await sent(client, server)
-        assert [one.error.title for one in events if isinstance(one, Error)] == ["Connection lost"]
+        assert [received.error.title for received in events if isinstance(received, Error)] == [
+            "Connection lost"
+        ]
         assert server.came.count(server.came[-1]) == 2
         assert len(server.came) == len(server.writers) + 1
 
 
 async def test_a_stream_that_is_left_closes_its_connection() -> None:
-    begun = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9999\r\n\r\n" + event("a")
-    async with keeping(lambda _: begun) as server, aclosing(Client({})) as client:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9999\r\n\r\n" + event("a")
+    async with keeping(lambda _: head) as server, aclosing(Client({})) as client:
         async with aclosing(client.stream(server.endpoint, REQUEST)) as events:
-            async for one in events:
-                if isinstance(one, Delta):
+            async for received in events:
+                if isinstance(received, Delta):
                     break
         await server.gone[0].wait()
 
@@ -167,11 +169,11 @@ async def test_a_read_that_is_cancelled_closes_its_connection() -> None:
 
 
 async def test_a_write_that_is_cancelled_closes_its_connection() -> None:
-    begun, cancelled, left = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    reached, cancelled, left = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readexactly(1)
-        begun.set()
+        reached.set()
         await cancelled.wait()
         with suppress(ConnectionError):
             while await reader.read(1 << 20):
@@ -183,7 +185,7 @@ async def test_a_write_that_is_cancelled_closes_its_connection() -> None:
         stream = await JoiningBackend(AnyIOBackend()).connect_tcp(*server.sockets[0].getsockname())
         await stream.write(bytes(64 << 20))
         writing = asyncio.create_task(stream.read(4096))
-        await begun.wait()
+        await reached.wait()
         writing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await writing
@@ -203,16 +205,19 @@ async def test_a_write_that_is_cancelled_closes_its_connection() -> None:
 async def test_a_compressed_answer_is_read(encoding: str, body: bytes) -> None:
     handler = answering(body, extra=[f"Content-Encoding: {encoding}"])
     async with serving(handler) as server, aclosing(Client({})) as client:
-        events = [one async for one in client.stream(server.endpoint(), REQUEST)]
-    assert "".join(piece.text for one in events if isinstance(one, Delta) for piece in one.pieces) == "a"
+        events = [received async for received in client.stream(server.endpoint(), REQUEST)]
+    assert (
+        "".join(token.text for received in events if isinstance(received, Delta) for token in received.tokens)
+        == "a"
+    )
 
 
 @pytest.mark.parametrize(("encoding", "body"), [("gzip", b"no gzip"), ("br", b"x")])
 async def test_an_answer_that_cannot_be_unpacked_is_an_error(encoding: str, body: bytes) -> None:
     handler = answering(body, extra=[f"Content-Encoding: {encoding}"])
     async with serving(handler) as server, aclosing(Client({})) as client:
-        events = [one async for one in client.stream(server.endpoint(), REQUEST)]
-    (failed,) = (one for one in events if isinstance(one, Error))
+        events = [received async for received in client.stream(server.endpoint(), REQUEST)]
+    (failed,) = (received for received in events if isinstance(received, Error))
     assert failed.error.title == "The answer is compressed in a way that cannot be read"
 
 
@@ -221,7 +226,7 @@ async def test_an_address_goes_out_as_http_spells_it() -> None:
         base = f"http://me%40x:s3cret@127.0.0.1:{server.port}/modèle a/v1?api-version=1&ü=%20"
         endpoint = server.endpoint(base_url=base, headers={"user-agent": "mine"})
         async with aclosing(Client({})) as client:
-            assert [one async for one in client.stream(endpoint, REQUEST)][-1] == End()
+            assert [received async for received in client.stream(endpoint, REQUEST)][-1] == End()
         (request,) = server.requests
     assert request.path == "/mod%C3%A8lea/v1/completions?api-version=1&%C3%BC=%20"
     assert request.headers["host"] == f"127.0.0.1:{server.port}"

@@ -21,7 +21,10 @@ from workbench.domain.errors import EndpointError
         "https://api.jiekou.ai/openai/v1/v1",
         "https://api.jiekou.ai//openai/v1",
         "api.jiekou.ai/openai",
-        *(f"https://api.jiekou.ai/openai/v1{one}" for one in "\u200b\u2060\u00ad\u200e\ufeff\u3164\ufe0f"),
+        *(
+            f"https://api.jiekou.ai/openai/v1{hidden}"
+            for hidden in "\u200b\u2060\u00ad\u200e\ufeff\u3164\ufe0f"
+        ),
         "\ufeffhttps://api.jiekou.\u200bai/openai/v1/ \u2060",
     ],
 )

@@ -26,8 +26,8 @@ def recorded(pieces: Iterable[bytes], status: int = 200) -> WireLog:
     log = WireLog()
     log.sending("POST", "http://h/v1/completions", {}, b"{}")
     log.answered(status, {})
-    for at, piece in enumerate(pieces, 1):
-        log.received(at, piece)
+    for at, chunk in enumerate(pieces, 1):
+        log.received(at, chunk)
     log.over()
     return log
 
@@ -45,15 +45,15 @@ def test_every_token_is_found_beside_the_event_that_gave_it(case: Case) -> None:
     run = run_of(answer_events([case.body], case.status))
     for pieces in ([case.body], cut(case.body, 7)):
         events = all_events(recorded(pieces, case.status))
-        assert b"".join(events[place].raw for place in range(len(events))) == case.body
+        assert b"".join(events[index].raw for index in range(len(events))) == case.body
         for choice in run.ordered:
             found = [events.event_of(choice.index, token) for token in range(len(choice))]
             # An echoed prompt's last token may be parted where the answer begins.
-            assert found == sorted(one for one in found if one is not None) or choice.echoed
-            for token, place in enumerate(found):
-                assert place is not None
-                gave = [one for one in events[place].gave if one.choice == choice.index]
-                assert any(one.first <= token < one.first + one.count for one in gave)
+            assert found == sorted(number for number in found if number is not None) or choice.echoed
+            for token, number in enumerate(found):
+                assert number is not None
+                gave = [part for part in events[number].gave if part.choice == choice.index]
+                assert any(part.first <= token < part.first + part.count for part in gave)
             assert events.event_of(choice.index, len(choice) + 1) is None
 
 
@@ -68,7 +68,7 @@ def test_a_record_that_grows_is_read_as_it_grows() -> None:
     assert (len(events), events[0].at) == (1, 0.5)
     log.received(0.7, event(" b")[20:] + b": ping\n\n" + event(" c")[:-1])
     events.read(1)
-    assert [events[place].at for place in range(len(events))] == [0.5, 0.7, 0.7]
+    assert [events[index].at for index in range(len(events))] == [0.5, 0.7, 0.7]
     assert events[2].gave == ()
     log.over()
     events.read(1)

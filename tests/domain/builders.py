@@ -14,7 +14,7 @@ from workbench.domain.run import Outcome, Run
 def piece(text: str, probability: float | None = None, **others: float) -> ReceivedToken:
     """A token with its probability and those of its alternatives."""
     own = () if probability is None else (Alternative(text, log(probability)),)
-    listed = tuple(Alternative(other, log(share)) for other, share in others.items())
+    listed = tuple(Alternative(other, log(mass)) for other, mass in others.items())
     return ReceivedToken(text, None if probability is None else log(probability), own + listed)
 
 
@@ -23,8 +23,8 @@ def choice_of(
 ) -> Choice:
     """A choice of pieces or plain texts, one arriving every tenth of a second."""
     choice = Choice(index)
-    for place, one in enumerate(pieces, 1):
-        choice.append(one if isinstance(one, ReceivedToken) else ReceivedToken(one), place / 10)
+    for number, token in enumerate(pieces, 1):
+        choice.append(token if isinstance(token, ReceivedToken) else ReceivedToken(token), number / 10)
     choice.finish_reason = finish_reason
     return choice
 

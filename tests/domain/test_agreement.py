@@ -13,11 +13,11 @@ from workbench.domain.agreement import Agreement, Tolerances, compare_position, 
 from workbench.domain.choice import ReceivedToken
 
 weights = st.lists(st.integers(1, 1000), min_size=8, max_size=8)
-names = [bytes([97 + place]) for place in range(8)]
+names = [bytes([97 + index]) for index in range(8)]
 
 
 def masses(weights: list[int]) -> list[float]:
-    return [one / sum(weights) for one in weights]
+    return [weight / sum(weights) for weight in weights]
 
 
 def top(probabilities: list[float], k: int) -> dict[bytes, float]:
@@ -28,9 +28,9 @@ def top(probabilities: list[float], k: int) -> dict[bytes, float]:
 
 @given(weights, weights, st.integers(1, 8), st.integers(1, 8))
 def test_divergence_lies_between_nothing_and_that_of_whole_distributions(
-    one: list[int], two: list[int], k: int, other_k: int
+    own_weights: list[int], other_weights: list[int], k: int, other_k: int
 ) -> None:
-    first, second = masses(one), masses(two)
+    first, second = masses(own_weights), masses(other_weights)
     whole = fsum(p * log(p / q) for p, q in zip(first, second, strict=True))
     found = divergence(top(first, k), top(second, other_k))
     if found is not None:
@@ -38,8 +38,8 @@ def test_divergence_lies_between_nothing_and_that_of_whole_distributions(
 
 
 @given(weights, st.integers(1, 8))
-def test_equal_distributions_do_not_diverge(one: list[int], k: int) -> None:
-    listed = top(masses(one), k)
+def test_equal_distributions_do_not_diverge(parts: list[int], k: int) -> None:
+    listed = top(masses(parts), k)
     assert divergence(listed, listed) == pytest.approx(0, abs=1e-12)
 
 
@@ -88,7 +88,7 @@ def test_figures_add_up_to_those_of_all_positions() -> None:
         compare_position(token("a"), token("a")),
     ]
     found = Agreement.of(positions)
-    assert found == sum((Agreement.of([one]) for one in positions), Agreement())
+    assert found == sum((Agreement.of([position]) for position in positions), Agreement())
     assert found.positions == 3
     assert found.same_top.mean == 0.5
     assert found.logprob_difference.largest == pytest.approx(log(5))
@@ -100,7 +100,7 @@ def test_each_tolerance_names_what_exceeds_it() -> None:
     found = Agreement.of([compare_position(token("a", 0.5, b=0.3), token("b", 0.7, a=0.1))])
     assert Tolerances().exceeded(found) == ()
     assert Tolerances(5, 5, 0).exceeded(found) == ()
-    assert [one.split(" (")[0].split()[0] for one in Tolerances(0.1, 0.1, 0.5).exceeded(found)] == [
+    assert [failure.split(" (")[0].split()[0] for failure in Tolerances(0.1, 0.1, 0.5).exceeded(found)] == [
         "KL",
         "|Δlogprob|",
         "top-1",

@@ -22,8 +22,8 @@ pieces = st.lists(st.builds(ReceivedToken, st.text(max_size=4), numbers, alterna
 
 def stored(pieces: Sequence[ReceivedToken]) -> Choice:
     choice = Choice(0)
-    for place, piece in enumerate(pieces):
-        choice.append(piece, place / 10)
+    for index, received in enumerate(pieces):
+        choice.append(received, index / 10)
     return choice
 
 
@@ -31,17 +31,17 @@ def stored(pieces: Sequence[ReceivedToken]) -> Choice:
 def test_every_token_is_read_back_as_it_was_stored(pieces: list[ReceivedToken]) -> None:
     choice = stored(pieces)
     assert [
-        ReceivedToken(one.text, one.logprob, one.alternatives, one.id, one.raw) for one in choice
+        ReceivedToken(kept.text, kept.logprob, kept.alternatives, kept.id, kept.raw) for kept in choice
     ] == pieces
-    assert [one.at for one in choice] == [place / 10 for place in range(len(pieces))]
+    assert [kept.at for kept in choice] == [index / 10 for index in range(len(pieces))]
 
 
 @given(pieces)
 def test_the_texts_of_the_tokens_join_to_the_text(pieces: list[ReceivedToken]) -> None:
     choice = stored(pieces)
-    assert choice.text == "".join(piece.text for piece in pieces)
+    assert choice.text == "".join(received.text for received in pieces)
     assert choice.length == len(choice.text)
-    assert all(choice.text[one.start :].startswith(one.text) for one in choice)
+    assert all(choice.text[each.start :].startswith(each.text) for each in choice)
 
 
 @given(pieces, pieces)
@@ -51,7 +51,7 @@ def test_columns_extend_a_choice_by_exactly_what_they_were_taken_from(
     choice = stored(first)
     choice.extend(stored(then).columns())
     whole = stored(first + then)
-    assert [one._replace(at=0) for one in choice] == [one._replace(at=0) for one in whole]
+    assert [each._replace(at=0) for each in choice] == [each._replace(at=0) for each in whole]
     assert choice.text == whole.text
 
 
@@ -61,7 +61,7 @@ def test_columns_from_a_token_on_are_the_tail(pieces: list[ReceivedToken], start
     tail = Choice(0)
     tail.extend(stored(pieces).columns(start))
     expected = stored(pieces[start:])
-    assert [one._replace(at=0) for one in tail] == [one._replace(at=0) for one in expected]
+    assert [each._replace(at=0) for each in tail] == [each._replace(at=0) for each in expected]
 
 
 def test_columns_of_unequal_length_are_refused() -> None:
@@ -87,7 +87,7 @@ def token(logprob: float | None, *listed: Alternative, id: int | None = None, te
 
 def ranked(logprob: float | None, *listed: float, top: int | None = None) -> Rank | None:
     choice = Choice(0, top)
-    choice.append(ReceivedToken("a", logprob, [Alternative("?", one) for one in listed]), 0.1)
+    choice.append(ReceivedToken("a", logprob, [Alternative("?", value) for value in listed]), 0.1)
     assert choice.token(0).rank == choice.rank_of(0)
     return choice.rank_of(0)
 
@@ -112,7 +112,7 @@ def test_a_rank_that_the_listed_alternatives_do_not_reach_down_to_is_a_bound() -
 def test_fewer_alternatives_than_requested_are_seen_by_those_of_the_other_tokens() -> None:
     choice = Choice(0, 20)
     for listed in ((-1.0, -2.0), (-1.0, -2.0, -5.0)):
-        choice.append(ReceivedToken("a", listed[-1], [Alternative("?", one) for one in listed]), 0.1)
+        choice.append(ReceivedToken("a", listed[-1], [Alternative("?", value) for value in listed]), 0.1)
     assert [choice.rank_of(index) for index in range(2)] == [Rank(2, True), Rank(3, False)]
     stored = Choice(0, 20)
     stored.extend(choice.columns())

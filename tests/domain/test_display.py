@@ -28,7 +28,7 @@ DANGEROUS = {"Cc", "Cs", "Zl", "Zp"}
 @given(anything)
 def test_nothing_visible_makes_a_terminal_act(text: str) -> None:
     shown = visible(text)
-    assert not [one for one in shown if unicodedata.category(one) in DANGEROUS and one not in "\n\t"]
+    assert not [sign for sign in shown if unicodedata.category(sign) in DANGEROUS and sign not in "\n\t"]
     assert not set(shown) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f")
 
 

@@ -17,7 +17,7 @@ def _choices(*texts: str) -> list[Choice]:
 
 def test_equal_answers_are_one_with_all_their_choices() -> None:
     answers = answers_of(_choices("ab", "ac", "ab"))
-    assert [[one.index for one in answer.choices] for answer in answers] == [[0, 2], [1]]
+    assert [[choice.index for choice in answer.choices] for answer in answers] == [[0, 2], [1]]
 
 
 def test_answers_part_where_another_goes_on_otherwise_or_has_ended() -> None:
@@ -53,7 +53,7 @@ def test_an_echoed_prompt_is_no_part_of_what_is_compared() -> None:
 def test_forks_are_the_prefixes_shared_with_each_other_answer(texts: list[str]) -> None:
     choices = _choices(*texts)
     for answer in answers_of(choices):
-        firsts = [one.choice for one in answers_of(choices) if one is not answer]
-        others = {one.index: one for one in firsts if one.text != answer.choice.text}
-        told = {index: fork.token for fork in answer.forks for index in fork.others}
-        assert told == {index: common_prefix([answer.choice, one]) for index, one in others.items()}
+        firsts = [distinct.choice for distinct in answers_of(choices) if distinct is not answer]
+        others = {choice.index: choice for choice in firsts if choice.text != answer.choice.text}
+        lengths = {index: fork.token for fork in answer.forks for index in fork.others}
+        assert lengths == {index: common_prefix([answer.choice, other]) for index, other in others.items()}

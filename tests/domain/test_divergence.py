@@ -42,9 +42,9 @@ def test_equal_choices_have_no_divergence() -> None:
 
 
 def test_titles_name_only_what_differs() -> None:
-    one = Parameters({"temperature": 0.2, "top_p": 0.5})
+    first = Parameters({"temperature": 0.2, "top_p": 0.5})
     other = Parameters({"temperature": 1.0, "top_p": 0.5, "min_p": 0.05})
-    assert distinguishing([one, other]) == (
+    assert distinguishing([first, other]) == (
         ("temperature 0.2", "min_p unset"),
         ("temperature 1", "min_p 0.05"),
     )

@@ -77,9 +77,9 @@ def test_entropy_is_a_lower_bound_of_the_whole_distributions(
 ) -> None:
     whole = sorted((weight / sum(weights) for weight in weights), reverse=True)
     chosen = data.draw(st.integers(0, len(whole) - 1))
-    listed = [share for place, share in enumerate(whole) if place < top or place == chosen]
-    found = entropy([log(share) for share in listed], min(top, len(whole)))
-    right = -sum(share * log(share) for share in whole)
+    listed = [mass for index, mass in enumerate(whole) if index < top or index == chosen]
+    found = entropy([log(mass) for mass in listed], min(top, len(whole)))
+    right = -sum(mass * log(mass) for mass in whole)
     assert found is not None
     assert -1e-9 <= found <= right + 1e-6
     if len(listed) == len(whole):
@@ -101,8 +101,8 @@ def test_speed_leaves_the_first_tokens_wait_out() -> None:
 def streamed(index: int, first: float, step: float, count: int = 11) -> Choice:
     """A choice whose tokens came at a steady pace."""
     choice = Choice(index)
-    for place in range(count):
-        choice.append(piece(f" {place}"), first + place * step)
+    for number in range(count):
+        choice.append(piece(f" {number}"), first + number * step)
     return choice
 
 
@@ -143,7 +143,7 @@ def test_distinct_is_the_share_of_different_pairs() -> None:
 
 @pytest.mark.parametrize("odd", [[-1.7e308, -1.7e308], [inf, -inf], [1e308, 1e308, -1.0]])
 def test_numbers_that_no_model_gives_break_no_figure(odd: list[float]) -> None:
-    choice = choice_of([ReceivedToken("a", one) for one in odd])
+    choice = choice_of([ReceivedToken("a", logprob) for logprob in odd])
     assert mean_logprob(odd) is not None
     assert perplexity(odd) is not None
     assert bits_per_byte(choice, range(len(odd))) is not None

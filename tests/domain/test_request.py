@@ -98,14 +98,14 @@ def test_costs_are_prompts_by_candidates_by_tokens() -> None:
 
 def test_best_of_below_n_does_not_go_together() -> None:
     problems = list(Parameters({"n": 3, "best_of": 2}).problems())
-    assert [(one.field, one.title) for one in problems] == [
+    assert [(problem.field, problem.title) for problem in problems] == [
         ("best_of", "best_of must be at least n, 3 (got 2)")
     ]
 
 
 def test_every_value_out_of_range_is_named() -> None:
     problems = Parameters({"temperature": 3, "top_p": 0}).problems()
-    assert {one.field for one in problems} == {"temperature", "top_p"}
+    assert {problem.field for problem in problems} == {"temperature", "top_p"}
 
 
 def test_setting_none_or_nothing_unsets() -> None:

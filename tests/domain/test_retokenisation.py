@@ -9,8 +9,8 @@ from workbench.domain.retokenisation import GeneratedToken, Retokenisation, find
 
 
 def _joint(prompt: str, generated: str, tokens: str) -> Retokenisation | None:
-    known = [GeneratedToken(one.encode()) for one in generated.split("|") if one]
-    return find_retokenisation(prompt.encode(), known, [one.encode() for one in tokens.split("|")])
+    known = [GeneratedToken(text.encode()) for text in generated.split("|") if text]
+    return find_retokenisation(prompt.encode(), known, [text.encode() for text in tokens.split("|")])
 
 
 def test_tokens_that_stay_are_no_changed_joint() -> None:
@@ -62,7 +62,9 @@ def test_both_sides_of_a_joint_are_the_same_text(
     cuts = sorted(data.draw(st.sets(st.integers(1, max(len(text) - 1, 1)))) if len(text) > 1 else ())
     tokens = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     joint = find_retokenisation(
-        prompt.encode(), [GeneratedToken(one.encode()) for one in generated], [one.encode() for one in tokens]
+        prompt.encode(),
+        [GeneratedToken(part.encode()) for part in generated],
+        [part.encode() for part in tokens],
     )
     if joint is not None:
         assert b"".join(joint.was) == b"".join(joint.now)

@@ -61,7 +61,7 @@ def cut_short(outcome: Outcome, *choices: Choice) -> Run:
 
 
 @pytest.mark.parametrize(
-    ("recorded", "again", "words"),
+    ("recorded", "again", "message"),
     [
         (
             run_of(choice_of(["a", "b"])),
@@ -81,14 +81,14 @@ def cut_short(outcome: Outcome, *choices: Choice) -> Run:
     ],
 )
 def test_what_a_run_that_was_cut_short_left_out_is_no_difference(
-    recorded: Run, again: Run, words: str
+    recorded: Run, again: Run, message: str
 ) -> None:
     check = check_run(recorded, again)
     (choice,) = check.choices
-    assert choice.describe() == words
+    assert choice.describe() == message
     assert not choice.differs
     assert not check.identical
-    assert describe_repeats([recorded, again]) == f"1 of 2 identical to the first; {words}"
+    assert describe_repeats([recorded, again]) == f"1 of 2 identical to the first; {message}"
 
 
 def test_a_run_that_differs_before_it_was_stopped_differs() -> None:

@@ -35,8 +35,10 @@ def scored(text: str, cuts: set[int], surprisal: float = 1.0) -> Choice:
 
 
 @given(texts, st.sets(st.integers(0, 60)), st.sets(st.integers(0, 60)))
-def test_spans_join_to_the_text_and_to_every_token_of_both(text: str, one: set[int], two: set[int]) -> None:
-    first, second = Passage.answer_of(scored(text, one)), Passage.answer_of(scored(text, two, 2.0))
+def test_spans_join_to_the_text_and_to_every_token_of_both(
+    text: str, cuts: set[int], other_cuts: set[int]
+) -> None:
+    first, second = Passage.answer_of(scored(text, cuts)), Passage.answer_of(scored(text, other_cuts, 2.0))
     spans = list(align_scorings(first, second))
     assert "".join(text[span.start : span.end] for span in spans) == text
     assert [index for span in spans for index in span.first] == list(first.tokens)
@@ -62,8 +64,10 @@ def test_spans_with_an_unknown_surprisal_have_no_difference() -> None:
 
 
 @given(texts, st.sets(st.integers(0, 60)), st.sets(st.integers(0, 60)))
-def test_every_token_has_the_difference_of_the_span_it_is_in(text: str, one: set[int], two: set[int]) -> None:
-    first, second = Passage.answer_of(scored(text, one)), Passage.answer_of(scored(text, two, 2.0))
+def test_every_token_has_the_difference_of_the_span_it_is_in(
+    text: str, cuts: set[int], other_cuts: set[int]
+) -> None:
+    first, second = Passage.answer_of(scored(text, cuts)), Passage.answer_of(scored(text, other_cuts, 2.0))
     beside, back = SecondScoring.of(first, second), SecondScoring.of(second, first)
     for index in first.tokens:
         found = beside.at(index)
@@ -99,10 +103,10 @@ def test_going_elsewhere_stops_at_every_such_token_in_order(others: list[bool], 
     first = choice_of(["x"] * len(others))
     second = choice_of([piece("x", 0.2, y=0.8) if other else piece("x", 0.8, y=0.2) for other in others])
     beside = SecondScoring.of(Passage.answer_of(first), Passage.answer_of(second))
-    places = [place for place, other in enumerate(others) if other]
+    places = [index for index, other in enumerate(others) if other]
     for step, expected in (
-        (1, [place for place in places if place > begin]),
-        (-1, [place for place in reversed(places) if place < begin]),
+        (1, [index for index in places if index > begin]),
+        (-1, [index for index in reversed(places) if index < begin]),
     ):
         went, cursor = [], beside.next_elsewhere(first, begin, step)
         while cursor is not None:
@@ -155,7 +159,7 @@ def test_bits_per_byte_are_those_of_all_tokens_over_all_bytes(text: str, cuts: s
 
 
 def test_a_uniform_model_over_bytes_takes_eight_bits_each() -> None:
-    choice = choice_of([ReceivedToken("a"), *(ReceivedToken(one, -log(256)) for one in "bcd")])
+    choice = choice_of([ReceivedToken("a"), *(ReceivedToken(text, -log(256)) for text in "bcd")])
     assert bits_per_byte(choice, range(4)) == pytest.approx(8)
 
 

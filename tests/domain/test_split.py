@@ -26,39 +26,39 @@ PROMPTS: list[Prompt] = [
 def test_every_choice_of_the_whole_is_asked_for_once(prompt: Prompt, n: int | None, split: Split) -> None:
     request = Request(prompt, "m", Parameters({}).set("n", n))
     parts = parts_of(request, split)
-    assert sorted(place for part in parts for place in part.indexes) == list(range(request.choices))
+    assert sorted(index for part in parts for index in part.indexes) == list(range(request.choices))
     assert all(part.request.choices == len(part.indexes) for part in parts)
 
 
 def test_prompts_and_choices_are_counted_as_in_the_whole() -> None:
     request = Request(TextsPrompt(("a", "b")), "m", Parameters({"n": 2, "seed": 7, "temperature": 1.0}))
     parts = parts_of(request, Split(prompts=True, choices=True))
-    assert [(one.request.prompt, one.request.parameters.get("seed"), one.indexes) for one in parts] == [
+    assert [(part.request.prompt, part.request.parameters.get("seed"), part.indexes) for part in parts] == [
         (TextPrompt("a"), 7, (0,)),
         (TextPrompt("a"), 8, (1,)),
         (TextPrompt("b"), 7, (2,)),
         (TextPrompt("b"), 8, (3,)),
     ]
-    assert {one.request.parameters.get("n") for one in parts} == {None}
-    assert {one.request.parameters.get("temperature") for one in parts} == {1.0}
+    assert {part.request.parameters.get("n") for part in parts} == {None}
+    assert {part.request.parameters.get("temperature") for part in parts} == {1.0}
     assert seeds_of(parts) == (7, 8)
 
 
 def test_choices_apart_keep_a_list_of_prompts_together_and_the_other_way_round() -> None:
     request = Request(TextsPrompt(("a", "b")), "m", Parameters({"n": 2}))
     by_choice = parts_of(request, Split(choices=True))
-    assert [(one.request.prompt, one.indexes) for one in by_choice] == [
+    assert [(part.request.prompt, part.indexes) for part in by_choice] == [
         (request.prompt, (0, 2)),
         (request.prompt, (1, 3)),
     ]
     by_prompt = parts_of(request, Split(prompts=True))
-    assert [one.indexes for one in by_prompt] == [(0, 1), (2, 3)]
-    assert [one.request.parameters.get("n") for one in by_prompt] == [2, 2]
+    assert [part.indexes for part in by_prompt] == [(0, 1), (2, 3)]
+    assert [part.request.parameters.get("n") for part in by_prompt] == [2, 2]
 
 
 def test_what_is_not_split_stays_as_it_is() -> None:
     request = Request(TextPrompt("a"), "m", Parameters({"n": 3, "seed": 1}))
-    assert [one.request for one in parts_of(request, NOT_SPLIT)] == [request]
+    assert [part.request for part in parts_of(request, NOT_SPLIT)] == [request]
     assert not NOT_SPLIT
 
 

@@ -28,21 +28,21 @@ from workbench.domain.token_levels import (
 
 def choice_of(*pieces: ReceivedToken) -> Choice:
     choice = Choice(0)
-    for piece in pieces:
-        choice.append(piece, 0.1)
+    for token in pieces:
+        choice.append(token, 0.1)
     return choice
 
 
-def with_probability(share: float) -> ReceivedToken:
-    return ReceivedToken("x", log(share), (Alternative("x", log(share)),))
+def with_probability(probability: float) -> ReceivedToken:
+    return ReceivedToken("x", log(probability), (Alternative("x", log(probability)),))
 
 
 @pytest.mark.parametrize(
-    ("share", "expected"),
+    ("probability", "expected"),
     [(1.0, 0), (0.9, 0), (0.89, 1), (0.6, 1), (0.59, 2), (0.3, 2), (0.29, 3), (0.1, 3), (0.09, 4)],
 )
-def test_probability_has_five_levels_that_include_their_lower_edge(share: float, expected: int) -> None:
-    assert level(choice_of(with_probability(share)), 0, Mode.PROBABILITY) == expected
+def test_probability_has_five_levels_that_include_their_lower_edge(probability: float, expected: int) -> None:
+    assert level(choice_of(with_probability(probability)), 0, Mode.PROBABILITY) == expected
 
 
 @pytest.mark.parametrize(("nats", "expected"), [(0.0, 0), (0.5, 0), (0.9, 1), (2.0, 2), (3.9, 3), (9.0, 4)])
@@ -155,16 +155,16 @@ def test_answers_beside_each_other_share_the_widest_scale() -> None:
 
 @given(st.floats(0, 2), st.floats(0.001, 1))
 def test_what_is_at_a_level_on_the_fixed_scale_is_at_no_higher_one_on_a_fitted(
-    temperature: float, share: float
+    temperature: float, probability: float
 ) -> None:
-    choice, scale = choice_of(with_probability(share)), fitted(Parameters({"temperature": temperature}))
+    choice, scale = choice_of(with_probability(probability)), fitted(Parameters({"temperature": temperature}))
     fixed, own = (level(choice, 0, mode, scale) for mode in (Mode.PROBABILITY, Mode.FITTED))
     assert fixed is not None and own is not None and own <= fixed
     ink = shade(choice, 0, scale)
     assert (
         ink is not None
         and 0 <= ink <= 1
-        and (ink == 1) == (own == 4 or share == pytest.approx(exp(-scale.edges[-1])))
+        and (ink == 1) == (own == 4 or probability == pytest.approx(exp(-scale.edges[-1])))
     )
 
 

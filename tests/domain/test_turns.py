@@ -65,12 +65,12 @@ def test_variables_are_filled_in_what_a_person_wrote_alone() -> None:
 @given(st.lists(st.integers(0, 8), min_size=1, max_size=9), st.data())
 def test_what_is_taken_out_and_put_back_is_the_same_tree(parents: list[int], data: st.DataObject) -> None:
     turns = tuple(
-        Turn("user", str(place), str(place), parent=str(parent) if parent < place else "")
-        for place, parent in enumerate(parents)
+        Turn("user", str(index), str(index), parent=str(parent) if parent < index else "")
+        for index, parent in enumerate(parents)
     )
     talk = Turns(turns, turns[-1].id)
     left = talk.without([data.draw(st.sampled_from(turns)).id])
-    assert all(not turn.parent or turn.parent in {one.id for one in left.all} for turn in left.all)
+    assert all(not turn.parent or turn.parent in {other.id for other in left.all} for turn in left.all)
     assert left.last in {"", *(turn.id for turn in left.all)}
     gone = [turn for turn in talk.all if turn not in left.all]
     back = left.with_all(gone, talk.last)

@@ -15,7 +15,7 @@ HALF_LISTED = [log(0.3), log(0.15), log(0.05)]
 FULLY_LISTED = [log(0.5), log(0.3), log(0.2)]
 
 probabilities = st.lists(st.floats(0.001, 1), min_size=1, max_size=8).flatmap(
-    lambda weights: st.floats(sum(weights), 10).map(lambda total: [log(one / total) for one in weights])
+    lambda weights: st.floats(sum(weights), 10).map(lambda total: [log(weight / total) for weight in weights])
 )
 samplings = st.builds(
     Sampling,
@@ -100,17 +100,17 @@ def test_shares_and_rest_always_sum_to_one(
     logprobs: list[float], sampling: Sampling, order: list[str]
 ) -> None:
     shaped = reshape(logprobs, sampling, order)
-    probabilities = [share for share in shaped.probabilities if share is not None]
+    probabilities = [mass for mass in shaped.probabilities if mass is not None]
     assert fsum([*probabilities, shaped.remaining]) == pytest.approx(1)
     assert shaped.survivors >= 1
-    assert all(0 <= share <= 1 for share in probabilities)
+    assert all(0 <= mass <= 1 for mass in probabilities)
 
 
 @given(probabilities, samplings)
 def test_samplers_never_swap_two_tokens(logprobs: list[float], sampling: Sampling) -> None:
-    probabilities = [share or 0 for share in reshape(logprobs, sampling).probabilities]
-    ranked = sorted(range(len(logprobs)), key=lambda place: -logprobs[place])
-    assert all(probabilities[one] >= probabilities[next_] - 1e-12 for one, next_ in pairwise(ranked))
+    probabilities = [mass or 0 for mass in reshape(logprobs, sampling).probabilities]
+    ranked = sorted(range(len(logprobs)), key=lambda index: -logprobs[index])
+    assert all(probabilities[index] >= probabilities[next_] - 1e-12 for index, next_ in pairwise(ranked))
 
 
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=12, unique=True), st.integers(0, 5), st.data())
@@ -120,11 +120,11 @@ def test_what_is_called_exact_is_what_the_whole_distribution_becomes(
     whole = [log(weight / sum(weights)) for weight in sorted(weights, reverse=True)]
     chosen = data.draw(st.integers(0, len(whole) - 1))
     sampling = data.draw(samplings)
-    listed = [place for place in range(len(whole)) if place < top or place == chosen]
-    shaped = reshape([whole[place] for place in listed], sampling, top=min(top, len(whole)))
+    listed = [index for index in range(len(whole)) if index < top or index == chosen]
+    shaped = reshape([whole[index] for index in listed], sampling, top=min(top, len(whole)))
     right = reshape(whole, sampling).probabilities
     if shaped.remaining_is_exact:
-        assert shaped.probabilities == pytest.approx([right[place] for place in listed], abs=1e-5)
+        assert shaped.probabilities == pytest.approx([right[index] for index in listed], abs=1e-5)
 
 
 def test_a_rest_that_a_nucleus_may_have_cut_is_not_taken_for_too_unlikely() -> None:

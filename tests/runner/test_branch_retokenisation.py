@@ -36,7 +36,7 @@ async def tokenize(text: str, as_prompt: bool) -> Sequence[tuple[int, bytes]]:
     """A tokenizer that takes the first of its tokens that fits; a prompt begins with token 99."""
     found = [(99, b"")] if as_prompt else []
     while text:
-        id, token = next((id, one) for id, one in enumerate(VOCABULARY) if text.startswith(one))
+        id, token = next((id, known) for id, known in enumerate(VOCABULARY) if text.startswith(known))
         found.append((id, token.encode()))
         text = text[len(token) :]
     return found

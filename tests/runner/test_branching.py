@@ -64,8 +64,8 @@ def characters(*pieces: ReceivedToken) -> tuple[Run, Choice]:
     """A run whose answer is these pieces."""
     run = Run(Request(TextPrompt("P"), "m"))
     choice = run.choice(0)
-    for piece in pieces:
-        choice.append(piece, 0.1)
+    for token in pieces:
+        choice.append(token, 0.1)
     return run, choice
 
 

@@ -33,7 +33,7 @@ def telling(context: int | None, models: object = None, *, adds_bos: bool = Fals
         elif received.path == "/tokenize" and isinstance(received.json, dict):
             pieces = list(str(received.json["content"]))
             pieces = [BOS, *pieces] if adds_bos and received.json.get("add_special") else pieces
-            answer = {"tokens": [{"id": 1, "piece": piece} for piece in pieces]}
+            answer = {"tokens": [{"id": 1, "piece": text} for text in pieces]}
         body = json.dumps(answer).encode()
         writer.write((head(404, JSON, len(body)) if answer is None else head(200, JSON, len(body))) + body)
         await writer.drain()
@@ -55,11 +55,11 @@ async def made(
 
 
 async def test_a_bos_that_the_endpoint_adds_itself_is_not_sent_twice() -> None:
-    told = await made(telling(None, adds_bos=True), LLAMA, "Hi")
-    assert isinstance(told.request.prompt, TextPrompt)
-    assert told.request.prompt.text.startswith("<|start_header_id|>user")
-    assert told.rendered.specials[0].start == 0
-    assert told.notes == (f"{BOS} is not sent: the endpoint puts it there itself",)
+    prompt = await made(telling(None, adds_bos=True), LLAMA, "Hi")
+    assert isinstance(prompt.request.prompt, TextPrompt)
+    assert prompt.request.prompt.text.startswith("<|start_header_id|>user")
+    assert prompt.rendered.specials[0].start == 0
+    assert prompt.notes == (f"{BOS} is not sent: the endpoint puts it there itself",)
     kept = await made(telling(None), LLAMA, "Hi")
     assert isinstance(kept.request.prompt, TextPrompt)
     assert kept.request.prompt.text.startswith(BOS)
@@ -79,8 +79,8 @@ async def test_a_bos_that_the_endpoint_adds_itself_is_not_sent_twice() -> None:
 async def test_the_context_is_the_profiles_or_what_the_endpoint_tells(
     props: int | None, models: object, own: int | None, size: int | None
 ) -> None:
-    told = await made(telling(props, models), Chat(template="plain"), "Hi", context=own)
-    assert told.context == size
+    prompt = await made(telling(props, models), Chat(template="plain"), "Hi", context=own)
+    assert prompt.context == size
 
 
 async def test_the_oldest_turns_are_left_out_by_count_or_by_a_guess_that_never_refuses() -> None:
@@ -94,7 +94,7 @@ async def test_the_oldest_turns_are_left_out_by_count_or_by_a_guess_that_never_r
     assert guessed.request.prompt == counted.request.prompt
     with pytest.raises(BadValueError):
         await made(telling(40), Chat(template="plain"), *texts)
-    told = await made(telling(40), Chat(template="plain"), *texts, tokenizer=False)
-    assert told.left_out is not None
-    assert not told.left_out.is_exact
-    assert not told.left_out.dropped
+    prompt = await made(telling(40), Chat(template="plain"), *texts, tokenizer=False)
+    assert prompt.left_out is not None
+    assert not prompt.left_out.is_exact
+    assert not prompt.left_out.dropped

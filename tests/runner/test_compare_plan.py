@@ -76,7 +76,7 @@ def _probe(**verdicts: ProbeVerdict) -> dict[str, Probe]:
 
 
 def _columns(*parameters: Parameters, endpoint: Endpoint = ENDPOINT) -> list[Column]:
-    return [Column("c", endpoint, "", one) for one in parameters]
+    return [Column("c", endpoint, "", values) for values in parameters]
 
 
 def test_parameters_that_differ_where_the_probe_saw_no_effect_are_named() -> None:
@@ -101,7 +101,7 @@ def test_a_parameter_differs_in_vain_only_between_columns_of_its_endpoint() -> N
 
 
 def test_rows_of_a_grid_whose_cells_all_say_the_same_are_counted() -> None:
-    one, two = (run_of(choice_of([text])) for text in "ab")
-    assert grid_remarks([[one, one], [one, two]]) == ["in 1 of 2 rows every answer is the same text"]
-    assert grid_remarks([[one], [one]])[0].startswith("every cell gave the same text")
-    assert grid_remarks([[one, two], [two, one]]) == []
+    first, two = (run_of(choice_of([text])) for text in "ab")
+    assert grid_remarks([[first, first], [first, two]]) == ["in 1 of 2 rows every answer is the same text"]
+    assert grid_remarks([[first], [first]])[0].startswith("every cell gave the same text")
+    assert grid_remarks([[first, two], [two, first]]) == []

@@ -75,15 +75,15 @@ class Crowd:
 async def test_one_limit_holds_for_every_kind_of_request_and_every_profile_of_an_address() -> None:
     crowd = Crowd(3)
     async with serving(crowd) as server, opened() as connections:
-        one = server.endpoint(name="one", concurrency=3)
+        first = server.endpoint(name="one", concurrency=3)
         two = server.endpoint(name="two", base_url=f"{server.base_url}/completions", concurrency=3)
         split = a_run("split", n=4)
         split.split = Split(choices=True)
-        probing = Probing(connections, one, "m")
+        probing = Probing(connections, first, "m")
         await asyncio.gather(
-            ManyRuns(connections, jobs(one, 5)).execute(),
+            ManyRuns(connections, jobs(first, 5)).execute(),
             ManyRuns(connections, jobs(two, 5)).execute(),
-            connections.send(one, a_run("single")),
+            connections.send(first, a_run("single")),
             connections.send(two, split),
             probing.run(),
         )
@@ -107,7 +107,7 @@ async def test_an_interactive_request_goes_before_the_rest_of_a_batch() -> None:
         await asyncio.sleep(0)
         gate.set()
         await asyncio.gather(sending, single)
-        assert [one.json["prompt"] for one in server.requests] == ["0", "single", "1", "2"]
+        assert [request.json["prompt"] for request in server.requests] == ["0", "single", "1", "2"]
 
 
 # --- being asked to wait ---------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def _in_a_day() -> str:
 
 
 @pytest.mark.parametrize(
-    ("header", "told"),
+    ("header", "shown"),
     [
         (lambda: "Retry-After: 3600", "the endpoint asks to wait 1 h 0 min"),
         (lambda: f"Retry-After: {_in_a_day()}", "the endpoint asks to wait 1 d 0 h"),
@@ -126,16 +126,16 @@ def _in_a_day() -> str:
     ],
 )
 async def test_a_long_wait_is_told_at_once_and_holds_the_endpoint_back_but_no_other(
-    header: Callable[[], str], told: str
+    header: Callable[[], str], shown: str
 ) -> None:
     busy = answering(b'{"error":{"message":"slow down"}}', 429, JSON, [header()])
     async with serving(busy) as server, serving(FINE) as other, opened() as connections:
         seen: dict[str, list[Status]] = {"one": [], "two": []}
-        one = asyncio.create_task(
+        waiting = asyncio.create_task(
             connections.send(server.endpoint(retries=2), a_run("one"), on_status=seen["one"].append)
         )
         await until(lambda: any(status.phase is Phase.RETRYING for status in seen["one"]))
-        assert told in str(seen["one"][-1])
+        assert shown in str(seen["one"][-1])
         two = asyncio.create_task(
             connections.send(server.endpoint(name="b"), a_run("two"), on_status=seen["two"].append)
         )
@@ -145,9 +145,9 @@ async def test_a_long_wait_is_told_at_once_and_holds_the_endpoint_back_but_no_ot
         elsewhere = a_run()
         await connections.send(other.endpoint(), elsewhere)
         assert elsewhere.outcome is Outcome.COMPLETE
-        for task in (one, two):
+        for task in (waiting, two):
             task.cancel()
-        await asyncio.gather(one, two, return_exceptions=True)
+        await asyncio.gather(waiting, two, return_exceptions=True)
         assert len(server.requests) == 1
 
 
@@ -169,11 +169,11 @@ async def test_what_is_refused_for_good_holds_the_others_back_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", ["Retry-After: 0", "Retry-After: -1", "Retry-After: Sun, 29 Nov 2015 12:00:00 GMT"]
+    "header", ["Retry-After: 0", "Retry-After: -1", "Retry-After: Sun, 29 Nov 2015 12:00:00 GMT"]
 )
-async def test_a_wait_of_no_time_is_the_ordinary_backoff(asked: str) -> None:
+async def test_a_wait_of_no_time_is_the_ordinary_backoff(header: str) -> None:
     seen: list[Status] = []
-    handler = in_turn(answering(b"", 429, JSON, [asked]), FINE)
+    handler = in_turn(answering(b"", 429, JSON, [header]), FINE)
     async with serving(handler) as server, opened() as connections:
         run = a_run()
         await connections.send(server.endpoint(retries=2), run, on_status=seen.append)

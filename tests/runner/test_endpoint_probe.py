@@ -62,12 +62,12 @@ async def probed(toy: Toy, drop: frozenset[str] = frozenset()) -> Probe:
 
 
 def by_verdict(found: Probe, verdict: ProbeVerdict) -> set[str]:
-    return {one.name for one in found.findings if one.verdict is verdict}
+    return {finding.name for finding in found.findings if finding.verdict is verdict}
 
 
 async def test_an_endpoint_that_honours_everything_is_found_to() -> None:
     found = await probed(Toy())
-    assert {one.name for one in found.findings} == EVERYTHING
+    assert {finding.name for finding in found.findings} == EVERYTHING
     assert by_verdict(found, ProbeVerdict.HONOURED) >= EVERYTHING - {"stream"}
     assert found.model == "toy"
 
@@ -86,7 +86,7 @@ async def test_what_is_refused_is_found_with_the_endpoints_own_words() -> None:
         "token ids",
         "lists of token ids",
     }
-    evidence = next(one.evidence for one in found.findings if one.name == "best_of")
+    evidence = next(finding.evidence for finding in found.findings if finding.name == "best_of")
     assert "400" in evidence
     assert "best_of is not supported" in evidence
 
@@ -116,17 +116,17 @@ async def test_missing_logprobs_are_told_and_rawness_is_unknown_then() -> None:
 
 async def test_every_request_is_told_before_it_goes_out_and_all_are_tiny() -> None:
     toy = Toy()
-    told: list[tuple[int, int]] = []
+    announced: list[tuple[int, int]] = []
     connections = Connections({})
     async with toy.serve() as url:
         probing = Probing(
             connections,
             Endpoint("toy", url),
-            on_request=lambda number, words: told.append((number, len(toy.bodies))),
+            on_request=lambda number, purpose: announced.append((number, len(toy.bodies))),
         )
         found = await whole(probing)
     await connections.aclose()
-    assert told == [(number, number - 1) for number in range(1, found.requests + 1)]
+    assert announced == [(number, number - 1) for number in range(1, found.requests + 1)]
     assert len(toy.bodies) == found.requests <= MOST_REQUESTS
     assert all(body["max_tokens"] <= MOST_TOKENS for body in toy.bodies)
     biases = [bias for body in toy.bodies for bias in body.get("logit_bias", {}).values()]
@@ -143,12 +143,12 @@ async def test_an_endpoint_that_answers_nothing_is_an_error_after_one_request() 
 
 
 async def test_what_a_stopped_probe_found_stands_beside_what_was_known_before() -> None:
-    older, one = FOUND, Finding("n", ProbeVerdict.REFUSED, "no")
-    newer = replace(FOUND, findings=(one,), is_partial=True)
-    assert newer.over(older).findings == (one, *older.findings)
+    older, finding = FOUND, Finding("n", ProbeVerdict.REFUSED, "no")
+    newer = replace(FOUND, findings=(finding,), is_partial=True)
+    assert newer.over(older).findings == (finding, *older.findings)
     assert newer.over(replace(older, model="another")) == newer
     assert newer.over(None) == newer
-    assert replace(newer, is_partial=False).over(older).findings == (one,)
+    assert replace(newer, is_partial=False).over(older).findings == (finding,)
     assert probe_from_table(newer.to_json()) == newer
 
 

@@ -103,7 +103,7 @@ async def test_the_key_goes_in_the_named_header_and_compression_is_declined() ->
         await connections.send(server.endpoint(key=EnvironmentKey("SOME_KEY")), a_run())
         await connections.send(server.endpoint(key=EnvironmentKey("SOME_KEY"), key_header="api-key"), a_run())
         await connections.send(server.endpoint(headers={"X-Team": "blue"}), a_run())
-    first, second, third = (one.headers for one in server.requests)
+    first, second, third = (request.headers for request in server.requests)
     assert first["authorization"] == f"Bearer {KEY}"
     assert first["accept-encoding"] == "identity"
     assert second["api-key"] == KEY
@@ -213,7 +213,7 @@ async def test_nothing_listening_is_an_error_after_visible_repetitions() -> None
     connections = Connections({})
     await connections.send(endpoint, run, on_status=seen.append)
     await connections.aclose()
-    assert [one.phase for one in seen] == [Phase.SENDING, Phase.RETRYING, Phase.SENDING, Phase.ENDED]
+    assert [status.phase for status in seen] == [Phase.SENDING, Phase.RETRYING, Phase.SENDING, Phase.ENDED]
     assert run.outcome is Outcome.ERROR
     assert run.error is not None
     assert run.error.title == "The endpoint cannot be reached"
@@ -234,9 +234,9 @@ async def test_a_loading_server_is_asked_again_as_it_asks_and_each_time_visibly(
         server,
     ):
         await connections.send(server.endpoint(retries=2), run, on_status=seen.append)
-    retries = [one for one in seen if one.phase is Phase.RETRYING]
-    assert [one.attempt for one in retries] == [1, 2]
-    assert all(0.01 <= one.seconds <= 0.011 for one in retries)
+    retries = [status for status in seen if status.phase is Phase.RETRYING]
+    assert [status.attempt for status in retries] == [1, 2]
+    assert all(0.01 <= status.seconds <= 0.011 for status in retries)
     assert run.outcome is Outcome.COMPLETE
 
 
@@ -344,7 +344,7 @@ async def test_signs_of_life_are_told_as_status() -> None:
     body = b": keepalive 512/4096\n\n" + event("a", finish_reason="stop") + DONE
     async with talking(answering(body)) as (connections, server):
         await connections.send(server.endpoint(), a_run(), on_status=seen.append)
-    assert "keepalive 512/4096" in [one.detail for one in seen]
+    assert "keepalive 512/4096" in [status.detail for status in seen]
 
 
 async def test_oddities_are_said_once_each() -> None:
@@ -382,7 +382,7 @@ async def test_a_wire_log_has_the_exchange_without_the_key() -> None:
     body = event("a", finish_reason="stop") + DONE
     async with talking(answering(body)) as (connections, server):
         await connections.send(server.endpoint(key=EnvironmentKey("SOME_KEY")), a_run(), wire=wire)
-    assert b"".join(piece for _, piece in wire.pieces) == body
+    assert b"".join(chunk for _, chunk in wire.chunks) == body
     assert wire.status == 200
     assert wire.url == f"{server.base_url}/completions"
     assert wire.body == server.requests[0].body

@@ -221,18 +221,18 @@ async def test_a_child_that_dies_while_it_starts_is_named_and_started_anew(prete
     await until(lambda: starts(pretended) == 1)
     (pid,) = children()
     os.kill(pid, signal.SIGKILL)
-    for one in waiting:
+    for task in waiting:
         with pytest.raises(EngineError, match="signal SIGKILL"):
-            await one
+            await task
     (pretended / "held").unlink()
     assert await server.ensure() == Listening("http://127.0.0.1:9/v1", "m")
     assert starts(pretended) == 2
     await server.aclose()
 
 
-@pytest.mark.parametrize("words", ["'hello'", "'x' * 100_000"])
-async def test_a_start_that_says_no_address_is_ended(words: str, pretended: Path) -> None:
-    (pretended / "pretender").write_text(f"#!{sys.prefix}/bin/python\nprint({words}, flush=True)\ninput()\n")
+@pytest.mark.parametrize("output", ["'hello'", "'x' * 100_000"])
+async def test_a_start_that_says_no_address_is_ended(output: str, pretended: Path) -> None:
+    (pretended / "pretender").write_text(f"#!{sys.prefix}/bin/python\nprint({output}, flush=True)\ninput()\n")
     server = LocalServer({})
     with pytest.raises(EngineError, match="gave no address"):
         await server.ensure()
@@ -262,8 +262,8 @@ async def test_a_run_stopped_while_the_engine_starts_does_not_break_the_next_one
 async def test_an_engine_that_cannot_be_started_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     server = LocalServer({})
-    for asked in (server.ensure(), server.model_name()):
+    for request in (server.ensure(), server.model_name()):
         with pytest.raises(EngineError, match="cannot be started") as caught:
-            await asked
+            await request
         assert caught.value.message == "/nowhere/python: No such file or directory"
     await server.aclose()

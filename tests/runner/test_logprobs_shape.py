@@ -8,7 +8,7 @@ from tests.client.cases import Case, recordings
 from workbench.runner.endpoint_probe import logprobs_shape
 
 
-@pytest.mark.parametrize("case", [one for one in recordings() if any(one.entries or [])], ids=str)
+@pytest.mark.parametrize("case", [case for case in recordings() if any(case.entries or [])], ids=str)
 def test_a_recording_has_the_shape_of_its_server(case: Case) -> None:
     is_python = case.name.startswith("llamacpppython")
     assert ("parallel arrays" if is_python else "chat format") in logprobs_shape(case.body)

@@ -29,25 +29,27 @@ async def test_listed_tokens_have_the_logprobs_that_an_echo_gives_and_the_others
         sent = plan.run(endpoint, "", 4)
         await connections.send(endpoint, sent)
         found = plan.scored(sent)
-        prompts = [one.json["prompt"] for one in loopback.requests if not one.path.endswith("/tokenize")]
+        prompts = [
+            request.json["prompt"] for request in loopback.requests if not request.path.endswith("/tokenize")
+        ]
         echo = Run(scoring_request(TextPrompt(TEXT), top=4), endpoint.name)
         await connections.send(endpoint, echo)
     assert sorted(map(str, prompts), key=len) == [str(list(range(end))) for end in range(1, 7)]
     choice, whole = found.choices[0], scored(echo).choice
     assert (choice.text, choice.echoed) == (TEXT, 7)
     unlisted = 0
-    for place in range(1, 7):
-        listed = {one.text for one in choice.alternatives_of(place)[:4]}
-        if choice.text_of(place) in listed:
-            assert choice.logprob_of(place) == whole.logprob_of(place)
+    for index in range(1, 7):
+        listed = {alternative.text for alternative in choice.alternatives_of(index)[:4]}
+        if choice.text_of(index) in listed:
+            assert choice.logprob_of(index) == whole.logprob_of(index)
         else:
             unlisted += 1
-            (ceiling,) = logprob_ceilings(choice, range(place, place + 1))
-            assert choice.logprob_of(place) is None
-            assert ceiling > (whole.logprob_of(place) or 0)
+            (ceiling,) = logprob_ceilings(choice, range(index, index + 1))
+            assert choice.logprob_of(index) is None
+            assert ceiling > (whole.logprob_of(index) or 0)
     assert unlisted == unlisted_tokens(choice, range(7)) > 0
     assert f"{unlisted} of 6 tokens not among the 4 listed" in found.notes[0]
-    least, true = (perplexity(logprob_ceilings(one, range(7))) or 0 for one in (choice, whole))
+    least, true = (perplexity(logprob_ceilings(answer, range(7))) or 0 for answer in (choice, whole))
     assert least < true
     assert (bits_per_byte(choice, range(7)) or 0) < (bits_per_byte(whole, range(7)) or 0)
 
@@ -70,9 +72,9 @@ def test_a_ceiling_is_the_least_listed_or_the_remaining_mass_and_nothing_where_n
 def sent_with(plan: OneTokenScoring, *listed: tuple[Alternative, ...]) -> Run:
     """The requests of a plan, each answered with these alternatives."""
     run = plan.run(Endpoint("any", "http://127.0.0.1:1"), "", 2)
-    for place, alternatives in enumerate(listed):
-        run.choices[place] = Choice(place, 2)
-        run.choices[place].append(ReceivedToken("?", -9.0, alternatives), 0.0)
+    for index, alternatives in enumerate(listed):
+        run.choices[index] = Choice(index, 2)
+        run.choices[index].append(ReceivedToken("?", -9.0, alternatives), 0.0)
     run.outcome = Outcome.COMPLETE
     return run
 
@@ -98,8 +100,8 @@ def test_parts_of_a_character_are_found_by_their_bytes_and_never_by_what_may_sta
     by_id = (Alternative("\ufffd", -2.0, id=5), Alternative("\ufffd", -3.0, id=9))
     choice = plan.scored(sent_with(plan, named, unclear, unclear, by_id)).choices[0]
     assert choice.text == "a猫猫"
-    assert [choice.raw_of(place) for place in (1, 2)] == [cat[:1], cat[1:]]
-    assert [choice.logprob_of(place) for place in range(5)] == [None, -0.5, None, None, -2.0]
+    assert [choice.raw_of(index) for index in (1, 2)] == [cat[:1], cat[1:]]
+    assert [choice.logprob_of(index) for index in range(5)] == [None, -0.5, None, None, -2.0]
 
 
 def test_a_token_that_two_alternatives_name_alike_stays_unknown() -> None:
@@ -109,23 +111,23 @@ def test_a_token_that_two_alternatives_name_alike_stays_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("prompt", "words"),
+    ("prompt", "message"),
     [(TokensPrompt((1, 2)), "Only one text"), (TextPrompt("a " * 2001), "at most 2000")],
 )
 async def test_what_cannot_be_scored_so_is_refused_before_anything_is_sent(
-    prompt: Prompt, words: str
+    prompt: Prompt, message: str
 ) -> None:
     async with (
         serving(ToyModel(has_tokenizer=True).handler) as loopback,
         aclosing(Connections({})) as connections,
     ):
-        with pytest.raises(BadValueError, match=words):
+        with pytest.raises(BadValueError, match=message):
             await plan_one_token_scoring(connections, loopback.endpoint(), prompt)
-        assert all(one.path.endswith("/tokenize") for one in loopback.requests)
+        assert all(request.path.endswith("/tokenize") for request in loopback.requests)
 
 
 @pytest.mark.parametrize(
-    ("toy", "text", "words"),
+    ("toy", "text", "message"),
     [
         (ToyModel(), TEXT, "did not tokenise"),
         (ToyModel(has_tokenizer=True), "Once", "A text of one token"),
@@ -133,10 +135,10 @@ async def test_what_cannot_be_scored_so_is_refused_before_anything_is_sent(
     ],
 )
 async def test_texts_that_the_endpoint_cannot_take_apart_are_refused(
-    toy: ToyModel, text: str, words: str
+    toy: ToyModel, text: str, message: str
 ) -> None:
     async with serving(toy.handler) as loopback, aclosing(Connections({})) as connections:
-        with pytest.raises(EndpointError, match=words):
+        with pytest.raises(EndpointError, match=message):
             await plan_one_token_scoring(connections, loopback.endpoint(), TextPrompt(text))
 
 

@@ -54,8 +54,8 @@ def legacy(text: str, offset: int = 0, **more: object) -> dict[str, object]:
 
 def chat(text: str) -> dict[str, object]:
     """One token's logprobs in the shape of chats."""
-    one = {"id": 7, "token": text, "bytes": list(text.encode()), "logprob": -0.5}
-    return {"content": [{**one, "top_logprobs": [one, {**one, "token": " no", "logprob": -1.5}]}]}
+    entry = {"id": 7, "token": text, "bytes": list(text.encode()), "logprob": -0.5}
+    return {"content": [{**entry, "top_logprobs": [entry, {**entry, "token": " no", "logprob": -1.5}]}]}
 
 
 def part(text: str | None, reason: str | None = None, logprobs: object = None, **more: object) -> bytes:
@@ -73,7 +73,7 @@ def stream(
     *parts: bytes, end: bytes = b"data: [DONE]\n\n", line: bytes = b"\n", before: bytes = b""
 ) -> bytes:
     """A stream of chunks."""
-    return before + b"".join(b"data: " + one + line * 2 for one in parts) + end
+    return before + b"".join(b"data: " + payload + line * 2 for payload in parts) + end
 
 
 PLAIN = stream(part(" Hi", None, legacy(" Hi")), part(" you", "stop", legacy(" you", 3)), whole(usage=USAGE))
@@ -313,8 +313,8 @@ def behaving(server: Server) -> Handler:
             if not server.hangs_up:
                 await answering(server.failure[1], server.failure[0], JSON)(received, writer)
             return
-        one = profiles()[server.profile]
-        if isinstance(body["prompt"], list) and one.single_prompt:
+        profile = profiles()[server.profile]
+        if isinstance(body["prompt"], list) and profile.single_prompt:
             await answering(error(message="prompt must be a string"), 400, JSON)(received, writer)
             return
         await answering(server.body, 200, STREAM)(received, writer)
@@ -327,8 +327,8 @@ async def run_at(server: Server, handler: Handler, request: Request) -> tuple[Ru
     connections = Connections({})
     async with serving(handler) as loopback:
         path = server.path.removesuffix("/completions")
-        place = f"http://127.0.0.1:{loopback.port}{path}"
-        endpoint = replace(profiles()[server.profile], base_url=place, key=None, retries=0)
+        url = f"http://127.0.0.1:{loopback.port}{path}"
+        endpoint = replace(profiles()[server.profile], base_url=url, key=None, retries=0)
         offer = offer_split(endpoint, request, Quirks())
         run = Run(request, server.profile, split=None if offer is None else offer.split)
         await connections.send(endpoint, run)
@@ -337,8 +337,8 @@ async def run_at(server: Server, handler: Handler, request: Request) -> tuple[Ru
 
 
 def test_every_profile_has_its_server_here() -> None:
-    assert {one.profile for one in SERVERS} == profiles().keys() - {LOCAL}
-    assert {name for name, one in profiles().items() if one.single_choice} == ONE_CHOICE
+    assert {known.profile for known in SERVERS} == profiles().keys() - {LOCAL}
+    assert {name for name, profile in profiles().items() if profile.single_choice} == ONE_CHOICE
 
 
 @pytest.mark.parametrize("server", SERVERS, ids=str)
@@ -349,7 +349,7 @@ async def test_a_profile_sends_what_its_server_takes_and_reads_what_it_answers(s
     run, requests = await run_at(server, behaving(server), Request(TextPrompt("Say"), "m", parameters))
     assert run.error is None
     names = dict(server.aliases)
-    assert requests[0].json.keys() == ALWAYS | {names.get(one, one) for one in SET.keys() - endpoint.drop}
+    assert requests[0].json.keys() == ALWAYS | {names.get(name, name) for name in SET.keys() - endpoint.drop}
     assert requests[0].path == server.path
     assert requests[0].json["prompt"] == "Say"
     assert run.outcome is Outcome.COMPLETE
@@ -361,8 +361,8 @@ async def test_a_profile_sends_what_its_server_takes_and_reads_what_it_answers(s
     missing = "logprobs were requested, but none were returned"
     assert (missing in run.notes) is not server.logprobs
     dropped = sorted(endpoint.drop & SET.keys())
-    said = [note for note in run.notes if note.startswith("not sent")]
-    assert all(name in said[0] for name in dropped) if dropped else not said
+    notes = [note for note in run.notes if note.startswith("not sent")]
+    assert all(name in notes[0] for name in dropped) if dropped else not notes
 
 
 @pytest.mark.parametrize("server", SERVERS, ids=str)
@@ -379,16 +379,16 @@ async def test_several_prompts_are_answered_by_every_server(server: Server) -> N
     request = Request(TextsPrompt(("a", "b")), "m", Parameters({"max_tokens": 4}))
     run, requests = await run_at(server, behaving(server), request)
     one_by_one = profiles()[server.profile].single_prompt
-    assert [one.json["prompt"] for one in requests] == (["a", "b"] if one_by_one else [["a", "b"]])
+    assert [sent.json["prompt"] for sent in requests] == (["a", "b"] if one_by_one else [["a", "b"]])
     assert run.error is None
     assert len(run.choices) == (2 if one_by_one else 1)
 
 
-@pytest.mark.parametrize("server", [one for one in SERVERS if one.profile in ONE_CHOICE], ids=str)
+@pytest.mark.parametrize("server", [server for server in SERVERS if server.profile in ONE_CHOICE], ids=str)
 async def test_two_choices_come_from_every_server_that_gives_one(server: Server) -> None:
     run, requests = await run_at(
         server, behaving(server), Request(TextPrompt("a"), "m", Parameters({"n": 2, "max_tokens": 4}))
     )
     assert [choice.text for choice in run.ordered] == [" Hi you", " Hi you"]
-    assert all("n" not in one.json for one in requests)
+    assert all("n" not in request.json for request in requests)
     assert any("sent as 2 requests" in note for note in run.notes)

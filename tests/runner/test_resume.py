@@ -87,7 +87,7 @@ def test_answers_stand_in_the_place_of_the_requests_they_answer_each_once() -> N
     jobs = plan_sweep(sweep_of(3), ENDPOINT, "now") + plan_sweep(sweep_of(3), ENDPOINT, "now")
     taken = with_answers(jobs, done)
     assert [job.run is done[1] for job in taken] == [False, True, False, False]
-    assert [one.run for one in taken if one.run is not done[1]] == [jobs[0].run, jobs[2].run, jobs[3].run]
+    assert [job.run for job in taken if job.run is not done[1]] == [jobs[0].run, jobs[2].run, jobs[3].run]
 
 
 def test_the_work_of_resuming_grows_with_the_sweep_and_not_with_its_square(
@@ -95,11 +95,13 @@ def test_the_work_of_resuming_grows_with_the_sweep_and_not_with_its_square(
 ) -> None:
     compared = 0
 
-    def equal(one: Request, other: object) -> bool:
+    def equal(request: Request, other: object) -> bool:
         nonlocal compared
         compared += 1
         return (
-            isinstance(other, Request) and one.parameters == other.parameters and one.prompt == other.prompt
+            isinstance(other, Request)
+            and request.parameters == other.parameters
+            and request.prompt == other.prompt
         )
 
     request = Request(TextPrompt("a"), "m", Parameters({"logit_bias": {"5": 1.0}}, {"stop_ids": [1, 2]}))
@@ -118,11 +120,11 @@ def test_equal_parameters_have_equal_hashes_however_they_are_made(
     values: dict[str, int], whole: bool
 ) -> None:
     extra: JsonObject = {"a": [1, {"b": None}], "c": "d"}
-    one = Parameters(values, extra)
+    parameters = Parameters(values, extra)
     other = Parameters(
         {name: value if whole else float(value) for name, value in reversed(values.items())},
         {"c": "d", "a": [1, {"b": None}]},
     )
-    assert one == other
-    assert hash(one) == hash(other)
-    assert {Request(TextPrompt("a"), "m", one): 1}[Request(TextPrompt("a"), "m", other)] == 1
+    assert parameters == other
+    assert hash(parameters) == hash(other)
+    assert {Request(TextPrompt("a"), "m", parameters): 1}[Request(TextPrompt("a"), "m", other)] == 1

@@ -20,7 +20,7 @@ from workbench.runner.score_text import aligned_runs, score_answer
 
 def echo(*texts: str) -> bytes:
     """The whole answer to a scoring request, each token a nat less likely than the one before."""
-    logprobs: list[float | None] = [None, *(-float(place) for place in range(1, len(texts)))]
+    logprobs: list[float | None] = [None, *(-float(index) for index in range(1, len(texts)))]
     listed = {"tokens": texts, "token_logprobs": logprobs, "top_logprobs": [None] * len(texts)}
     choice = {"index": 0, "text": "".join(texts), "finish_reason": "length", "logprobs": listed}
     return json.dumps({"id": "x", "choices": [choice]}).encode()

@@ -53,14 +53,14 @@ async def sent(loopback: Loopback, run: Run, **fields: object) -> Run:
 async def test_choices_asked_for_one_by_one_are_one_run() -> None:
     async with serving(echoing) as loopback:
         run = await sent(loopback, Run(ASKED, split=APART))
-    assert [one.text for one in run.ordered] == ["p5!", "p6!", "p7!"]
-    assert [one.index for one in run.ordered] == [0, 1, 2]
+    assert [choice.text for choice in run.ordered] == ["p5!", "p6!", "p7!"]
+    assert [choice.index for choice in run.ordered] == [0, 1, 2]
     assert run.outcome is Outcome.COMPLETE
     assert run.usage == Usage(3, 6, 9)
     assert "sent as 3 requests, one for each choice, with seeds 5 to 7" in run.notes
     assert not any("returned" in note for note in run.notes)
-    assert all("n" not in one.json for one in loopback.requests)
-    assert sorted(map(json.dumps, (one.json for one in loopback.requests))) == sorted(
+    assert all("n" not in request.json for request in loopback.requests)
+    assert sorted(map(json.dumps, (request.json for request in loopback.requests))) == sorted(
         map(json.dumps, run.bodies)
     )
     assert run.request == ASKED
@@ -70,7 +70,7 @@ async def test_prompts_one_by_one_are_told_without_seeds() -> None:
     request = Request(TextsPrompt(("a", "b")), "m")
     async with serving(echoing) as loopback:
         run = await sent(loopback, Run(request, split=Split(prompts=True)))
-    assert [one.text for one in run.ordered] == ["a!", "b!"]
+    assert [choice.text for choice in run.ordered] == ["a!", "b!"]
     assert "sent as 2 requests, one for each prompt" in run.notes
     assert [prompt_from_json(body["prompt"]) for body in run.bodies] == [TextPrompt("a"), TextPrompt("b")]
 
@@ -84,7 +84,7 @@ async def test_one_that_fails_leaves_the_others() -> None:
 
     async with serving(failing) as loopback:
         run = await sent(loopback, Run(ASKED, split=APART))
-    assert [(one.index, one.text) for one in run.ordered] == [(0, "p5!"), (2, "p7!")]
+    assert [(choice.index, choice.text) for choice in run.ordered] == [(0, "p5!"), (2, "p7!")]
     assert run.outcome is Outcome.ERROR
     assert run.error is not None
     assert run.error.title.startswith("1 of 3 requests failed: ")
@@ -109,9 +109,9 @@ async def test_all_stream_at_once_within_the_limit_and_stop_together() -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            await asyncio.gather(*(one.gone.wait() for one in loopback.requests))
+            await asyncio.gather(*(request.gone.wait() for request in loopback.requests))
     assert run.outcome is Outcome.STOPPED
-    assert [one.text for one in run.ordered] == ["5", "6"]
+    assert [choice.text for choice in run.ordered] == ["5", "6"]
     assert "sent as 2 of 3 requests, one for each choice, with seeds 5 to 7" in run.notes
     assert [part.choices for part in run.parts] == [(0,), (1,)]
 
@@ -120,14 +120,14 @@ async def test_a_choice_that_nobody_asked_for_is_kept_behind_the_others() -> Non
     two = event("a", 0, "stop") + event("b", 1, "stop") + DONE
     async with serving(answering(two)) as loopback:
         run = await sent(loopback, Run(replace(ASKED, parameters=Parameters({"n": 2})), split=APART))
-    assert [one.index for one in run.ordered] == [0, 1, 2, 3]
-    assert [one.text for one in run.ordered] == ["a", "a", "b", "b"]
+    assert [choice.index for choice in run.ordered] == [0, 1, 2, 3]
+    assert [choice.text for choice in run.ordered] == ["a", "a", "b", "b"]
 
 
 async def test_a_choice_that_nobody_asked_for_may_come_before_all_others() -> None:
     async with serving(answering(event("b", 1, "stop") + DONE)) as loopback:
         run = await sent(loopback, Run(replace(ASKED, parameters=Parameters({"n": 2})), split=APART))
-    assert [(one.index, one.text) for one in run.ordered] == [(2, "b"), (3, "b")]
+    assert [(choice.index, choice.text) for choice in run.ordered] == [(2, "b"), (3, "b")]
     assert run.error is None
 
 
@@ -146,15 +146,15 @@ async def test_it_is_kept_in_its_session_and_replayed_and_sent_again_as_it_was(t
     assert [body["random_seed"] for body in read.bodies] == [5, 6, 7]
     assert [part.response_id for part in read.parts] == ["id-p", "id-p", "id-p"]
     assert read.notes == run.notes
-    assert [one.describe() for one in check_run(read, again).choices] == [
+    assert [choice.describe() for choice in check_run(read, again).choices] == [
         f"0/2 equal, diverges at token 1: 'p' recorded, 'p{seed}' again" for seed in (5, 6, 7)
     ]
     replay = Replay(read, float("inf"))
     await replay.play()
-    assert [one.text for one in replay.run.ordered] == ["p!", "p!", "p!"]
+    assert [choice.text for choice in replay.run.ordered] == ["p!", "p!", "p!"]
     exported = json.loads(to_json_lines(Session(runs=[read])))
     assert exported["request"]["n"] == 3
-    assert exported["requests"] == [dict(one) for one in run.bodies]
+    assert exported["requests"] == [dict(body) for body in run.bodies]
 
 
 def found(**verdicts: ProbeVerdict) -> Quirks:

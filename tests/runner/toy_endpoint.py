@@ -52,53 +52,53 @@ class Toy:
         if isinstance(body["prompt"], list) and "arrays" in self.refused:
             refused.append("prompt")
         if self.status != 200 or refused:
-            words = f"{refused[0]} is not supported" if refused else "no"
+            message = f"{refused[0]} is not supported" if refused else "no"
             return (
                 400 if refused else self.status,
                 "application/json",
-                json.dumps({"error": {"message": words}}),
+                json.dumps({"error": {"message": message}}),
             )
-        asked = {name: value for name, value in body.items() if name not in self.ignored}
-        prompts = asked["prompt"] if isinstance(asked["prompt"], list) else [asked["prompt"]]
+        requested = {name: value for name, value in body.items() if name not in self.ignored}
+        prompts = requested["prompt"] if isinstance(requested["prompt"], list) else [requested["prompt"]]
         if isinstance(prompts[0], int):
             prompts = [prompts]
-        n = asked.get("n", 1)
-        choices = [self._choice(asked, str(prompt), i) for prompt in prompts for i in range(n)]
+        n = requested.get("n", 1)
+        choices = [self._choice(requested, str(prompt), i) for prompt in prompts for i in range(n)]
         for index, choice in enumerate(choices):
             choice["index"] = index
-        tokens = sum(len(choice["logprobs"]["tokens"]) for choice in choices) * asked.get("best_of", 1)
+        tokens = sum(len(choice["logprobs"]["tokens"]) for choice in choices) * requested.get("best_of", 1)
         usage = {"prompt_tokens": 1, "completion_tokens": tokens, "total_tokens": tokens + 1}
         for choice in choices:
-            if asked.get("logprobs") is None:
+            if requested.get("logprobs") is None:
                 choice["logprobs"] = None
         whole = {"id": "x", "object": "text_completion", "created": 1, "model": "toy", "choices": choices}
-        if not asked.get("stream"):
+        if not requested.get("stream"):
             return 200, "application/json", json.dumps({**whole, "usage": usage})
         chunks = [whole]
-        if asked.get("stream_options", {}).get("include_usage"):
+        if requested.get("stream_options", {}).get("include_usage"):
             chunks.append({**whole, "choices": [], "usage": usage})
         events = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
         return 200, "text/event-stream", f"{events}data: [DONE]\n\n"
 
-    def _choice(self, asked: dict[str, Any], prompt: str, number: int) -> dict[str, Any]:
-        hot = asked.get("temperature", 1) > 0
-        if asked.get("top_k") == 1 or asked.get("min_p") == 1 or asked.get("top_p", 1) < 0.01:
+    def _choice(self, requested: dict[str, Any], prompt: str, number: int) -> dict[str, Any]:
+        hot = requested.get("temperature", 1) > 0
+        if requested.get("top_k") == 1 or requested.get("min_p") == 1 or requested.get("top_p", 1) < 0.01:
             hot = False
-        seed = asked.get("seed")
+        seed = requested.get("seed")
         chance = random.Random(f"{seed} {number}" if seed is not None else None)
-        words = [chance.choice(WORDS) if hot else WORDS[i] for i in range(asked["max_tokens"])]
+        words = [chance.choice(WORDS) if hot else WORDS[i] for i in range(requested["max_tokens"])]
         if "la la" in prompt and not hot:
             penalised = any(
-                name in asked for name in ("frequency_penalty", "presence_penalty", "repetition_penalty")
+                name in requested for name in ("frequency_penalty", "presence_penalty", "repetition_penalty")
             )
             words = WORDS[2:8] if penalised else [" la"] * 6
-        if asked.get("logit_bias"):
+        if requested.get("logit_bias"):
             words[0] = " forced"
-        words, reason = self._stopped(words, asked.get("stop"))
-        if asked.get("echo"):
+        words, reason = self._stopped(words, requested.get("stop"))
+        if requested.get("echo"):
             words = [prompt, *words]
-        k = min(asked.get("logprobs") or 0, 20)
-        scale = 1 if self.raw_logprobs else 1 / max(asked.get("temperature", 1), 0.1)
+        k = min(requested.get("logprobs") or 0, 20)
+        scale = 1 if self.raw_logprobs else 1 / max(requested.get("temperature", 1), 0.1)
         top = [{word: -scale * (i + 1) for i, word in enumerate(WORDS * 2)} for _ in words]
         rows = [dict(list({**row, **{f" w{i}": -9.0 for i in range(12)}}.items())[:k]) for row in top]
         logprobs = {

@@ -73,8 +73,8 @@ unknown = st.dictionaries(
 @st.composite
 def choices(draw: st.DrawFn, index: int) -> Choice:
     choice = Choice(index)
-    for place, piece in enumerate(draw(st.lists(pieces, max_size=4)), 1):
-        choice.append(piece, place / 8)
+    for number, token in enumerate(draw(st.lists(pieces, max_size=4)), 1):
+        choice.append(token, number / 8)
     choice.finish_reason = draw(st.none() | texts)
     choice.echoed = draw(st.integers(0, len(choice)))
     return choice
@@ -130,13 +130,13 @@ sessions = st.builds(
 
 def essence(run: Run) -> tuple[object, ...]:
     """Everything of a run that can be compared with `==`."""
-    told = tuple(
+    tables = tuple(
         (choice.index, choice.finish_reason, choice.echoed, choice.text, tuple(choice))
         for choice in run.ordered
     )
     names = ("request", "endpoint", "id", "started", "sent", "model", "response_id", "created", "outcome")
     more = ("usage", "total", "error", "notes", "preset", "parent", "group", "name", "tags", "turn")
-    return (told, *(getattr(run, name) for name in (*names, *more, "raw_logprobs", "other")))
+    return (tables, *(getattr(run, name) for name in (*names, *more, "raw_logprobs", "other")))
 
 
 def received(increments: Increments) -> Increment:

@@ -16,28 +16,28 @@ from workbench.storage.journal import Increments
 from workbench.storage.session_store import SessionStore
 
 
-def _stream(store: SessionStore, number: int, told: Connection) -> None:
+def _stream(store: SessionStore, number: int, connection: Connection) -> None:
     """One run of 120 tokens, stored every 10, and then finished."""
     run = Run(Request(TextPrompt(f"prompt {number}\n[[runs]]\n")), "test")
     coming = Increments(run)
     store.progress(received(coming))
-    for place in range(120):
-        alternatives = [Alternative(f" {place}.{other}", -1.0 - other) for other in range(5)]
-        run.choice(0).append(ReceivedToken(f" {place}", -0.1, alternatives), place / 100)
-        if place % 10 == 9:
+    for index in range(120):
+        alternatives = [Alternative(f" {index}.{other}", -1.0 - other) for other in range(5)]
+        run.choice(0).append(ReceivedToken(f" {index}", -0.1, alternatives), index / 100)
+        if index % 10 == 9:
             store.progress(received(coming))
-            told.send((run.id, place + 1))
+            connection.send((run.id, index + 1))
             # A stream has pauses; without them every kill would hit a write.
             time.sleep(0.002)
     run.outcome, run.total = Outcome.COMPLETE, 1.2
     store.finish(run)
-    told.send((run.id, 120))
+    connection.send((run.id, 120))
 
 
-def write_streams(path: Path, told: Connection, runs: int) -> None:
+def write_streams(path: Path, connection: Connection, runs: int) -> None:
     """Stream runs into a file, and tell after each increment how many tokens are stored."""
     store = SessionStore.open(path, create=True).store
     store.save_draft(Draft(prompt="typed"))
     for number in range(runs):
-        _stream(store, number, told)
+        _stream(store, number, connection)
     store.close()

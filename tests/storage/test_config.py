@@ -82,7 +82,7 @@ def test_an_unknown_key_suggests_the_nearest_and_the_rest_holds(folders: Folders
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "words"),
+    ("text", "line", "message"),
     [
         ("theme = 3\n", 1, "a string in quotes"),
         ('\ncolour_by = "hue"\n', 2, "probability"),
@@ -95,13 +95,13 @@ def test_an_unknown_key_suggests_the_nearest_and_the_rest_holds(folders: Folders
     ],
 )
 def test_a_wrong_value_names_file_line_and_what_is_wanted(
-    folders: Folders, text: str, line: int, words: str
+    folders: Folders, text: str, line: int, message: str
 ) -> None:
     write(folders, text)
     problem = only_problem(folders)
     assert problem.line == line
     assert f"config.toml, line {line}" in problem.title
-    assert words in problem.title
+    assert message in problem.title
     assert load_config(folders).config == Config()
 
 
@@ -122,7 +122,7 @@ def test_a_broken_file_is_named_with_its_line_and_is_not_touched(
     path.write_bytes(raw)
     loaded = load_config(folders)
     assert loaded.config == Config()
-    assert [one.line for one in loaded.problems] == [line]
+    assert [problem.line for problem in loaded.problems] == [line]
     assert path.read_bytes() == raw
 
 
@@ -143,9 +143,9 @@ def test_lines_are_right_below_multi_line_texts_and_quoted_keys(folders: Folders
 
 def test_problems_are_told_without_control_characters(folders: Folders) -> None:
     write(folders, '"\\u001b[31m[/x]" = 1\n')
-    told = str(only_problem(folders))
-    assert "\x1b" not in told
-    assert "\\e[31m[/x]" in told
+    message = str(only_problem(folders))
+    assert "\x1b" not in message
+    assert "\\e[31m[/x]" in message
 
 
 def test_the_state_is_remembered(folders: Folders) -> None:
@@ -178,7 +178,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_rubbish(tmp_path: Path) -
     with pytest.raises(StorageError) as caught:
         write_atomically(blocked, b"new")
     assert caught.value.path == str(blocked)
-    assert [one.name for one in tmp_path.iterdir() if one.name != "home"] == ["folder"]
+    assert [path.name for path in tmp_path.iterdir() if path.name != "home"] == ["folder"]
     assert (blocked / "inside").read_text() == "kept"
 
 

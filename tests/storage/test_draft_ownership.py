@@ -34,7 +34,7 @@ def _next_start(path: Path) -> tuple[str, list[str]]:
     """The draft and the spare ones that the next start finds."""
     opened = SessionStore.open(path)
     opened.store.close()
-    return opened.session.draft.prompt, [one.prompt for one in opened.spare_drafts]
+    return opened.session.draft.prompt, [draft.prompt for draft in opened.spare_drafts]
 
 
 def test_the_second_window_takes_over_when_the_first_closes(path: Path) -> None:
@@ -83,11 +83,11 @@ def test_a_third_window_owns_nothing_while_the_second_does(path: Path) -> None:
     assert _next_start(path) == ("the second's", ["the third's"])
 
 
-def _type_and_wait(path: Path, told: Connection) -> None:
+def _type_and_wait(path: Path, connection: Connection) -> None:
     store = SessionStore.open(path).store
     store.save_draft(Draft(prompt="typed, then killed"))
-    told.send(store.owns_draft)
-    told.recv()
+    connection.send(store.owns_draft)
+    connection.recv()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that start in milliseconds")

@@ -149,8 +149,8 @@ def test_a_newer_format_is_seen_behind_a_byte_order_mark(way: object, tmp_path: 
 
 def test_an_answer_whose_tokens_were_taken_out_by_hand_is_its_text(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
-    one, other = choice_of([" one", " two"]), choice_of([" three", " four"], 1)
-    run = run_of(one, other)
+    first, other = choice_of([" one", " two"]), choice_of([" three", " four"], 1)
+    run = run_of(first, other)
     raw = written(path, run)
     path.write_bytes(raw[: raw.index(b"\n[[runs.tokens]]\nchoice = 1\n")])
     store = SessionStore.open(path).store

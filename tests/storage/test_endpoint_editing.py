@@ -127,7 +127,7 @@ def test_every_field_goes_to_text_and_back() -> None:
 def test_texts_are_read_as_a_person_means_them(name: str, text: str, expected: dict[str, object]) -> None:
     endpoint = replace(Endpoint("a", "http://a/v1"), retries=5)
     changed = with_texts(endpoint, {name: text})
-    assert {one: getattr(changed, one) for one in expected} == expected
+    assert {field: getattr(changed, field) for field in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -188,9 +188,9 @@ def test_a_key_in_a_command_is_refused_in_quotes_too(command: str) -> None:
 
 
 def test_every_field_has_its_name_once_and_helps() -> None:
-    names = [one.name for one in ENDPOINT_FIELDS]
+    names = [field.name for field in ENDPOINT_FIELDS]
     assert len(set(names)) == len(names)
-    assert all(one.help for one in ENDPOINT_FIELDS)
+    assert all(field.help for field in ENDPOINT_FIELDS)
 
 
 @pytest.mark.parametrize("name", ["base_url", "model", "note", "headers", "proxy"])

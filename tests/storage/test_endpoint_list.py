@@ -63,7 +63,7 @@ def test_every_shipped_profile_is_read_without_a_problem(folders: Folders) -> No
     loaded = load_endpoints(folders)
     assert loaded.problems == []
     assert set(loaded.endpoints) == SHIPPED
-    assert all(one.title and one.note for one in loaded.endpoints.values())
+    assert all(endpoint.title and endpoint.note for endpoint in loaded.endpoints.values())
     assert not loaded.own
 
 
@@ -80,9 +80,9 @@ def test_the_primary_provider_is_as_its_documentation_says(folders: Folders) -> 
 
 
 def test_keys_leave_this_machine_encrypted(folders: Folders) -> None:
-    for one in load_endpoints(folders).endpoints.values():
-        if one.key is not None and not one.base_url.startswith("http://127.0.0.1"):
-            assert one.base_url.startswith("https://"), one.name
+    for endpoint in load_endpoints(folders).endpoints.values():
+        if endpoint.key is not None and not endpoint.base_url.startswith("http://127.0.0.1"):
+            assert endpoint.base_url.startswith("https://"), endpoint.name
 
 
 def test_llamacpp_is_never_sent_what_it_refuses_or_reads_under_another_name(folders: Folders) -> None:
@@ -118,7 +118,7 @@ def test_a_profile_that_is_wrong_is_named_and_left_out_and_not_replaced_by_the_s
     path = write(folders, "vllm", 'base_url = "http://gpu:8000/v1"\nbase_modle = "x"\n')
     loaded = load_endpoints(folders)
     assert "vllm" not in loaded.endpoints
-    assert [(one.path, one.line) for one in loaded.problems] == [(str(path), 2)]
+    assert [(problem.path, problem.line) for problem in loaded.problems] == [(str(path), 2)]
     with pytest.raises(BadValueError) as caught:
         endpoint_for("vllm", None, loaded)
     assert "vllm.toml, line 2" in caught.value.title
@@ -150,7 +150,7 @@ def test_a_key_in_a_file_is_refused_with_a_way_out_and_never_repeated(folders: F
     loaded = load_endpoints(folders)
     assert "mine" not in loaded.endpoints
     assert loaded.problems
-    assert all(SECRET not in told(one) for one in loaded.problems)
+    assert all(SECRET not in told(problem) for problem in loaded.problems)
 
 
 def test_the_way_out_is_an_environment_variable_or_a_command(folders: Folders) -> None:
@@ -162,7 +162,7 @@ def test_the_way_out_is_an_environment_variable_or_a_command(folders: Folders) -
 
 
 @pytest.mark.parametrize(
-    ("url", "words"),
+    ("url", "message"),
     [
         ("host/v1", "address"),
         ("ftp://host/v1", "address"),
@@ -173,21 +173,23 @@ def test_the_way_out_is_an_environment_variable_or_a_command(folders: Folders) -
         (f"https://host/v1?api_key={SECRET}", "key"),
     ],
 )
-def test_an_address_that_is_none_or_holds_a_secret_is_refused(folders: Folders, url: str, words: str) -> None:
+def test_an_address_that_is_none_or_holds_a_secret_is_refused(
+    folders: Folders, url: str, message: str
+) -> None:
     write(folders, "mine", f'base_url = "{url}"\n')
     loaded = load_endpoints(folders)
     (problem,) = loaded.problems
-    assert words in problem.title
+    assert message in problem.title
     assert SECRET not in told(problem)
     if "://" in url:
         with pytest.raises(BadValueError) as caught:
             endpoint_for(url, None, loaded)
-        assert words in caught.value.title
+        assert message in caught.value.title
         assert SECRET not in told(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "words"),
+    ("text", "line", "message"),
     [
         ("", None, "base_url"),
         ('base_url = "https://h/v1"\nconcurrency = 0\n', 2, "at least 1"),
@@ -203,12 +205,12 @@ def test_an_address_that_is_none_or_holds_a_secret_is_refused(folders: Folders, 
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(
-    folders: Folders, text: str, line: int | None, words: str
+    folders: Folders, text: str, line: int | None, message: str
 ) -> None:
     write(folders, "mine", text)
     loaded = load_endpoints(folders)
-    assert [one.line for one in loaded.problems] == [line]
-    assert words in loaded.problems[0].title
+    assert [problem.line for problem in loaded.problems] == [line]
+    assert message in loaded.problems[0].title
     assert "mine" not in loaded.endpoints
 
 
@@ -254,8 +256,8 @@ FULL = Endpoint(
 def test_a_saved_profile_reads_back_as_it_was(folders: Folders) -> None:
     save_endpoint(folders, FULL, load_endpoints(folders))
     assert load_endpoints(folders).endpoints["full"] == FULL
-    for one in load_endpoints(folders).endpoints.values():
-        save_endpoint(folders, one, load_endpoints(folders), was=one.name)
+    for endpoint in load_endpoints(folders).endpoints.values():
+        save_endpoint(folders, endpoint, load_endpoints(folders), was=endpoint.name)
     again = load_endpoints(folders)
     assert again.problems == []
     assert again.own == {*SHIPPED, "full"}
@@ -322,7 +324,7 @@ def test_endpoints_whose_key_is_present_are_offered(folders: Folders) -> None:
     loaded = load_endpoints(folders)
     assert offered(loaded, {}) == ()
     assert offered(loaded, {"JIEKOU_API_KEY": "  "}) == ()
-    names = [one.name for one in offered(loaded, {"OPENAI_API_KEY": "a", "JIEKOU_API_KEY": "b"})]
+    names = [endpoint.name for endpoint in offered(loaded, {"OPENAI_API_KEY": "a", "JIEKOU_API_KEY": "b"})]
     assert names == ["jiekou", "openai"]
 
 

@@ -33,9 +33,9 @@ def test_markdown_reads_like_a_chat_and_tells_of_branches() -> None:
 
 def test_json_lines_hold_the_messages_of_each_answer() -> None:
     lines = to_json_lines(_talk())
-    said = [{"role": "system", "content": "Be *brief*."}, {"role": "user", "content": "Hi you"}]
+    messages = [{"role": "system", "content": "Be *brief*."}, {"role": "user", "content": "Hi you"}]
     assert [json.loads(line)["messages"] for line in lines.splitlines()] == [
-        [*said, {"role": "assistant", "content": "A"}],
-        [*said, {"role": "assistant", "content": "B\n```"}],
+        [*messages, {"role": "assistant", "content": "A"}],
+        [*messages, {"role": "assistant", "content": "B\n```"}],
     ]
     assert len(runs_from_json_lines(lines)) == 2

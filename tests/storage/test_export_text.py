@@ -119,7 +119,7 @@ def test_json_lines_come_back_with_every_text_and_logprob(run: Run) -> None:
         copied = again.choices[choice.index]
         if len(choice):
             assert copied.texts() == choice.texts()
-            assert [one.logprob for one in copied] == [one.logprob for one in choice]
+            assert [token.logprob for token in copied] == [token.logprob for token in choice]
 
 
 def test_a_line_that_is_no_run_is_named() -> None:
@@ -166,7 +166,7 @@ def test_a_run_that_was_sent_again_leaves_no_token(kind: str) -> None:
     first, again = run_of(choice_of(["a"])), run_of(choice_of(["b"]))
     again.parent = Parent(first.id, kind=kind)
     facts = run_facts(Session(runs=[first, again]), again)
-    assert [one for one in facts if "run 1" in one] == ["re-run of run 1"]
+    assert [fact for fact in facts if "run 1" in fact] == ["re-run of run 1"]
 
 
 @pytest.mark.parametrize("arrived", ["Infinity", "-1", "NaN", "1e300"])

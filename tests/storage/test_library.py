@@ -35,7 +35,7 @@ def test_any_title_makes_a_file_name_that_stays_in_the_folder(library: Library, 
     path = _add(library, title)
     assert path.parent == library.folder
     assert len(path.name.encode()) < 140
-    assert [one.title for one in library.sessions()] == [title]
+    assert [session.title for session in library.sessions()] == [title]
 
 
 def test_equal_titles_get_files_of_their_own(library: Library) -> None:
@@ -50,8 +50,8 @@ def test_an_emoji_stays_in_the_name() -> None:
 def test_a_session_is_found_by_title_prompt_and_answer(library: Library) -> None:
     _add(library, "Lighthouse", " Zanzibar")
     _add(library, "other")
-    for words in ("lighthouse", "zanzibar", "house ZAN"):
-        assert [one.title for one in library.search(words)] == ["Lighthouse"]
+    for query in ("lighthouse", "zanzibar", "house ZAN"):
+        assert [session.title for session in library.search(query)] == ["Lighthouse"]
     assert len(library.search("draft")) == 2
     assert library.search("nowhere") == []
 
@@ -59,7 +59,7 @@ def test_a_session_is_found_by_title_prompt_and_answer(library: Library) -> None
 def test_a_broken_file_is_listed_with_its_line_and_reason(library: Library) -> None:
     _add(library, "good")
     (library.folder / "bad.toml").write_text('format = 1\ntitle = "a"\nnonsense\n')
-    bad = next(one for one in library.sessions() if one.error)
+    bad = next(session for session in library.sessions() if session.error)
     assert bad.line == 3
     assert "nonsense" in bad.text
 
@@ -68,7 +68,7 @@ def test_a_file_that_cannot_be_read_is_listed_with_the_reason(library: Library) 
     _add(library, "good")
     # Whoever may read everything may not read this.
     (library.folder / "refused.toml").symlink_to("/proc/self/mem")
-    (refused,) = (one for one in library.sessions() if one.error)
+    (refused,) = (session for session in library.sessions() if session.error)
     assert (Path(refused.path).name, refused.error) == ("refused.toml", "Input/output error")
 
 
@@ -76,9 +76,9 @@ def test_a_change_shows_and_a_lost_or_damaged_index_is_built_again(library: Libr
     path = _add(library, "before")
     assert library.sessions() == library.sessions()
     library.rename(path, "after")
-    assert [one.title for one in library.sessions()] == ["after"]
+    assert [session.title for session in library.sessions()] == ["after"]
     (tmp_path / "state" / "sessions.json").write_text("[")
-    assert [one.title for one in library.sessions()] == ["after"]
+    assert [session.title for session in library.sessions()] == ["after"]
 
 
 def test_a_duplicate_holds_the_same_runs_under_its_own_id(library: Library) -> None:

@@ -95,7 +95,7 @@ def _unwritable(mode_of_folder: int, mode_of_file: int) -> Iterator[Path]:
             Path(folder).chmod(0o700)
 
 
-def _open_as_nobody(path: Path, told: Connection) -> None:
+def _open_as_nobody(path: Path, connection: Connection) -> None:
     if os.geteuid() == 0:
         os.setgid(NOBODY)
         os.setuid(NOBODY)
@@ -103,9 +103,9 @@ def _open_as_nobody(path: Path, told: Connection) -> None:
     try:
         opened.store.finish(run_of(choice_of([" two"])))
     except StorageError as problem:
-        told.send((len(opened.session.runs), opened.notes, str(problem)))
+        connection.send((len(opened.session.runs), opened.notes, str(problem)))
     else:
-        told.send(None)
+        connection.send(None)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a process that gives up its rights")

@@ -164,7 +164,7 @@ def test_a_preset_is_handed_on_as_a_file(folders: Folders, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "words"),
+    ("text", "line", "message"),
     [
         ('note = "x"\n[parameters]\ntemperature = "hot"\n', 3, "finite number"),
         ("[parameters]\ntemprature = 1\n", 2, "not a known key"),
@@ -177,13 +177,13 @@ def test_a_preset_is_handed_on_as_a_file(folders: Folders, tmp_path: Path) -> No
     ],
 )
 def test_a_broken_file_is_listed_with_its_line_and_left_alone(
-    folders: Folders, text: str, line: int, words: str
+    folders: Folders, text: str, line: int, message: str
 ) -> None:
     path = write(folders, "broken.toml", text)
     loaded = load_presets(folders)
     (problem,) = loaded.problems
     assert (problem.path, problem.line) == (str(path), line)
-    assert words in problem.title
+    assert message in problem.title
     save_preset(folders, Preset("broken"))
     assert path.read_text() == text
     assert "broken" in load_presets(folders).presets

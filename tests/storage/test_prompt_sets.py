@@ -74,7 +74,7 @@ def test_a_text_may_be_as_long_as_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "message"),
     [
         ("a.jsonl", '"x"\n{', "line 2 is not JSON"),
         ("a.jsonl", '{"y": 1}', "line 1 has no text"),
@@ -89,10 +89,10 @@ def test_a_text_may_be_as_long_as_its_file(tmp_path: Path) -> None:
         ("a.txt", "\n\n", "has no prompts"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, name: str, text: str, told: str) -> None:
+def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, name: str, text: str, message: str) -> None:
     with pytest.raises(StorageError) as caught:
         read_prompts(written(tmp_path, name, text))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def _file(*made: Run) -> bytes:
 
 
 def _long_run(prompt: str, text: str) -> Run:
-    return run_of(choice_of([piece(f"{text}{place}", 0.5, other=0.25) for place in range(60)]), prompt=prompt)
+    return run_of(choice_of([piece(f"{text}{index}", 0.5, other=0.25) for index in range(60)]), prompt=prompt)
 
 
 @settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))

@@ -41,13 +41,13 @@ def _ids(path: Path) -> list[str]:
     return [run["id"] for run in tomllib.loads(path.read_text()).get("runs", [])]
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_removed_run_leaves_the_file_and_comes_back_where_it_was(path: Path, place: int) -> None:
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_a_removed_run_leaves_the_file_and_comes_back_where_it_was(path: Path, index: int) -> None:
     store, made = _session(path)
     before = path.read_bytes()
-    store.remove(made[place])
-    assert _ids(path) == [run.id for run in made if run is not made[place]]
-    store.restore(made[place], made[place + 1].id if place < 2 else "")
+    store.remove(made[index])
+    assert _ids(path) == [run.id for run in made if run is not made[index]]
+    store.restore(made[index], made[index + 1].id if index < 2 else "")
     assert path.read_bytes() == before
     assert [run.id for run in store.session.runs] == [run.id for run in made]
     store.close()
@@ -121,14 +121,14 @@ def test_a_run_stays_where_it_cannot_be_removed(path: Path, monkeypatch: pytest.
 
 @settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
 @given(runs(), runs(), st.booleans())
-def test_any_run_is_cut_out_of_any_runs_and_put_back(one: Run, other: Run, is_first: bool) -> None:
-    order = [one, other] if is_first else [other, one]
+def test_any_run_is_cut_out_of_any_runs_and_put_back(run: Run, other: Run, is_first: bool) -> None:
+    order = [run, other] if is_first else [other, run]
     body = "".join(map(run_to_toml, order)).encode()
-    left = without_run(body, one)
+    left = without_run(body, run)
     assert left == run_to_toml(other).encode()
-    assert with_run(left, one, other if is_first else None) == body
+    assert with_run(left, run, other if is_first else None) == body
     # Read and written again it is still found, which keeps the others' bytes.
-    assert without_run(body, parse_runs(body, Path("any.toml"))[order.index(one)]) == left
+    assert without_run(body, parse_runs(body, Path("any.toml"))[order.index(run)]) == left
 
 
 # --- order -------------------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ def test_runs_are_appended_without_reading_the_file(tmp_path: Path) -> None:
         (runs[1].id, "b\n"),
     ]
     assert b"\r\n[[runs]]\r\n" in path.read_bytes()
-    assert [one.name for one in tmp_path.iterdir()] == ["kept.toml"]
+    assert [file.name for file in tmp_path.iterdir()] == ["kept.toml"]
 
 
 def test_runs_are_not_appended_where_there_is_no_file(tmp_path: Path) -> None:

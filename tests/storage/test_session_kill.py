@@ -30,18 +30,18 @@ def _start(path: Path, runs: int) -> tuple[ForkProcess, Connection]:
 
 def _killed(path: Path, reports: int, delay: float) -> dict[str, int]:
     """Kill a writer some time after so many reports; answers with the tokens that must be in the file."""
-    process, told = _start(path, 1000)
-    stored = dict(told.recv() for _ in range(reports))
+    process, connection = _start(path, 1000)
+    stored = dict(connection.recv() for _ in range(reports))
     # The moment is random on purpose: nothing tells when the writer is in the middle of a write.
     time.sleep(delay)
     process.kill()
     process.join()
     try:
         while True:
-            run, tokens = told.recv()
+            run, tokens = connection.recv()
             stored[run] = tokens
     except EOFError:
-        told.close()
+        connection.close()
     return stored
 
 
@@ -70,9 +70,9 @@ def test_processes_appending_at_once_lose_nothing(tmp_path: Path) -> None:
     window = SessionStore.create(path)
     window.save()
     writers = [_start(path, 5) for _ in range(3)]
-    for process, told in writers:
+    for process, connection in writers:
         process.join()
-        told.close()
+        connection.close()
         assert process.exitcode == 0
     assert len(window.poll().runs) == 15
     window.close()

@@ -354,8 +354,8 @@ def test_a_full_disk_leaves_the_file_whole_and_the_run_in_memory_until_there_is_
     store = _started(path, _run())
     before = path.read_bytes()
     big = Choice(0)
-    for place in range(2000):
-        big.append(piece(f" {place}", 0.5), place / 10)
+    for number in range(2000):
+        big.append(piece(f" {number}", 0.5), number / 10)
     run = _sent(run_of(big))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     old = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -95,6 +95,6 @@ def test_the_result_reads_as_the_same_table_with_that_value(
     for name in path[:-1]:
         inner = inner.get(name, {})
     assert inner.get(path[-1]) == value
-    assert {key: one for key, one in after.items() if key != path[0]} == {
-        key: one for key, one in before.items() if key != path[0]
+    assert {key: item for key, item in after.items() if key != path[0]} == {
+        key: item for key, item in before.items() if key != path[0]
     }

@@ -26,8 +26,8 @@ PLACES = sorted(
     | {
         name
         for kind in KINDS
-        for one in schema_of(kind)["properties"].values()
-        for name in one.get("properties", {})
+        for schema in schema_of(kind)["properties"].values()
+        for name in schema.get("properties", {})
     }
     | {"runs", "draft", "turns", "chat", "parent", "choices", "parts", "usage", "timing", "tokens", "asked"}
 )
@@ -40,7 +40,7 @@ plain = (
     | st.just(datetime(2026, 1, 2, tzinfo=UTC))
 )
 values = st.recursive(
-    plain, lambda one: st.lists(one, max_size=3) | st.dictionaries(names, one, max_size=3), max_leaves=8
+    plain, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3), max_leaves=8
 )
 tables = st.dictionaries(names, values, max_size=6)
 
@@ -80,7 +80,7 @@ def test_a_session_opens_or_names_what_is_wrong(table: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "words"),
+    ("table", "message"),
     [
         ({"parent": {"run": 1}}, "the session: runs 1: parent.run must be a string in quotes"),
         ({"parts": [{"choices": 3}]}, "the session: runs 1: parts has a mistake in entry 1"),
@@ -89,7 +89,7 @@ def test_a_session_opens_or_names_what_is_wrong(table: dict[str, Any]) -> None:
         ({"usage": 3}, "the session: runs 1: usage must be a table: [usage]"),
     ],
 )
-def test_a_run_names_the_key_at_fault(table: dict[str, Any], words: str) -> None:
+def test_a_run_names_the_key_at_fault(table: dict[str, Any], message: str) -> None:
     with pytest.raises(BadField) as caught:
         session_from_tables({"runs": [table]})
-    assert str(caught.value).startswith(words)
+    assert str(caught.value).startswith(message)

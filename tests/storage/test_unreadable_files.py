@@ -75,7 +75,7 @@ def test_a_persons_files_are_left_out_with_a_problem_in_their_second_line(
         *load_presets(folders).problems,
         *load_endpoints(folders).problems,
     ]
-    assert [one.line for one in problems] == [2, 2, 2]
+    assert [problem.line for problem in problems] == [2, 2, 2]
 
 
 @pytest.mark.parametrize("text", TOML.values(), ids=TOML)

@@ -47,9 +47,9 @@ def test_only_what_is_still_to_be_sent_costs() -> None:
 
 
 def test_one_plain_request_needs_no_words_and_a_limit_of_nothing_never_asks() -> None:
-    one = cost_of(PLAIN, a_request("a", max_tokens=5000))
-    assert one.is_plain
-    assert str(one) == "This may generate up to 5,000 completion tokens."
-    assert not (one + one).is_plain
+    cost = cost_of(PLAIN, a_request("a", max_tokens=5000))
+    assert cost.is_plain
+    assert str(cost) == "This may generate up to 5,000 completion tokens."
+    assert not (cost + cost).is_plain
     assert not cost_of(PLAIN, a_request("a", n=2)).is_plain
-    assert [one.must_be_confirmed(limit) for limit in (0, 4999, 5000)] == [False, True, False]
+    assert [cost.must_be_confirmed(limit) for limit in (0, 4999, 5000)] == [False, True, False]

@@ -85,10 +85,12 @@ async def test_what_streams_is_stored_while_another_program_writes_the_file(tmp_
         keeper.began(run)
         run.choice(0).append(piece(" streams", 0.5), 0.1)
         keeper.tick()
-        await until(lambda: any(b" streams" in one.read_bytes() for one in tmp_path.glob(".*.run")))
+        await until(lambda: any(b" streams" in file.read_bytes() for file in tmp_path.glob(".*.run")))
         keeper.edited(Draft(prompt="typed meanwhile"))
         keeper.tick()
-        await until(lambda: any(b"typed meanwhile" in one.read_bytes() for one in tmp_path.glob(".*.draft")))
+        await until(
+            lambda: any(b"typed meanwhile" in file.read_bytes() for file in tmp_path.glob(".*.draft"))
+        )
         assert keeper.is_unsaved
         assert stored(path) == [" a"]
         # Whoever writes for a moment is no reason to tell anything.
@@ -154,7 +156,7 @@ async def test_what_cannot_be_written_is_told_once_and_written_later(tmp_path: P
     keeper.ended(ended())
     for _ in range(2):
         assert not await keeper.settle()
-    assert [isinstance(one, StorageError) for one in keeper.take_problems()[0]] == [True]
+    assert [isinstance(problem, StorageError) for problem in keeper.take_problems()[0]] == [True]
     folder.unlink()
     assert await keepers.aclose(60)
     assert keeper.path is not None

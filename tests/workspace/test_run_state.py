@@ -26,7 +26,7 @@ def test_a_prompt_without_logprobs_has_no_perplexity() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "parameters", "words"),
+    ("reason", "parameters", "figures"),
     [
         ("length", Parameters(), "hit max_tokens"),
         ("stop", Parameters(), "end of text"),
@@ -36,10 +36,10 @@ def test_a_prompt_without_logprobs_has_no_perplexity() -> None:
     ],
 )
 def test_the_figures_say_why_an_answer_ended_as_far_as_the_reason_tells(
-    reason: str, parameters: Parameters, words: str
+    reason: str, parameters: Parameters, figures: str
 ) -> None:
     choice = choice_of(["Once"])
     choice.finish_reason = reason
     run = run_of(choice)
     run.request = replace(run.request, parameters=parameters)
-    assert figures_of(run, 0) == f"done · {words} · 1 tok"
+    assert figures_of(run, 0) == f"done · {figures} · 1 tok"

@@ -34,12 +34,13 @@ async def test_titles_hold_nothing_that_a_terminal_obeys_whatever_a_file_names()
     hostile = f"{obeyed}[31m"
     async with opened(answering(answer("a"))) as (workspace, _):
         columns = [
-            Column(hostile, Endpoint(hostile, "http://x"), hostile, Parameters({"stop": (hostile, one)}))
-            for one in ("a", "b")
+            Column(hostile, Endpoint(hostile, "http://x"), hostile, Parameters({"stop": (hostile, stop)}))
+            for stop in ("a", "b")
         ]
         columns[1] = replace(columns[1], model="m")
         runs = [
-            Run(Request(TextPrompt("x"), one.model, one.parameters), one.endpoint.name) for one in columns
+            Run(Request(TextPrompt("x"), column.model, column.parameters), column.endpoint.name)
+            for column in columns
         ]
         for title in Comparison(workspace, columns, runs).titles:
             assert not set(obeyed) & set(title)
@@ -64,8 +65,8 @@ class Model:
 def columns_at(workspace: Workspace, temperatures: Sequence[int]) -> list[Column]:
     """A column for each temperature."""
     return [
-        Column(f"t{one}", workspace.drafting.endpoint, "", Parameters({"temperature": one, "logprobs": 2}))
-        for one in temperatures
+        Column(f"t{heat}", workspace.drafting.endpoint, "", Parameters({"temperature": heat, "logprobs": 2}))
+        for heat in temperatures
     ]
 
 
@@ -74,12 +75,12 @@ async def comparing(
     handler: Handler, count: int
 ) -> AsyncGenerator[tuple[Workspace, Comparison, list[Notification]]]:
     """A comparison under way of so many temperatures."""
-    async with opened(handler) as (workspace, told):
+    async with opened(handler) as (workspace, received):
         columns = columns_at(workspace, range(count))
         runs = [job.run for job in plan([TextPrompt("Once")], columns, "group")]
         comparison = Comparison(workspace, columns, runs)
         comparison.start()
-        yield workspace, comparison, told
+        yield workspace, comparison, received
         await comparison.aclose()
 
 
@@ -109,9 +110,9 @@ async def all_written(workspace: Workspace) -> None:
 
 async def test_a_column_is_kept_as_soon_as_it_ends_and_in_the_end_all_are_in_the_columns_order() -> None:
     model = Model(3)
-    async with comparing(model, 3) as (workspace, comparison, told):
-        for ended, place in enumerate((2, 0, 1), 1):
-            model.let[place].set()
+    async with comparing(model, 3) as (workspace, comparison, received):
+        for ended, column in enumerate((2, 0, 1), 1):
+            model.let[column].set()
             await until(partial(has_runs, workspace, ended))
             await all_written(workspace)
             assert sorted(stored(workspace.keeper.path)) == sorted(titles(workspace))
@@ -119,7 +120,7 @@ async def test_a_column_is_kept_as_soon_as_it_ends_and_in_the_end_all_are_in_the
         await all_written(workspace)
         assert titles(workspace) == stored(workspace.keeper.path) == [0, 1, 2]
         assert [run.id for run in workspace.runs] == [run.id for run in comparison.runs]
-        assert isinstance(told[-1], RunsChanged)
+        assert isinstance(received[-1], RunsChanged)
 
 
 async def test_what_was_there_before_and_after_a_comparison_keeps_its_place() -> None:
@@ -253,7 +254,7 @@ async def test_a_run_that_answers_the_same_again_is_identical_and_kept_as_its_re
         again.start()
         await until(lambda: not again.is_running)
         assert again.summary == "● identical 2/2" and again.titles == ("recorded", "again")
-        assert [one.parent and one.parent.kind for one in workspace.session.runs] == [None, "rerun"]
+        assert [kept.parent and kept.parent.kind for kept in workspace.session.runs] == [None, "rerun"]
 
 
 async def test_a_run_that_answers_otherwise_says_where_and_what_may_explain_it() -> None:
@@ -263,7 +264,7 @@ async def test_a_run_that_answers_otherwise_says_where_and_what_may_explain_it()
         again.start()
         await until(lambda: not again.is_running)
         assert again.summary == "≠ diverges at token 2"
-        assert any("'.' recorded, '!' again" in one for one in again.remarks)
+        assert any("'.' recorded, '!' again" in remark for remark in again.remarks)
         assert "it has no seed, so the answer may differ" in again.remarks
         assert "answered by scripted, then by changed" in again.remarks
 

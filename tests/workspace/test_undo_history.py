@@ -128,7 +128,7 @@ def test_every_state_comes_back_whatever_is_undone_and_redone(texts: list[str], 
         if text != states[-1]:
             typed.set(text)
             states.append(text)
-    place = len(states) - 1
+    position = len(states) - 1
     for is_back in steps:
-        place = max(place - 1, 0) if is_back else min(place + 1, len(states) - 1)
-        assert (typed.undo() if is_back else typed.redo()) == states[place]
+        position = max(position - 1, 0) if is_back else min(position + 1, len(states) - 1)
+        assert (typed.undo() if is_back else typed.redo()) == states[position]

@@ -43,10 +43,10 @@ async def opened(handler: Handler | None = None) -> AsyncGenerator[tuple[Workspa
     """A workspace at a scripted endpoint, and what it tells."""
     async with serving(handler or answering(answer(" in", " the"))) as loopback:
         services = Services.open(dict(os.environ), loopback.base_url)
-        workspace, told = Workspace(services), list[Notification]()
-        workspace.subscribe(told.append)
+        workspace, received = Workspace(services), list[Notification]()
+        workspace.subscribe(received.append)
         workspace.begin()
-        yield workspace, told
+        yield workspace, received
         await workspace.aclose()
         await services.connections.aclose()
 
@@ -58,13 +58,13 @@ async def sent(workspace: Workspace) -> Run:
     return run
 
 
-def words(told: list[Notification]) -> list[str]:
+def messages(received: list[Notification]) -> list[str]:
     """What was told in words."""
-    return [one.words for one in told if isinstance(one, Notice)]
+    return [notice.message for notice in received if isinstance(notice, Notice)]
 
 
 async def test_every_change_of_the_draft_is_undone_and_redone_in_order() -> None:
-    async with opened() as (workspace, told):
+    async with opened() as (workspace, received):
         drafting = workspace.drafting
         states = [drafting.draft]
         changes: list[Callable[[], None]] = [
@@ -83,26 +83,26 @@ async def test_every_change_of_the_draft_is_undone_and_redone_in_order() -> None
         for state in reversed(states[:-1]):
             workspace.undo()
             assert drafting.draft == state
-        assert words(told)[-1] == "Undone: the prompt"
+        assert messages(received)[-1] == "Undone: the prompt"
         for state in states[1:]:
             workspace.redo()
             assert drafting.draft == state
-        assert words(told)[-1] == "Redone: both"
+        assert messages(received)[-1] == "Redone: both"
         workspace.redo()
-        assert words(told)[-1] == "Nothing to redo."
+        assert messages(received)[-1] == "Nothing to redo."
 
 
 async def test_only_what_is_not_shown_yet_is_told() -> None:
-    async with opened() as (workspace, told):
+    async with opened() as (workspace, received):
         end = len(workspace.drafting.text)
-        told.clear()
+        received.clear()
         workspace.drafting.typed((0, end), (0, end), "!")
-        assert told == []
+        assert received == []
         workspace.undo()
-        assert [type(one) for one in told] == [TextReplaced, Notice]
-        told.clear()
+        assert [type(change) for change in received] == [TextReplaced, Notice]
+        received.clear()
         workspace.drafting.use_model("large")
-        assert told == [SettingsChanged()]
+        assert received == [SettingsChanged()]
 
 
 async def test_variables_fill_the_prompt_and_are_undone() -> None:
@@ -115,9 +115,9 @@ async def test_variables_fill_the_prompt_and_are_undone() -> None:
 
 
 async def test_a_run_is_sent_kept_named_removed_and_brought_back_where_it_was() -> None:
-    async with opened() as (workspace, told):
+    async with opened() as (workspace, received):
         first, second = await sent(workspace), await sent(workspace)
-        assert [one for one in told if isinstance(one, RunBegan | RunEnded)] == [
+        assert [change for change in received if isinstance(change, RunBegan | RunEnded)] == [
             RunBegan(first),
             RunEnded(first),
             RunBegan(second),
@@ -141,7 +141,7 @@ async def test_a_run_is_sent_kept_named_removed_and_brought_back_where_it_was() 
 
 
 async def test_a_branch_is_undone_with_the_prompt_it_joined_and_its_origin_is_told() -> None:
-    async with opened() as (workspace, told):
+    async with opened() as (workspace, received):
         run = await sent(workspace)
         before = workspace.drafting.text
         branch = branch_from(end_of(run, run.ordered[0]))
@@ -151,13 +151,13 @@ async def test_a_branch_is_undone_with_the_prompt_it_joined_and_its_origin_is_to
         workspace.undo()
         assert workspace.drafting.text == before
         assert list(workspace.runs) == [run]
-        shown = [one for one in told if isinstance(one, RunsChanged | RunSelected)]
+        shown = [change for change in received if isinstance(change, RunsChanged | RunSelected)]
         assert shown == [RunsChanged(), RunSelected(run, run.choices[0], 2)]
         await until(lambda: not again.is_running)
         workspace.redo()
         assert list(workspace.runs) == [run, again]
         assert await workspace.keeper.settle()
-        assert [one.id for one in workspace.session.runs] == [run.id, again.id]
+        assert [kept.id for kept in workspace.session.runs] == [run.id, again.id]
 
 
 async def test_what_is_being_typed_in_the_panel_is_sent_and_undone_until_something_replaces_it() -> None:
@@ -191,10 +191,10 @@ async def test_the_answer_is_the_one_with_the_selected_token_else_the_newest() -
 
 
 async def test_a_session_is_saved_under_a_name_with_what_is_typed() -> None:
-    async with opened() as (workspace, told):
+    async with opened() as (workspace, received):
         workspace.drafting.set_text("Once")
         assert await workspace.save_as("lighthouse")
-        assert SessionNamed() in told
+        assert SessionNamed() in received
         assert workspace.keeper.path is not None
         stored = tomllib.loads(workspace.keeper.path.read_text())
         assert (stored["title"], stored["draft"]["prompt"]) == ("lighthouse", "Once")
@@ -255,11 +255,13 @@ async def test_another_session_takes_draft_runs_and_history_and_comes_back() -> 
 async def test_a_file_that_is_no_session_keeps_the_draft_and_is_told_with_its_text(tmp_path: Path) -> None:
     broken = tmp_path / "broken.toml"
     broken.write_text("= broken")
-    async with opened() as (workspace, told):
+    async with opened() as (workspace, received):
         draft = workspace.drafting.draft
         await workspace.open(broken)
         assert workspace.drafting.draft == draft
-        assert [(one.text, one.line) for one in told if isinstance(one, SessionChanged)] == [("= broken", 1)]
+        assert [(change.text, change.line) for change in received if isinstance(change, SessionChanged)] == [
+            ("= broken", 1)
+        ]
         run = run_of(choice_of([" a"]))
         run.outcome = Outcome.COMPLETE
         with pytest.raises(BadValueError, match="read-only"):

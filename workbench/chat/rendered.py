@@ -53,7 +53,7 @@ class Rendered:
 
 def find_specials(prompt: str, conversation: Conversation, known: Iterable[str]) -> tuple[SpecialToken, ...]:
     """Find the special tokens in a prompt, preferring the longer of two that start at the same offset."""
-    longest_first = sorted({one for one in known if one}, key=lambda one: (-len(one), one))
+    longest_first = sorted(filter(None, set(known)), key=lambda special: (-len(special), special))
     if not longest_first:
         return ()
     pattern = re.compile("|".join(map(re.escape, longest_first)))

@@ -167,12 +167,12 @@ def _not_started(why: str) -> TemplateError:
 
 
 def _error(reply: JsonObject, limits: Limits) -> TemplateError:
-    kind, words, line = str(reply.get("error")), one_line(str(reply.get("message"))), reply.get("line")
+    kind, message, line = str(reply.get("error")), one_line(str(reply.get("message"))), reply.get("line")
     if kind == "size":
-        words = f"More than {limits.characters:,} characters were rendered."
+        message = f"More than {limits.characters:,} characters were rendered."
     elif kind == "memory":
-        words = f"It may use {limits.memory // 1_000_000} MB."
+        message = f"It may use {limits.memory // 1_000_000} MB."
     elif kind not in _TITLES:
-        words = f"{one_line(kind, 40)}: {words}"
+        message = f"{one_line(kind, 40)}: {message}"
     where = f"Line {line}: " if isinstance(line, int) else ""
-    return TemplateError(_TITLES.get(kind, "The template failed"), where + words, _HINTS.get(kind, ""))
+    return TemplateError(_TITLES.get(kind, "The template failed"), where + message, _HINTS.get(kind, ""))

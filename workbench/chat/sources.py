@@ -90,7 +90,7 @@ def _template(name: str, source: str, config: JsonObject) -> JinjaTemplate:
         source,
         bos=tokens.pop("bos_token"),
         eos=tokens.pop("eos_token"),
-        specials=tuple(dict.fromkeys(one for one in (*tokens.values(), *contents) if one.strip())),
+        specials=tuple(dict.fromkeys(token for token in (*tokens.values(), *contents) if token.strip())),
         variables={key: value for key, value in tokens.items() if value},
     )
 
@@ -102,8 +102,8 @@ def _sources(value: JsonValue) -> dict[str, str]:
     if isinstance(value, Mapping):
         return {name: source for name, source in value.items() if isinstance(source, str)}
     found: dict[str, str] = {}
-    for one in value if isinstance(value, list) else ():
-        match one:
+    for entry in value if isinstance(value, list) else ():
+        match entry:
             case {"name": str(name), "template": str(source)}:
                 found[name] = source
     return found

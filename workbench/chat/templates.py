@@ -69,13 +69,13 @@ class BuiltinTemplate:
         if self.system_place is SystemPlace.OWN_TURN:
             return [self._stripped(Message(Role.SYSTEM, system)), *turns] if system else turns
         turns = self._with_folded_turns(turns)
-        users = [place for place, turn in enumerate(turns) if turn.role is Role.USER]
+        users = [index for index, turn in enumerate(turns) if turn.role is Role.USER]
         if not system:
             return turns
         if not users:
             return [Message(Role.USER, system), *turns]
-        place = users[0 if self.system_place is SystemPlace.FIRST_USER_TURN else -1]
-        turns[place] = Message(Role.USER, f"{system}{self.system.after}{turns[place].text}")
+        index = users[0 if self.system_place is SystemPlace.FIRST_USER_TURN else -1]
+        turns[index] = Message(Role.USER, f"{system}{self.system.after}{turns[index].text}")
         return turns
 
     def _with_folded_turns(self, messages: Sequence[Message]) -> list[Message]:
@@ -198,6 +198,6 @@ VICUNA = BuiltinTemplate(
 )
 
 BUILTIN_TEMPLATES: Mapping[str, BuiltinTemplate] = MappingProxyType(
-    {one.name: one for one in (plain_template(), CHATML, LLAMA_3, MISTRAL, GEMMA, ALPACA, VICUNA)}
+    {form.name: form for form in (plain_template(), CHATML, LLAMA_3, MISTRAL, GEMMA, ALPACA, VICUNA)}
 )
 """Built-in templates by name, in display order."""

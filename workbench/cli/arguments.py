@@ -147,7 +147,7 @@ def refuse(problems: Iterable[str]) -> None:
 
 def explain(problem: BadValueError, limits: Mapping[str, Range]) -> str:
     """A problem of an argument as one line that names option and range."""
-    field = next((one for one in PARAMETERS if one.name == problem.field), None)
+    field = next((parameter for parameter in PARAMETERS if parameter.name == problem.field), None)
     if field is None:
         return f"{problem.title}. {problem.hint}".strip()
     allowed = limits.get(field.name, field.range)

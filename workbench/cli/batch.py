@@ -89,10 +89,10 @@ def announce(
 def with_logprobs(columns: Sequence[Column]) -> list[Column]:
     """Columns that ask for logprobs, which perplexity needs, where their endpoints have them; says so."""
     asking = [
-        one
-        if one.parameters.get("logprobs") is not None or "logprobs" in one.endpoint.drop
-        else replace(one, parameters=one.parameters.set("logprobs", 1))
-        for one in columns
+        column
+        if column.parameters.get("logprobs") is not None or "logprobs" in column.endpoint.drop
+        else replace(column, parameters=column.parameters.set("logprobs", 1))
+        for column in columns
     ]
     if asking != columns:
         print_notes(["logprobs = 1 was added to the requests, as perplexity and mean logprob need it"])

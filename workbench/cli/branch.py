@@ -60,11 +60,11 @@ def run(arguments: argparse.Namespace) -> int:
         refuse(problems)
         origin = _origin(left, arguments)
         parameters = overlay(left.request.parameters, given)
-        asked = Request(left.request.prompt, arguments.model or left.request.model, parameters)
-        if not is_agreed(cost_of(endpoint, asked), sure=arguments.yes):
+        request = Request(left.request.prompt, arguments.model or left.request.model, parameters)
+        if not is_agreed(cost_of(endpoint, request), sure=arguments.yes):
             return ExitStatus.BAD_ARGUMENTS
-        one = run_in(workspace, _branch(workspace, origin, asked, endpoint, arguments))
-        return report(one, as_json=arguments.json)
+        finished = run_in(workspace, _branch(workspace, origin, request, endpoint, arguments))
+        return report(finished, as_json=arguments.json)
 
 
 def _origin(left: Run, arguments: argparse.Namespace) -> Origin:
@@ -81,7 +81,7 @@ def _alternative(choice: Choice, position: int, arguments: argparse.Namespace) -
     listed = choice.alternatives_of(position)
     if arguments.text is not None:
         text: str = arguments.text
-        return next((one for one in listed if one.text == text), Alternative(text, None))
+        return next((other for other in listed if other.text == text), Alternative(text, None))
     if arguments.rank is None:
         raise BadValueError("No replacement for the token given", hint="Use --with TEXT or --rank K.")
     if not 0 < arguments.rank <= len(listed):
@@ -91,13 +91,13 @@ def _alternative(choice: Choice, position: int, arguments: argparse.Namespace) -
 
 
 async def _branch(
-    workspace: Workspace, origin: Origin, asked: Request, endpoint: Endpoint, arguments: argparse.Namespace
+    workspace: Workspace, origin: Origin, request: Request, endpoint: Endpoint, arguments: argparse.Namespace
 ) -> Run:
     """Send the branch with the parameters of `asked`, and print what comes."""
     if arguments.as_ids:
         branch = await with_token_ids(origin, tokenizer_of(workspace.services.connections, endpoint))
     else:
         branch = branch_from(origin)
-    one = workspace.runs.send(replace(asked, prompt=branch.prompt), endpoint, branch=branch)
-    await follow(workspace, one, quiet=arguments.json)
-    return one
+    sent = workspace.runs.send(replace(request, prompt=branch.prompt), endpoint, branch=branch)
+    await follow(workspace, sent, quiet=arguments.json)
+    return sent

@@ -133,7 +133,7 @@ def run(arguments: argparse.Namespace) -> int:
         with _progress(arguments, endpoint) as progress:
             checking = _check(found, services.connections, endpoint, arguments, progress)
             results, is_stopped, is_given_up, problem = asyncio.run(checking)
-    results.sort(key=lambda one: one.number)
+    results.sort(key=lambda result: result.number)
     if arguments.json == "-":
         print_json(report_to_json(results, found.count, _settings(arguments, endpoint)))
     else:
@@ -161,7 +161,7 @@ class _Checked(NamedTuple):
 
 
 def _status(results: list[CaseResult], *, has_blessed: bool) -> ExitStatus:
-    verdicts = {one.verdict for one in results}
+    verdicts = {result.verdict for result in results}
     if CaseVerdict.DIFFERS in verdicts and not has_blessed:
         return ExitStatus.FAILED
     return ExitStatus.ENDPOINT_FAILED if CaseVerdict.FAILED in verdicts else ExitStatus.OK
@@ -209,13 +209,12 @@ async def _check(
     progress: CheckProgress | None,
 ) -> _Checked:
     """Check all cases, or as many as can be."""
-    earlier = (
-        [] if progress is None else [one for one in progress.done if one.verdict is not CaseVerdict.FAILED]
-    )
+    done_before = [] if progress is None else progress.done
+    earlier = [result for result in done_before if result.verdict is not CaseVerdict.FAILED]
     if earlier:
         print_message(f"{len(earlier)} of {found.count} cases are done already")
     # A case that failed is checked again, so the newest result of each counts.
-    results = list({(one.file, one.run): one for one in earlier}.values())
+    results = list({(result.file, result.run): result for result in earlier}.values())
     with progress_bar("cases", found.count, len(results)) as bar:
 
         def keep(result: CaseResult, case: Case, answer: Run | None) -> None:
@@ -229,7 +228,7 @@ async def _check(
         async with aclosing(connections):
             tolerances, forced, times = _tolerances(arguments), arguments.forced, arguments.times
             check = RegressionCheck(connections, endpoint, tolerances, arguments.model, forced, times)
-            done = {(one.file, one.run) for one in earlier}
+            done = {(result.file, result.run) for result in earlier}
             task = asyncio.create_task(check.run(found, done, keep))
             stop_on_signals(task.cancel)
             try:
@@ -259,20 +258,20 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def print_report(results: Sequence[CaseResult], count: int, *, is_given_up: bool) -> None:
     """Print what changed, from which token on, and the figures of all cases."""
     for verdict in _SHOWN:
-        some = [one for one in results if one.verdict is verdict]
-        for one in some[:_MOST_SHOWN]:
-            print(visible("\n".join(_lines(one))))
+        some = [result for result in results if result.verdict is verdict]
+        for result in some[:_MOST_SHOWN]:
+            print(visible("\n".join(_lines(result))))
         if len(some) > _MOST_SHOWN:
             print(f"… and {plural(len(some) - _MOST_SHOWN, 'more case')} {verdict}")
-    verdicts = Counter(one.verdict for one in results)
-    counts = ", ".join(f"{verdicts[one]:,} {one}" for one in CaseVerdict if verdicts[one])
+    verdicts = Counter(result.verdict for result in results)
+    counts = ", ".join(f"{verdicts[each]:,} {each}" for each in CaseVerdict if verdicts[each])
     print(f"{plural(len(results), 'case')}: {counts or 'none checked'}")
     if len(results) < count:
         why = "the endpoint failed too often in a row" if is_given_up else "stopped"
         print(f"{plural(count - len(results), 'case')} not checked: {why}")
-    for line in _figures(sum((one.agreement for one in results), Agreement())):
+    for line in _figures(sum((result.agreement for result in results), Agreement())):
         print(f"  {line}")
-    reasons = Counter("; ".join(one.why) for one in results if one.verdict is CaseVerdict.SKIPPED)
+    reasons = Counter("; ".join(result.why) for result in results if result.verdict is CaseVerdict.SKIPPED)
     for reason, skipped in reasons.items():
         print(visible(f"  skipped {skipped:,}: {reason}"))
 
@@ -303,7 +302,7 @@ def _figures(found: Agreement) -> list[str]:
     """The figures of some positions in a person's words."""
     if not found.positions:
         return []
-    top, overlap = (figure(one.mean, ".2%") for one in (found.same_top, found.overlap))
+    top, overlap = (figure(total.mean, ".2%") for total in (found.same_top, found.overlap))
     difference, kl = found.logprob_difference, found.divergence
     return [
         f"{plural(found.positions, 'position')} compared · top-1 agreement {top} · overlap of the listed "
@@ -325,13 +324,13 @@ def report_to_json(
     results: Sequence[CaseResult], count: int, settings: Mapping[str, JsonValue]
 ) -> dict[str, JsonValue]:
     """The whole report as JSON; logprobs and divergences in nats."""
-    verdicts = Counter(one.verdict for one in results)
+    verdicts = Counter(result.verdict for result in results)
     return {
         **settings,
         "cases": count,
-        "verdicts": {one.value: verdicts[one] for one in CaseVerdict},
-        "figures": _figures_to_json(sum((one.agreement for one in results), Agreement())),
-        "results": [_result_to_json(one) for one in results],
+        "verdicts": {verdict.value: verdicts[verdict] for verdict in CaseVerdict},
+        "figures": _figures_to_json(sum((result.agreement for result in results), Agreement())),
+        "results": [_result_to_json(result) for result in results],
     }
 
 
@@ -380,10 +379,10 @@ def write_junit(path: Path, results: Sequence[CaseResult]) -> None:
     """Write JUnit XML: a suite for each session file, a test case for each run. Raises StorageError."""
     root = ElementTree.Element("testsuites", name="workbench check")
     by_file: dict[str, list[CaseResult]] = {}
-    for one in results:
-        by_file.setdefault(one.file, []).append(one)
+    for result in results:
+        by_file.setdefault(result.file, []).append(result)
     for file, some in by_file.items():
-        verdicts = Counter(one.verdict for one in some)
+        verdicts = Counter(result.verdict for result in some)
         suite = ElementTree.SubElement(
             root,
             "testsuite",
@@ -393,12 +392,12 @@ def write_junit(path: Path, results: Sequence[CaseResult]) -> None:
             errors=str(verdicts[CaseVerdict.FAILED]),
             skipped=str(verdicts[CaseVerdict.SKIPPED]),
         )
-        for one in some:
+        for result in some:
             entry = ElementTree.SubElement(
-                suite, "testcase", classname=_xml(file), name=_xml(one.name or one.run)
+                suite, "testcase", classname=_xml(file), name=_xml(result.name or result.run)
             )
-            text, message = _xml("\n".join(_lines(one))), _xml("; ".join(one.why))
-            match one.verdict:
+            text, message = _xml("\n".join(_lines(result))), _xml("; ".join(result.why))
+            match result.verdict:
                 case CaseVerdict.DIFFERS:
                     ElementTree.SubElement(entry, "failure", message=message).text = text
                 case CaseVerdict.FAILED:

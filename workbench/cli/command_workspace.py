@@ -72,11 +72,11 @@ def stop_on_signals(stop: Callable[[], object], *more: str) -> None:
             asyncio.get_running_loop().add_signal_handler(getattr(signal, name), stop)
 
 
-async def follow(workspace: Workspace, one: Run, *, quiet: bool) -> None:
+async def follow(workspace: Workspace, run: Run, *, quiet: bool) -> None:
     """Print what comes of the run that streams, until it is over and kept; a signal to end stops it."""
     stop_on_signals(workspace.runs.stop, "SIGHUP")
     workspace.subscribe(_print_status)
-    activity, printer = workspace.runs.activity, Printer(one)
+    activity, printer = workspace.runs.activity, Printer(run)
     try:
         while activity.is_running:
             if not quiet:
@@ -89,22 +89,22 @@ async def follow(workspace: Workspace, one: Run, *, quiet: bool) -> None:
         printer.finish()
 
 
-def report(one: Run, *, as_json: bool) -> ExitStatus:
+def report(run: Run, *, as_json: bool) -> ExitStatus:
     """Print what the text of a run that is over does not show, or all of it as JSON."""
     if as_json:
-        print_json(run_to_json(one))
+        print_json(run_to_json(run))
     else:
-        print_notes(one.notes, "workbench: ")
-    if one.error is not None:
-        print_failure(one.error)
-    if one.outcome is Outcome.STOPPED:
+        print_notes(run.notes, "workbench: ")
+    if run.error is not None:
+        print_failure(run.error)
+    if run.outcome is Outcome.STOPPED:
         return ExitStatus.INTERRUPTED
-    return ExitStatus.OK if one.is_answered else ExitStatus.FAILED
+    return ExitStatus.OK if run.is_answered else ExitStatus.FAILED
 
 
 def _print_status(notification: Notification) -> None:
     """Print on a terminal a run's status before its first token; waiting is reported everywhere."""
-    if isinstance(notification, StatusChanged) and (words := str(notification.status)):
+    if isinstance(notification, StatusChanged) and (message := str(notification.status)):
         is_waiting = notification.status.phase is Phase.RETRYING
         if is_waiting or sys.stderr.isatty():
-            print_message(words)
+            print_message(message)

@@ -95,8 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
     endpoint, endpoints = services.endpoint, services.endpoints
     prompts = _prompts(arguments)
     presets = _presets(arguments.preset, services.folders)
-    places = [_place(text, arguments, endpoints) for text in arguments.at]
-    if len(presets) * max(len(places), 1) < 2:
+    targets = [_target(text, arguments, endpoints) for text in arguments.at]
+    if len(presets) * max(len(targets), 1) < 2:
         raise BadValueError(
             "a comparison needs at least two columns",
             hint="Repeat --preset NAME, or --at ENDPOINT=MODEL.",
@@ -104,8 +104,8 @@ def run(arguments: argparse.Namespace) -> int:
     # Ranges are those of the columns' endpoints.
     typed, problems = read_parameters(arguments, endpoint.limits, lenient=True)
     columns = [_column(preset, typed, arguments, endpoint, endpoints) for preset in presets]
-    if places:
-        columns = [_at(column, *place) for column in columns for place in places]
+    if targets:
+        columns = [_at(column, *target) for column in columns for target in targets]
     problems += [
         explain(problem, column.endpoint.limits)
         for column in columns
@@ -155,7 +155,7 @@ def _column(
     return Column(preset.name, endpoint, model, overlay(preset.parameters, typed), preset.name)
 
 
-def _place(text: str, arguments: argparse.Namespace, endpoints: EndpointList) -> tuple[Endpoint, str]:
+def _target(text: str, arguments: argparse.Namespace, endpoints: EndpointList) -> tuple[Endpoint, str]:
     name, _, model = text.partition("=")
     return endpoint_for(name, arguments.api_key_env, endpoints), model
 
@@ -163,8 +163,8 @@ def _place(text: str, arguments: argparse.Namespace, endpoints: EndpointList) ->
 def _at(column: Column, endpoint: Endpoint, model: str) -> Column:
     """A column at another endpoint, whose title says so."""
     model = model or endpoint.model
-    place = f"{model} @ {endpoint.name}" if model else endpoint.name
-    return replace(column, title=f"{column.title} · {place}", endpoint=endpoint, model=model)
+    address = f"{model} @ {endpoint.name}" if model else endpoint.name
+    return replace(column, title=f"{column.title} · {address}", endpoint=endpoint, model=model)
 
 
 def _to_json(run: Run) -> JsonValue:
@@ -220,15 +220,15 @@ def compare_saved(wanted: Sequence[str], *, as_json: bool) -> int:
 
     Raises BadValueError for fewer than two runs, and StorageError for a file or a run that is not there.
     """
-    saved = [one for text in wanted for one in _named(text)]
+    saved = [named for text in wanted for named in _named(text)]
     if len(saved) < 2:
         raise BadValueError("a comparison needs at least two runs", hint="Use --runs FILE#RUN FILE#RUN.")
-    runs = [one.run for one in saved]
+    runs = [entry.run for entry in saved]
     if as_json:
         print_json(_saved_to_json(saved))
     else:
         endpoints = load_endpoints(Folders.default(os.environ))
-        columns = [saved_column(one, endpoints) for one in saved]
+        columns = [saved_column(entry, endpoints) for entry in saved]
         prompts = dict.fromkeys(prompt_to_editor(run.request.prompt) for run in runs)
         print_compared(next(iter(prompts)) if len(prompts) == 1 else "", "run", columns, runs)
         print_notes(saved_remarks(runs))
@@ -241,17 +241,18 @@ def _named(text: str) -> Iterator[SavedRun]:
     if not name or Path(text).exists():
         name, run = text, ""
     path = Path(name)
-    for one in choose_runs(Session(runs=read_runs(path)), run or None):
-        yield SavedRun(f"{path.stem}#{one.name or one.id[:8]}", one)
+    for recorded in choose_runs(Session(runs=read_runs(path)), run or None):
+        yield SavedRun(f"{path.stem}#{recorded.name or recorded.id[:8]}", recorded)
 
 
 def _saved_to_json(saved: Sequence[SavedRun]) -> JsonValue:
-    runs: list[Run] = [one.run for one in saved]
+    runs: list[Run] = [entry.run for entry in saved]
     shared, divergence = agreement(runs)
     return {
         "shared_tokens": shared,
         "first_difference": None if divergence is None else divergence.position,
         "runs": [
-            {"title": one.title, **run_to_json(one.run), "request": one.run.request.body()} for one in saved
+            {"title": entry.title, **run_to_json(entry.run), "request": entry.run.request.body()}
+            for entry in saved
         ],
     }

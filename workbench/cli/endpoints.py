@@ -36,8 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     test = actions.add_parser("test", help=f"{ANNOUNCEMENT}; prints the models and the answer")
     remove = actions.add_parser("delete", help="delete your profile; the built-in one is used again")
-    for one in (show, put, test, remove):
-        one.add_argument("name", metavar="NAME", help="the endpoint's name")
+    for action in (show, put, test, remove):
+        action.add_argument("name", metavar="NAME", help="the endpoint's name")
     put.add_argument("fields", nargs="+", metavar="FIELD=VALUE", help="an empty value resets the field")
     put.add_argument("--like", default="", metavar="NAME", help="the profile to copy settings from")
     test.add_argument("--model", default="", help="model (default: the profile's, else the first listed)")
@@ -64,13 +64,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _list(loaded: EndpointList, *, as_json: bool) -> None:
     if as_json:
-        print_json([{"own": one.name in loaded.own, **_json(one)} for one in loaded.endpoints.values()])
+        print_json(
+            [{"own": name in loaded.own, **_json(profile)} for name, profile in loaded.endpoints.items()]
+        )
         return
     from workbench.cli.tables import print_table
 
     rows = [
-        (one.name, one_line(one.title, 30), "yours" if one.name in loaded.own else "", one_line(one.base_url))
-        for one in loaded.endpoints.values()
+        (name, one_line(profile.title, 30), "yours" if name in loaded.own else "", one_line(profile.base_url))
+        for name, profile in loaded.endpoints.items()
     ]
     print_table("", ("endpoint", "title", "", "base URL"), rows)
     for name, problem in loaded.broken.items():
@@ -96,7 +98,7 @@ def _texts(fields: Sequence[str]) -> dict[str, str]:
         name, equals, value = field.partition("=")
         if not equals:
             # What was given is not repeated, as it may be a key.
-            known = ", ".join(one.name for one in ENDPOINT_FIELDS)
+            known = ", ".join(editable.name for editable in ENDPOINT_FIELDS)
             raise BadValueError(f"fields are given as FIELD=VALUE, where FIELD is one of {known}")
         texts[name] = value
     return texts
@@ -125,4 +127,4 @@ def _test(endpoint: Endpoint, model: str, *, as_json: bool) -> int:
 
 async def _check(endpoint: Endpoint, model: str, environment: MutableMapping[str, str]) -> Checked:
     async with aclosing(Connections(environment)) as connections:
-        return await check(connections, endpoint, model, on_step=lambda words: print_message(words, "  "))
+        return await check(connections, endpoint, model, on_step=lambda step: print_message(step, "  "))

@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     session = read_session(arguments.file)
     runs = choose_runs(session, arguments.run)
     if arguments.to in _OF_ONE_RUN and len(runs) > 1:
-        newest = ", ".join(one.id[:8] for one in runs[-20:])
+        newest = ", ".join(recorded.id[:8] for recorded in runs[-20:])
         raise BadValueError(f"--to {arguments.to} is for one run: name it with --run (the newest: {newest})")
     text = _exported(session, runs, arguments)
     if not arguments.output:
@@ -68,11 +68,11 @@ def _exported(session: Session, runs: Sequence[Run], arguments: argparse.Namespa
     return _request(runs[0], arguments.to, arguments.endpoint)
 
 
-def _request(one: Run, form: str, named: str | None) -> str:
+def _request(recorded: Run, form: str, named: str | None) -> str:
     endpoints = load_endpoints(Folders.default(os.environ))
-    endpoint = endpoint_for(named or one.endpoint, None, endpoints)
-    bodies = (one.request.body(endpoint.aliases, endpoint.drop),) if named else one.bodies
-    return "\n".join(request.with_comment for request in export_run(form, one, endpoint, bodies))
+    endpoint = endpoint_for(named or recorded.endpoint, None, endpoints)
+    bodies = (recorded.request.body(endpoint.aliases, endpoint.drop),) if named else recorded.bodies
+    return "\n".join(request.with_comment for request in export_run(form, recorded, endpoint, bodies))
 
 
 def _print(text: str) -> None:

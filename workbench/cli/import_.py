@@ -52,8 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
             raise StorageError(f"{arguments.file} has no runs", path=arguments.file)
         with open_for_writing(arguments.session) as keeper:
             before = len(keeper.session.runs)
-            for one in runs:
-                keeper.ended(one)
+            for imported in runs:
+                keeper.ended(imported)
             added = len(keeper.session.runs) - before
         result = f"{added} of {len(runs)} runs imported"
         if added < len(runs):

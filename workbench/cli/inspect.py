@@ -52,20 +52,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what was asked for; returns the exit status."""
     session = read_session(arguments.file)
-    one = choose_runs(session, arguments.run)[-1]
-    choice = choose_choice(one, arguments.choice)
+    recorded = choose_runs(session, arguments.run)[-1]
+    choice = choose_choice(recorded, arguments.choice)
     if arguments.against is not None:
         (other,) = choose_runs(session, arguments.against)
-        _diverge((one, other), (choice, choose_choice(other, 1)), as_json=arguments.json)
+        _diverge((recorded, other), (choice, choose_choice(other, 1)), as_json=arguments.json)
         return ExitStatus.OK
     shown = _chosen_tokens(choice, arguments)
     if arguments.json:
         tokens: list[JsonValue] = [_to_json(choice, index) for index in shown]
-        print_json({"run": one.id, "choice": choice.index + 1, "tokens": tokens})
+        print_json({"run": recorded.id, "choice": choice.index + 1, "tokens": tokens})
     elif arguments.token is not None:
-        _print_token(one, choice, shown[0])
+        _print_token(recorded, choice, shown[0])
     else:
-        title = f"run {one.id[:8]}: {len(shown):,} of {plural(len(choice), 'token')}"
+        title = f"run {recorded.id[:8]}: {len(shown):,} of {plural(len(choice), 'token')}"
         print_table(title, _HEADS, [_row(choice, index) for index in shown])
     return ExitStatus.OK
 
@@ -93,14 +93,14 @@ def _row(choice: Choice, index: int) -> tuple[str, ...]:
     return (str(index + 1), text, percent_of(token.logprob), rank, top_choice_cell(token), covered)
 
 
-def _print_token(one: Run, choice: Choice, index: int) -> None:
+def _print_token(recorded: Run, choice: Choice, index: int) -> None:
     token = choice.token(index)
     raw = choice.bytes_of(index)
     identity = "" if token.id is None else f"id {token.id}, "
     shown = show_bytes(raw[:_BYTES]) + "…" * (len(raw) > _BYTES)
     echoed = "prompt " * (index < choice.echoed)
     text = token_text(token.text, token.raw)
-    print(f"run {one.id[:8]}, {echoed}token {index + 1} of {len(choice)}: {text}")
+    print(f"run {recorded.id[:8]}, {echoed}token {index + 1} of {len(choice)}: {text}")
     print(f"{identity}{plural(len(raw), 'byte')} {shown}")
     if token.logprob is None:
         print("This token has no logprob: set logprobs before the run to get logprobs and alternatives.")
@@ -125,23 +125,25 @@ def _print_token(one: Run, choice: Choice, index: int) -> None:
 
 def _diverge(runs: tuple[Run, Run], choices: tuple[Choice, Choice], *, as_json: bool) -> None:
     shared = common_prefix(choices)
-    place = first_divergence(choices, shared)
+    divergence = first_divergence(choices, shared)
     if as_json:
         tokens: list[JsonValue] = [
-            None if place is None or shared >= len(choice) else _to_json(choice, shared) for choice in choices
+            None if divergence is None or shared >= len(choice) else _to_json(choice, shared)
+            for choice in choices
         ]
-        at = None if place is None else shared + 1
-        print_json({"runs": [one.id for one in runs], "shared": shared, "diverges_at": at, "tokens": tokens})
+        at = None if divergence is None else shared + 1
+        ids = [recorded.id for recorded in runs]
+        print_json({"runs": ids, "shared": shared, "diverges_at": at, "tokens": tokens})
         return
     if runs[0].request.prompt != runs[1].request.prompt:
         print_notes(["the prompts differ"])
-    where = f"diverges at token {shared + 1}" if place is not None else "identical as far as both go"
+    where = f"diverges at token {shared + 1}" if divergence is not None else "identical as far as both go"
     print(f"{plural(shared, 'token')} in common; {where}")
-    for one, choice in zip(runs, choices, strict=True) if place is not None else ():
+    for recorded, choice in zip(runs, choices, strict=True) if divergence is not None else ():
         if shared < len(choice):
-            _print_token(one, choice, shared)
+            _print_token(recorded, choice, shared)
         else:
-            print(f"run {one.id[:8]} ended after {plural(shared, 'token')}")
+            print(f"run {recorded.id[:8]} ended after {plural(shared, 'token')}")
 
 
 def _to_json(choice: Choice, index: int) -> JsonValue:

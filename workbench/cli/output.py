@@ -32,7 +32,7 @@ class Printer:
         self._terminal = sys.stdout.isatty()
         self._index = 0
         self._characters = 0
-        self._begun = False
+        self._has_started = False
 
     async def follow(self) -> None:
         """Print what comes until the run has ended."""
@@ -63,18 +63,18 @@ class Printer:
                 self._divide(choice.index)
             self._put(choice.text[self._characters :])
             self._characters = choice.length
-        if self._terminal and self._begun:
+        if self._terminal and self._has_started:
             self._put("\n")
         sys.stdout.buffer.flush()
 
     def _divide(self, index: int | None = None) -> None:
-        if self._begun:
+        if self._has_started:
             self._put(f"\n{_DIVIDER}\n")
         self._index = self._index + 1 if index is None else index
         self._characters = 0
 
     def _put(self, text: str) -> None:
-        self._begun = True
+        self._has_started = True
         shown = visible(text) if self._terminal else text
         sys.stdout.buffer.write(shown.encode("utf-8", "replace"))
 
@@ -107,7 +107,7 @@ def token_to_json(token: Token) -> dict[str, JsonValue]:
     return {
         **logprob_to_json(token.text, token.logprob, token.raw),
         "at": _rounded(token.at),
-        "alternatives": [logprob_to_json(one.text, one.logprob, one.raw) for one in token.alternatives],
+        "alternatives": [logprob_to_json(text, logprob, raw) for text, logprob, _, raw in token.alternatives],
     }
 
 
@@ -132,7 +132,7 @@ def _with_nulls(value: JsonValue) -> JsonValue:
         case float() if not isfinite(value):
             return None
         case Mapping():
-            return {name: _with_nulls(one) for name, one in value.items()}
+            return {name: _with_nulls(item) for name, item in value.items()}
         case list() | tuple():
             return list(map(_with_nulls, value))
     return value

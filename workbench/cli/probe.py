@@ -50,11 +50,11 @@ def run(arguments: argparse.Namespace) -> int:
 async def _probe(connections: Connections, endpoint: Endpoint, model: str) -> Probe:
     """What was found; only a part of it where Ctrl+C stopped the probe."""
     async with aclosing(connections):
-        probing = Probing(connections, endpoint, model, on_request=_tell)
+        probing = Probing(connections, endpoint, model, on_request=_announce)
         with suppress(asyncio.CancelledError):
             await probing.run()
         return probing.found
 
 
-def _tell(number: int, words: str) -> None:
-    print_message(f"{number:2} {words}", "")
+def _announce(number: int, purpose: str) -> None:
+    print_message(f"{number:2} {purpose}", "")

@@ -80,10 +80,10 @@ def _check(runs: Sequence[Run], arguments: argparse.Namespace) -> int:
     services = services_of(arguments)
     jobs = [
         Job(
-            endpoint_for(arguments.endpoint or one.endpoint, arguments.api_key_env, services.endpoints),
-            again(one),
+            endpoint_for(arguments.endpoint or original.endpoint, arguments.api_key_env, services.endpoints),
+            again(original),
         )
-        for one in runs
+        for original in runs
         for _ in range(arguments.times)
     ]
     if not is_agreed(cost_of_jobs(jobs), sure=arguments.yes):
@@ -92,7 +92,8 @@ def _check(runs: Sequence[Run], arguments: argparse.Namespace) -> int:
         interrupted = execute_batch(workspace, jobs, arguments)
     sent, times = [job.run for job in jobs], arguments.times
     groups = [sent[start : start + times] for start in range(0, len(sent), times)]
-    checks = [check_run(recorded, one) for recorded, group in zip(runs, groups, strict=True) for one in group]
+    pairs = [(recorded, answer) for recorded, group in zip(runs, groups, strict=True) for answer in group]
+    checks = [check_run(recorded, answer) for recorded, answer in pairs]
     if arguments.json:
         print_json([_to_json(check) for check in checks])
     else:

@@ -60,7 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
     prompt = TextPrompt("") if is_chat(arguments) else fill_prompt(read_prompt(arguments), variables)
     _refuse_mixed_prompts(arguments)
     # Asked for one by one, any number of choices is within an endpoint's limit.
-    limits = {name: one for name, one in endpoint.limits.items() if name != "n" or not arguments.split}
+    limits = {
+        name: allowed for name, allowed in endpoint.limits.items() if name != "n" or not arguments.split
+    }
     parameters, problems = read_parameters(arguments, limits, endpoint.lenient)
     refuse(problems)
     request = Request(prompt, arguments.model or endpoint.model, parameters)
@@ -75,12 +77,12 @@ def run(arguments: argparse.Namespace) -> int:
             chat = ChatSession(workspace, endpoint, request, is_shown=False)
             chat.begin(endpoint, request)
             chat.prefill = prefill
-            one = run_in(workspace, _answer(chat, quiet=arguments.json))
+            finished = run_in(workspace, _answer(chat, quiet=arguments.json))
         else:
             _begin_draft(workspace, request)
-            one = run_in(workspace, _complete(workspace, request, split, quiet=arguments.json))
+            finished = run_in(workspace, _complete(workspace, request, split, quiet=arguments.json))
         # Before the session is closed: a disk that is full takes no answer away.
-        return report(one, as_json=arguments.json)
+        return report(finished, as_json=arguments.json)
 
 
 def _begin_draft(workspace: Workspace, request: Request) -> None:
@@ -105,22 +107,22 @@ def _refuse_mixed_prompts(arguments: argparse.Namespace) -> None:
 
 async def _complete(workspace: Workspace, request: Request, split: Split | None, *, quiet: bool) -> Run:
     """Send the request and print what comes, until its end or Ctrl+C."""
-    one = workspace.runs.send(request, workspace.services.endpoint, split=split)
-    await follow(workspace, one, quiet=quiet)
-    return one
+    sent = workspace.runs.send(request, workspace.services.endpoint, split=split)
+    await follow(workspace, sent, quiet=quiet)
+    return sent
 
 
 async def _answer(chat: ChatSession, *, quiet: bool) -> Run:
     """Answer the conversation, print what comes, and keep the answer as its turn; returns its run."""
     async with aclosing(chat):
         proposal = await chat.reply()
-    workspace, one = chat.workspace, proposal.run
+    workspace, answer = chat.workspace, proposal.run
     workspace.keeper.keep_variables(chat.variables)
     chat.accept(proposal)
-    workspace.runs.start(one, chat.endpoint)
-    await follow(workspace, one, quiet=quiet)
-    chat.ended(one)
-    return one
+    workspace.runs.start(answer, chat.endpoint)
+    await follow(workspace, answer, quiet=quiet)
+    chat.ended(answer)
+    return answer
 
 
 def add_split_option(parser: argparse.ArgumentParser) -> None:
@@ -148,6 +150,6 @@ def split_of(request: Request, endpoint: Endpoint, *, split: bool) -> Split | No
     if request.choices > 1:
         quirks = Quirks(load_probe(Folders.default(os.environ), endpoint.name))
         if (offer := offer_split(endpoint, request, quirks)) is not None:
-            words = f"{endpoint.name} may not answer this in one request: {offer.reason}"
-            print_message(f"{words}; --split sends {offer.requests} instead")
+            warning = f"{endpoint.name} may not answer this in one request: {offer.reason}"
+            print_message(f"{warning}; --split sends {offer.requests} instead")
     return None

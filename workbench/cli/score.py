@@ -47,7 +47,7 @@ class _Text:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _ScoringRun:
     """What is sent to have a text scored by one model."""
 
     endpoint: Endpoint
@@ -143,13 +143,13 @@ def run(arguments: argparse.Namespace) -> int:
         texts = [_Text("text", text) for text in arguments.text]
         texts += [_Text(name, read_input(name)) for name in arguments.files]
     services = open_services()
-    places = _places(arguments, services.endpoints)
+    targets = _targets(arguments, services.endpoints)
     if not texts:
         raise BadValueError("no text given", hint="Name a FILE, - for standard input, or use --text.")
-    if empty := [one.name for one in texts if not one.text]:
+    if empty := [text.name for text in texts if not text.text]:
         raise BadValueError(f"{empty[0]} is empty")
     with open_workspace(services, arguments.session) as workspace:
-        sent = run_in(workspace, _send(workspace, texts, places, arguments))
+        sent = run_in(workspace, _send(workspace, texts, targets, arguments))
         if isinstance(sent, ExitStatus):
             return sent
         return _report(list(zip(texts, sent, strict=True)), arguments)
@@ -158,31 +158,31 @@ def run(arguments: argparse.Namespace) -> int:
 async def _send(
     workspace: Workspace,
     texts: Sequence[_Text],
-    places: Sequence[tuple[Endpoint, str]],
+    targets: Sequence[tuple[Endpoint, str]],
     arguments: argparse.Namespace,
-) -> list[list[_Asked]] | ExitStatus:
+) -> list[list[_ScoringRun]] | ExitStatus:
     """What was sent for each text; the exit status where it was not, or was stopped.
 
     Raises BadValueError, EndpointError or EngineError.
     """
-    groups = [[await _asked(workspace, text, *place, arguments) for place in places] for text in texts]
-    jobs = [Job(one.endpoint, one.run) for group in groups for one in group]
+    groups = [[await _run_of(workspace, text, *target, arguments) for target in targets] for text in texts]
+    jobs = [Job(sent.endpoint, sent.run) for group in groups for sent in group]
     if not is_agreed(cost_of_jobs(jobs), sure=arguments.yes):
         return ExitStatus.BAD_ARGUMENTS
     return ExitStatus.INTERRUPTED if await send_jobs(workspace, jobs, arguments) else groups
 
 
-async def _asked(
+async def _run_of(
     workspace: Workspace, text: _Text, endpoint: Endpoint, model: str, arguments: argparse.Namespace
-) -> _Asked:
+) -> _ScoringRun:
     prompt = TextPrompt(text.text)
     if not arguments.probe:
-        return _Asked(endpoint, Run(scoring_request(prompt, model, arguments.top), endpoint.name))
+        return _ScoringRun(endpoint, Run(scoring_request(prompt, model, arguments.top), endpoint.name))
     plan = await plan_one_token_scoring(workspace.services.connections, endpoint, prompt)
-    return _Asked(endpoint, plan.run(endpoint, model, arguments.top), plan)
+    return _ScoringRun(endpoint, plan.run(endpoint, model, arguments.top), plan)
 
 
-def _places(arguments: argparse.Namespace, endpoints: EndpointList) -> list[tuple[Endpoint, str]]:
+def _targets(arguments: argparse.Namespace, endpoints: EndpointList) -> list[tuple[Endpoint, str]]:
     """The one or two endpoints and models. Raises BadValueError."""
     names = arguments.endpoint or [LOCAL]
     pairs = zip_longest(names, arguments.model, fillvalue="")
@@ -191,21 +191,23 @@ def _places(arguments: argparse.Namespace, endpoints: EndpointList) -> list[tupl
     ]
 
 
-def _report(groups: Sequence[tuple[_Text, Sequence[_Asked]]], arguments: argparse.Namespace) -> ExitStatus:
+def _report(
+    groups: Sequence[tuple[_Text, Sequence[_ScoringRun]]], arguments: argparse.Namespace
+) -> ExitStatus:
     """Print what was scored, and on standard error what failed."""
     status = ExitStatus.OK
     reports: list[JsonValue] = []
     for text, group in groups:
         scorings = []
-        for one in group:
-            model = one.run.model or one.run.request.model
+        for sent in group:
+            model = sent.run.model or sent.run.request.model
             try:
-                title = f"{model} @ {one.endpoint.name}" if model else one.endpoint.name
-                scorings.append(_Scoring(title, one.run, one.passage()))
+                title = f"{model} @ {sent.endpoint.name}" if model else sent.endpoint.name
+                scorings.append(_Scoring(title, sent.run, sent.passage()))
             except EndpointError as error:
                 print_failure(Failure.of(error))
                 status = ExitStatus.FAILED
-        passages = [one.passage for one in scorings]
+        passages = [scoring.passage for scoring in scorings]
         second = SecondScoring.of(passages[0], passages[1]) if len(passages) == 2 else None
         if arguments.json:
             reports.append(_to_json(text, scorings, second))
@@ -218,13 +220,13 @@ def _report(groups: Sequence[tuple[_Text, Sequence[_Asked]]], arguments: argpars
 
 def _print(text: _Text, scorings: Sequence[_Scoring], spans: Sequence[Span], places: int) -> None:
     rows = []
-    for one in scorings:
-        found, unlisted = one.figures, one.unlisted
+    for scoring in scorings:
+        found, unlisted = scoring.figures, scoring.unlisted
         most, least = ("≤ ", "≥ ") if unlisted else ("", "")
         rows.append(
             [
-                one.title,
-                str(len(one.passage.tokens)) + (f", {unlisted} unknown" if unlisted else ""),
+                scoring.title,
+                str(len(scoring.passage.tokens)) + (f", {unlisted} unknown" if unlisted else ""),
                 most + figure(found["mean_logprob"], ".4f"),
                 least + figure(found["perplexity"], ".3f"),
                 least + figure(found["bits_per_byte"], ".4f"),
@@ -262,11 +264,11 @@ def _print_differences(text: str, scorings: Sequence[_Scoring], spans: Sequence[
         [
             _before(text, span.start),
             token_text(text[span.start : span.end]),
-            *(figure(one, ".2f") for one in span.surprisals),
+            *(figure(surprisal, ".2f") for surprisal in span.surprisals),
             figure(span.difference, "+.2f"),
             *(
-                top_choice_cell(one.passage.choice.token(tokens.start))
-                for one, tokens in zip(scorings, (span.first, span.second), strict=True)
+                top_choice_cell(scoring.passage.choice.token(tokens.start))
+                for scoring, tokens in zip(scorings, (span.first, span.second), strict=True)
             ),
         ]
         for span in known[:places]
@@ -275,9 +277,9 @@ def _print_differences(text: str, scorings: Sequence[_Scoring], spans: Sequence[
     print_table("largest differences in surprisal (nats)", heads, rows)
 
 
-def _before(text: str, place: int) -> str:
-    start = max(place - _CONTEXT, 0)
-    return ("…" if start else "") + one_line(text[start:place], _CONTEXT + 1)
+def _before(text: str, end: int) -> str:
+    start = max(end - _CONTEXT, 0)
+    return ("…" if start else "") + one_line(text[start:end], _CONTEXT + 1)
 
 
 def _to_json(text: _Text, scorings: Sequence[_Scoring], second: SecondScoring | None) -> JsonValue:
@@ -288,13 +290,15 @@ def _to_json(text: _Text, scorings: Sequence[_Scoring], second: SecondScoring | 
         "bytes": len(text.text.encode()),
         "scorings": [
             {
-                "endpoint": one.run.endpoint,
-                "model": one.run.model or one.run.request.model or None,
-                "unlisted_tokens": one.unlisted,
-                **one.figures,
-                "tokens": [token_to_json(one.passage.choice.token(index)) for index in one.passage.tokens],
+                "endpoint": scoring.run.endpoint,
+                "model": scoring.run.model or scoring.run.request.model or None,
+                "unlisted_tokens": scoring.unlisted,
+                **scoring.figures,
+                "tokens": [
+                    token_to_json(scoring.passage.choice.token(index)) for index in scoring.passage.tokens
+                ],
             }
-            for one in scorings
+            for scoring in scorings
         ],
         "spans": [
             {

@@ -32,42 +32,43 @@ def run(arguments: argparse.Namespace) -> int:
     library = Library(Folders.default(os.environ))
     found = library.search(arguments.search)
     if arguments.json:
-        print_json([_to_json(one) for one in found])
+        print_json([_to_json(listed) for listed in found])
     elif found:
         # Only the table needs what draws tables.
         from workbench.cli.tables import print_table
 
         heads = ("session", "runs", "changed", "tags", "file")
-        print_table(str(library.folder), heads, [_row(one) for one in found])
+        print_table(str(library.folder), heads, [_row(listed) for listed in found])
     else:
         which = "no session matches" if arguments.search else "no sessions yet"
         print_message(f"{which} in {library.folder}")
     return ExitStatus.OK
 
 
-def _row(one: Listed) -> tuple[str, ...]:
-    path = Path(one.path)
-    title = one_line(one.title or path.stem, 80)
-    if one.error:
-        title = f"{title} — not a session: {_error(one)}"
-    changed = f"{datetime.fromtimestamp(one.modified):%Y-%m-%d %H:%M}"
-    return title, "—" if one.error else str(one.runs), changed, one_line(", ".join(one.tags), 40), path.name
+def _row(listed: Listed) -> tuple[str, ...]:
+    path = Path(listed.path)
+    title = one_line(listed.title or path.stem, 80)
+    if listed.error:
+        title = f"{title} — not a session: {_error(listed)}"
+    changed = f"{datetime.fromtimestamp(listed.modified):%Y-%m-%d %H:%M}"
+    tags = one_line(", ".join(listed.tags), 40)
+    return title, "—" if listed.error else str(listed.runs), changed, tags, path.name
 
 
-def _error(one: Listed) -> str:
-    line = "" if one.line is None else f"line {one.line}: "
-    return f"{line}{one_line(one.error)}"
+def _error(listed: Listed) -> str:
+    line = "" if listed.line is None else f"line {listed.line}: "
+    return f"{line}{one_line(listed.error)}"
 
 
-def _to_json(one: Listed) -> JsonValue:
+def _to_json(listed: Listed) -> JsonValue:
     return {
-        "path": one.path,
-        "title": one.title,
-        "created": one.created or None,
-        "changed": datetime.fromtimestamp(one.modified, UTC).isoformat(),
-        "bytes": one.size,
-        "runs": one.runs,
-        "tags": list(one.tags),
-        "error": one.error or None,
-        "line": one.line,
+        "path": listed.path,
+        "title": listed.title,
+        "created": listed.created or None,
+        "changed": datetime.fromtimestamp(listed.modified, UTC).isoformat(),
+        "bytes": listed.size,
+        "runs": listed.runs,
+        "tags": list(listed.tags),
+        "error": listed.error or None,
+        "line": listed.line,
     }

@@ -53,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--measure",
         default=Measure.PERPLEXITY.value,
-        choices=[one.value for one in Measure],
+        choices=[measure.value for measure in Measure],
         help="the figure in the table (default: %(default)s)",
     )
     add_endpoint_options(parser)
@@ -93,11 +93,11 @@ def run(arguments: argparse.Namespace) -> int:
         return batch_status(runs, interrupted)
 
 
-def _to_json(sweep: Sweep, cell: Cell, one: Run) -> JsonValue:
+def _to_json(sweep: Sweep, cell: Cell, answer: Run) -> JsonValue:
     vary: JsonObject = {
         axis.field: format_value(value) for axis, value in zip(sweep.axes, cell.values, strict=True)
     }
-    return {"vary": vary, "repeat": cell.repeat, **run_to_json(one)}
+    return {"vary": vary, "repeat": cell.repeat, **run_to_json(answer)}
 
 
 def _print(grid: Grid, measure: Measure, endpoint: str) -> None:
@@ -106,7 +106,7 @@ def _print(grid: Grid, measure: Measure, endpoint: str) -> None:
     table = [
         [
             name,
-            *(show_spread(grid.values(row, place, measure)) or "—" for place in range(len(layout.across))),
+            *(show_spread(grid.values(row, column, measure)) or "—" for column in range(len(layout.across))),
         ]
         for row, name in enumerate(layout.rows)
     ]

@@ -32,9 +32,9 @@ def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]])
         markup=False,
     )
     table = Table(box=SIMPLE_HEAD, title=Text(one_line(title)) if title else None, title_justify="left")
-    for place, head in enumerate(heads):
+    for column, head in enumerate(heads):
         table.add_column(
-            Text(head), justify="left" if place == 0 or head == "text" else "right", no_wrap=place > 0
+            Text(head), justify="left" if column == 0 or head == "text" else "right", no_wrap=column > 0
         )
     for row in rows:
         table.add_row(*(Text(visible(cell)) for cell in row))

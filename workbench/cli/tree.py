@@ -36,15 +36,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.name or arguments.prune:
         with open_for_writing(arguments.file) as keeper:
             if arguments.name:
-                (one,) = choose_runs(keeper.session, arguments.name[0])
-                keeper.name_run(one, arguments.name[1])
+                (named,) = choose_runs(keeper.session, arguments.name[0])
+                keeper.name_run(named, arguments.name[1])
             if arguments.prune:
                 (root,) = choose_runs(keeper.session, arguments.prune)
                 for pruned in subtree(keeper.session.runs, root):
                     keeper.remove(pruned)
     session = read_session(arguments.file)
     if arguments.json:
-        print_json([_to_json(depth, one) for depth, one in branches(session.runs)])
+        print_json([_to_json(depth, recorded) for depth, recorded in branches(session.runs)])
     else:
         print_table(session.title, _HEADS, _rows(session))
     return ExitStatus.OK
@@ -53,49 +53,49 @@ def run(arguments: argparse.Namespace) -> int:
 def _rows(session: Session) -> list[tuple[str, ...]]:
     tree = list(branches(session.runs))
     lines = tree_lines([depth for depth, _ in tree])
-    return [_row(line, one) for line, (_, one) in zip(lines, tree, strict=True)]
+    return [_row(line, recorded) for line, (_, recorded) in zip(lines, tree, strict=True)]
 
 
-def _row(line: str, one: Run) -> tuple[str, ...]:
-    choice = shown_choice(one.ordered)
-    summary = None if choice is None else summarise(one, choice)
-    name = f" {one_line(one.name, 40)}" if one.name else ""
-    many = f" ×{len(one.choices)}" if len(one.choices) > 1 else ""
+def _row(line: str, recorded: Run) -> tuple[str, ...]:
+    choice = shown_choice(recorded.ordered)
+    summary = None if choice is None else summarise(recorded, choice)
+    name = f" {one_line(recorded.name, 40)}" if recorded.name else ""
+    many = f" ×{len(recorded.choices)}" if len(recorded.choices) > 1 else ""
     return (
-        f"{line}{one.id[:8]}{name}{many} {_beginning(one, choice)}",
-        _where(one),
+        f"{line}{recorded.id[:8]}{name}{many} {_beginning(recorded, choice)}",
+        _where(recorded),
         "—" if summary is None else str(summary.tokens),
         figure(None if summary is None else summary.perplexity, ".2f"),
         figure(None if summary is None else summary.mean_logprob, ".3f"),
-        one.outcome.value if one.outcome is not None else "—",
+        recorded.outcome.value if recorded.outcome is not None else "—",
     )
 
 
-def _beginning(one: Run, choice: Choice | None) -> str:
-    taken = one.parent.alternative if one.parent is not None else ""
+def _beginning(recorded: Run, choice: Choice | None) -> str:
+    taken = recorded.parent.alternative if recorded.parent is not None else ""
     answer = "" if choice is None else "".join(choice.texts(choice.echoed, choice.echoed + _BEGINNING))
     return one_line(repr(taken + answer), 60)
 
 
-def _where(one: Run) -> str:
-    if one.parent is None:
+def _where(recorded: Run) -> str:
+    if recorded.parent is None:
         return ""
-    at = f" at {one.parent.token + 1}" if one.parent.kind == "branch" else ""
-    return f"{one.parent.kind}{at}"
+    at = f" at {recorded.parent.token + 1}" if recorded.parent.kind == "branch" else ""
+    return f"{recorded.parent.kind}{at}"
 
 
-def _to_json(depth: int, one: Run) -> JsonValue:
-    choice = shown_choice(one.ordered)
-    summary = None if choice is None else summarise(one, choice)
+def _to_json(depth: int, recorded: Run) -> JsonValue:
+    choice = shown_choice(recorded.ordered)
+    summary = None if choice is None else summarise(recorded, choice)
     return {
-        "run": one.id,
+        "run": recorded.id,
         "depth": depth,
-        "name": one.name or None,
-        "parent": None if one.parent is None else asdict(one.parent),
-        "choices": len(one.choices),
+        "name": recorded.name or None,
+        "parent": None if recorded.parent is None else asdict(recorded.parent),
+        "choices": len(recorded.choices),
         "text": "" if choice is None else choice.text,
         "tokens": None if summary is None else summary.tokens,
         "perplexity": None if summary is None else summary.perplexity,
         "mean_logprob": None if summary is None else summary.mean_logprob,
-        "outcome": one.outcome.value if one.outcome is not None else None,
+        "outcome": recorded.outcome.value if recorded.outcome is not None else None,
     }

@@ -1,4 +1,4 @@
-"""Text and the tokens listed for it, brought together as pieces that always join to the text."""
+"""Text and the tokens listed for it, brought together as tokens whose texts always join to the text."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MOST_UNNAMED = 64
 
 
 class Aligned(NamedTuple):
-    """The pieces of a text, and what the next part of the same choice needs to know."""
+    """The tokens of a text, and what the next part of the same choice needs to know."""
 
-    pieces: list[ReceivedToken]
+    tokens: list[ReceivedToken]
     incomplete: bytes = b""
     """The bytes of a character that the tokens began and did not end."""
     encoding: Encoding | None = None
@@ -40,7 +40,7 @@ def align(
     """Bring a text and the tokens listed for it together.
 
     `incomplete` and `encoding` are what the call before found. A token that adds no text keeps its own bytes;
-    text that no token accounts for becomes a piece without a logprob. Tokens that share a character: the last
+    text that no token accounts for becomes a token without a logprob. Tokens that share a character: the last
     of them carries it. Where text stays unaccounted for, tokens that name something else are left out.
     """
     if not incomplete and encoding is None and _are_text(entries, text):
@@ -64,18 +64,18 @@ def _walk(
         incomplete = b""
     cursor, done = len(incomplete) if text else 0, 0
     left = incomplete if not text else b""
-    pieces: list[ReceivedToken] = []
+    tokens: list[ReceivedToken] = []
     elsewhere: set[int] = set()
     if before := _held_back(data, entries, cursor):
-        pieces.append(ReceivedToken(data[:before].decode()))
+        tokens.append(ReceivedToken(data[:before].decode()))
         cursor = done = before
-    for place, entry in enumerate(entries):
-        size, raw, found = _match(data, cursor, entries, place, encoding)
+    for index, entry in enumerate(entries):
+        size, raw, found = _match(data, cursor, entries, index, encoding)
         if not size and cursor == len(data):
             raw, found = _begins(left, entry, encoding)
             left = _incomplete_tail(left + raw)
         elif not size and raw:
-            elsewhere.add(len(pieces))
+            elsewhere.add(len(tokens))
         encoding = found or encoding
         cursor += size
         end = _boundary(data, done, cursor)
@@ -89,16 +89,16 @@ def _walk(
         own = entry.raw if is_placeholder(entry.text) else (raw or None)
         if own == added:
             own = None
-        pieces.append(entry._replace(text=added.decode(), alternatives=alternatives, raw=own))
+        tokens.append(entry._replace(text=added.decode(), alternatives=alternatives, raw=own))
     if done < len(data):
-        pieces = [one for place, one in enumerate(pieces) if place not in elsewhere]
-        pieces.append(ReceivedToken(data[done:].decode()))
-    return Aligned(pieces, left, encoding, done < len(data) and bool(elsewhere))
+        tokens = [token for index, token in enumerate(tokens) if index not in elsewhere]
+        tokens.append(ReceivedToken(data[done:].decode()))
+    return Aligned(tokens, left, encoding, done < len(data) and bool(elsewhere))
 
 
 def _held_back(data: bytes, entries: Sequence[ReceivedToken], cursor: int) -> int:
     """Bytes of text before that of the tokens: what a server held back as it might have been a stop text."""
-    plain = [one.text.encode() if one.raw is None else one.raw for one in entries]
+    plain = [entry.text.encode() if entry.raw is None else entry.raw for entry in entries]
     joined = b"".join(plain)
     before = len(data) - len(joined)
     if cursor or before <= 0 or not joined or joined[0] & 0xC0 == 0x80:
@@ -108,21 +108,21 @@ def _held_back(data: bytes, entries: Sequence[ReceivedToken], cursor: int) -> in
 
 
 def _match(
-    data: bytes, cursor: int, entries: Sequence[ReceivedToken], place: int, encoding: Encoding | None
+    data: bytes, cursor: int, entries: Sequence[ReceivedToken], index: int, encoding: Encoding | None
 ) -> _Match:
     """How much of the text at the cursor is a token's."""
-    entry, following = entries[place], entries[place + 1 : place + 2]
+    entry, following = entries[index], entries[index + 1 : index + 2]
     plain = entry.text.encode() if entry.raw is None else entry.raw
     if not plain or is_placeholder(entry.text):
         return _Match(0, b"", None)
     if data.startswith(plain, cursor):
         return _Match(len(plain), plain, None)
     if entry.raw is None:
-        for one in Encoding if encoding is None else (encoding,):
-            decoded = decode(entry.text, one)
+        for candidate in Encoding if encoding is None else (encoding,):
+            decoded = decode(entry.text, candidate)
             for form in () if decoded is None else (decoded, decoded.removeprefix(b" ")):
                 if form and data.startswith(form, cursor) and (form == decoded or not cursor):
-                    return _Match(len(form), decoded or b"", one)
+                    return _Match(len(form), decoded or b"", candidate)
     if not cursor and plain[:1] == b" " and len(plain) > 1 and data.startswith(plain[1:]):
         return _Match(len(plain) - 1, plain, None)
     if not following and cursor < len(data) and plain.startswith(data[cursor:]):
@@ -166,10 +166,10 @@ def _begins(left: bytes, entry: ReceivedToken, encoding: Encoding | None) -> tup
         return b"", None
     if encoding is not None:
         return decode(entry.text, encoding) or entry.text.encode(), None
-    for one in Encoding:
-        decoded = decode(entry.text, one)
+    for known in Encoding:
+        decoded = decode(entry.text, known)
         if decoded is not None and _incomplete_tail(left + decoded):
-            return decoded, one
+            return decoded, known
     return entry.text.encode(), None
 
 

@@ -1,4 +1,4 @@
-"""An answer's body put together from its pieces: bytes in, events out, without any network."""
+"""An answer's body put together from its chunks: bytes in, events out, without any network."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class Assembly:
         self._stray: list[bytes] = []
         """Lines of the stream that are not events."""
 
-    def feed(self, piece: bytes) -> Iterator[Event]:
-        """The events that a piece of the body completes; each is made as it is asked for.
+    def feed(self, chunk: bytes) -> Iterator[Event]:
+        """The events that a chunk of the body completes; each is made as it is asked for.
 
         Raises EndpointError where one event, or an answer that is not streamed, is larger than `MOST_BYTES`.
         """
@@ -85,13 +85,13 @@ class Assembly:
                 "Ask for fewer tokens, choices or logprobs, or stream the answer.",
             )
         if self._sse is None:
-            self._body += piece
+            self._body += chunk
             if not self._is_stream():
                 return
-            self._sse, piece = SseParser(), bytes(self._body)
+            self._sse, chunk = SseParser(), bytes(self._body)
         elif not self._answered and len(self._body) < _QUOTED:
-            self._body += piece
-        for payload in self._sse.feed(piece):
+            self._body += chunk
+        for payload in self._sse.feed(chunk):
             events: list[Event] = []
             self._payload(payload, events)
             yield from events
@@ -243,11 +243,12 @@ class Assembly:
             return
         if not text and state.texts and not state.has_logprobs:
             before = "".join(state.texts)
-            pieces = align(before, entries).pieces
-            if sum(bool(one.text) and one.logprob is not None for one in pieces) * 2 >= len(entries) > 1:
-                # All logprobs of the text, told after it.
+            tokens = align(before, entries).tokens
+            known = [token for token in tokens if token.text and token.logprob is not None]
+            if len(known) * 2 >= len(entries) > 1:
+                # All logprobs of the text, reported after it.
                 state.has_logprobs, state.texts = True, []
-                events.append(Delta(index, pieces, True))
+                events.append(Delta(index, tokens, True))
                 return
         if not state.has_logprobs:
             state.has_logprobs, state.texts = True, []
@@ -259,10 +260,10 @@ class Assembly:
                 return
         if state.is_off and not text:
             return
-        pieces, state.incomplete, state.encoding, is_off = align(
+        tokens, state.incomplete, state.encoding, is_off = align(
             text, entries, state.incomplete, state.encoding
         )
-        events.append(Delta(index, pieces))
+        events.append(Delta(index, tokens))
         if is_off:
             state.is_off = True
             self._warn("logprobs whose tokens differ from the text were left out", events)

@@ -87,10 +87,10 @@ def decode(name: str, encoding: Encoding) -> bytes | None:
 def decode_alternatives(alternatives: Sequence[Alternative], encoding: Encoding) -> list[Alternative]:
     """Alternatives with the names that an encoding has in place of plain text decoded."""
     found = []
-    for one in alternatives:
-        raw = decode(one.text, encoding) if one.raw is None else None
-        name = Name(one.text, None, one.raw) if raw is None else of_bytes(raw)
-        found.append(one._replace(text=name.text, raw=name.raw))
+    for alternative in alternatives:
+        raw = decode(alternative.text, encoding) if alternative.raw is None else None
+        name = Name(alternative.text, None, alternative.raw) if raw is None else of_bytes(raw)
+        found.append(alternative._replace(text=name.text, raw=name.raw))
     return found
 
 
@@ -107,5 +107,5 @@ def _byte_level() -> dict[str, int]:
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     table = {chr(byte): byte for byte in plain}
     others = (byte for byte in range(256) if byte not in plain)
-    table.update({chr(256 + place): byte for place, byte in enumerate(others)})
+    table.update({chr(256 + index): byte for index, byte in enumerate(others)})
     return table

@@ -36,7 +36,7 @@ def listed_models(value: Json, url: str) -> list[str]:
         value = value["data"] if isinstance(value.get("data"), list) else value.get("models")
     if not isinstance(value, list):
         raise _unreadable("a list of models", url)
-    names = [_model_name(one) for one in value]
+    names = [_model_name(model) for model in value]
     return list(dict.fromkeys(name for name in names if name))
 
 
@@ -49,11 +49,11 @@ def context_of_props(props: JsonObject) -> int | None:
 def context_of_models(value: Json, model: str) -> int | None:
     """The context size of a model in a list of models; of the only one where none is named; else None."""
     listed = value.get("data") if isinstance(value, Pairs) else value
-    found = [one for one in listed if isinstance(one, Pairs)] if isinstance(listed, list) else []
-    named = [one for one in found if _model_name(one) == model] or (found if len(found) == 1 else [])
-    for one in named:
-        meta = one.get("meta")
-        tables = (one, meta) if isinstance(meta, Pairs) else (one,)
+    found = [entry for entry in listed if isinstance(entry, Pairs)] if isinstance(listed, list) else []
+    named = [entry for entry in found if _model_name(entry) == model] or (found if len(found) == 1 else [])
+    for entry in named:
+        meta = entry.get("meta")
+        tables = (entry, meta) if isinstance(meta, Pairs) else (entry,)
         sizes = (_size(table.get(name)) for name in _CONTEXT_NAMES for table in tables)
         return next((size for size in sizes if size is not None), None)
     return None
@@ -73,10 +73,10 @@ def tokenized(value: Json, url: str) -> list[tuple[int, str]]:
     if not isinstance(tokens, list):
         raise _unreadable("a list of tokens", url)
     found: list[tuple[int, str]] = []
-    for one in tokens:
-        token_id, piece = (one.get("id"), one.get("piece")) if isinstance(one, Pairs) else (one, "")
+    for token in tokens:
+        token_id, text = (token.get("id"), token.get("piece")) if isinstance(token, Pairs) else (token, "")
         if isinstance(token_id, int) and 0 <= token_id < 2**63:
-            found.append((token_id, _piece(piece)))
+            found.append((token_id, _token_text(text)))
     return found
 
 
@@ -97,9 +97,9 @@ def _model_name(value: Json) -> str:
     return next((name for name in found if isinstance(name, str) and name), "")
 
 
-def _piece(value: Json) -> str:
+def _token_text(value: Json) -> str:
     if isinstance(value, list):
-        raw = bytes(one for one in value if isinstance(one, int) and 0 <= one < 256)
+        raw = bytes(byte for byte in value if isinstance(byte, int) and 0 <= byte < 256)
         try:
             return raw.decode()
         except UnicodeDecodeError:
@@ -157,8 +157,8 @@ class Client:
                     yield End()
                     return
                 yield ResponseStarted(reply.status, reply.headers.get("x-request-id", ""))
-                async with aclosing(_answer(reply, call)) as pieces:
-                    async for events in pieces:
+                async with aclosing(_answer(reply, call)) as chunks:
+                    async for events in chunks:
                         for event in events:
                             yield event
         except EndpointError as error:
@@ -260,26 +260,26 @@ class Client:
 
 
 async def _answer(reply: Reply, call: Call) -> AsyncGenerator[Iterable[Event]]:
-    """The events of an answer's body, those of a piece together; a connection that breaks off ends it.
+    """The events of an answer's body, those of a chunk together; a connection that breaks off ends it.
 
-    All events of one piece must be taken before the next piece is asked for.
+    All events of one chunk must be taken before the next chunk is asked for.
     """
     assembly = Assembly(call.key.redact)
     error = None
     empty = True
     try:
-        async for piece in reply.pieces:
+        async for chunk in reply.chunks:
             empty = False
-            call.record(piece)
-            yield assembly.feed(piece)
+            call.record(chunk)
+            yield assembly.feed(chunk)
             if assembly.marked:
                 break
     except BrokenError as broken:
         error = call.masked(broken.error)
     if assembly.marked:
-        for piece in await _rest(reply):
-            call.record(piece)
-            yield assembly.feed(piece)
+        for chunk in await _rest(reply):
+            call.record(chunk)
+            yield assembly.feed(chunk)
         error = None
     yield assembly.finish()
     if error is not None and empty:
@@ -289,9 +289,9 @@ async def _answer(reply: Reply, call: Call) -> AsyncGenerator[Iterable[Event]]:
 
 async def _rest(reply: Reply) -> list[bytes]:
     """What comes within a second of the end's mark: read to its end, the connection serves again."""
-    pieces: list[bytes] = []
+    chunks: list[bytes] = []
     with suppress(BrokenError, TimeoutError):
         async with asyncio.timeout(_AFTER_DONE):
-            async for piece in reply.pieces:
-                pieces.append(piece)
-    return pieces
+            async for chunk in reply.chunks:
+                chunks.append(chunk)
+    return chunks

@@ -182,9 +182,9 @@ def _colons_within(rows: Iterable[Mapping[str, float] | None]) -> int:
 def _chat_entry(token: _Token) -> ReceivedToken:
     text, raw = _spell(token.token, token.bytes)
     alternatives = []
-    for one in token.top_logprobs:
-        its_text, its_raw = _spell(one.token, one.bytes)
-        alternatives.append(_new(Alternative, (its_text, one.logprob, one.id, its_raw)))
+    for listed in token.top_logprobs:
+        its_text, its_raw = _spell(listed.token, listed.bytes)
+        alternatives.append(_new(Alternative, (its_text, listed.logprob, listed.id, its_raw)))
     return _new(ReceivedToken, (text, token.logprob, alternatives, token.id, raw))
 
 

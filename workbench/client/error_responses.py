@@ -1,4 +1,4 @@
-"""Error bodies of every shape, as one kind of error: what happened, the provider's words, what to do next."""
+"""Error bodies of every shape, as one kind of error: what happened, the message, what to do next."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ _CODES = {
 _LIMIT_PATTERNS = (
     r"max_tokens (?P<most>\d+) and (?P<prompt>\d+) tokens of prompt exceed the context of (?P<limit>\d+)",
     r"prompt is longer than the context of (?P<limit>\d+) tokens",
-    r"request \((?P<asked>\d+) tokens\) exceeds the available context size \((?P<limit>\d+)",
+    r"request \((?P<requested>\d+) tokens\) exceeds the available context size \((?P<limit>\d+)",
     r"maximum context length is (?P<limit>\d+).{0,80}?"
-    r"(?:requested|resulted in|has|contains) (?:about )?(?P<asked>\d+)",
-    r"Requested tokens \((?P<asked>\d+)\) exceed context window of (?P<limit>\d+)",
-    r"inputs.{0,40}max_new_tokens.{0,20}must be <= (?P<limit>\d+).{0,80}?(?P<asked>\d+) `?inputs",
+    r"(?:requested|resulted in|has|contains) (?:about )?(?P<requested>\d+)",
+    r"Requested tokens \((?P<requested>\d+)\) exceed context window of (?P<limit>\d+)",
+    r"inputs.{0,40}max_new_tokens.{0,20}must be <= (?P<limit>\d+).{0,80}?(?P<requested>\d+) `?inputs",
 )
 _REQUEST_IDS = ("x-request-id", "x-trace-id", "trace_id", "x-generation-id", "request-id", "cf-ray")
 _ADDRESS = re.compile(
@@ -100,8 +100,8 @@ def error_of(answer: ErrorResponse, urls: Urls, tried: str, redact: Redact) -> E
             status=answer.status,
         )
     reported = _from_body(answer.body)
-    words = reported.words or _plain_text(answer.body) or answer.reason
-    error = _compose(answer.status, reported, words, redact)
+    message = reported.message or _plain_text(answer.body) or answer.reason
+    error = _compose(answer.status, reported, message, redact)
     request_id = next((answer.headers[name] for name in _REQUEST_IDS if answer.headers.get(name)), "")
     error.request_id = one_line(redact(request_id), 100) or error.request_id
     error.retry_after = retry_after(answer.headers)
@@ -119,7 +119,7 @@ def error_within(value: Json | JsonValue, redact: Redact) -> EndpointError:
     """The error that an object or a text within an answer describes."""
     reported = _read(value)
     status = reported.status if reported.status and 400 <= reported.status < 600 else None
-    error = _compose(status, reported, reported.words, redact)
+    error = _compose(status, reported, reported.message, redact)
     if status is None and reported.code not in _CODES:
         error.title, error.hint = "The endpoint failed while answering", "The text received so far is kept."
     return error
@@ -145,11 +145,11 @@ def stray_error(body: bytes, redact: Redact) -> EndpointError:
 
 @dataclass(frozen=True, slots=True)
 class _Reported:
-    words: str = ""
+    message: str = ""
     code: str = ""
     status: int | None = None
     request_id: str = ""
-    asked: int | None = None
+    requested: int | None = None
     limit: int | None = None
 
 
@@ -175,16 +175,16 @@ def _read(value: Json | JsonValue) -> _Reported:
         return replace(reported, request_id=reported.request_id or _first(value, "request_id", "trace_id"))
     names = (_first(value, name) for name in ("reason", "code", "type", "error_type"))
     code = next((name for name in names if name and not name.isdigit()), "")
-    words = _first(value, "message", "error_msg", "msg") or (inner if isinstance(inner, str) else "")
+    message = _first(value, "message", "error_msg", "msg") or (inner if isinstance(inner, str) else "")
     detail = value.get("detail")
-    if not words and detail is not None:
+    if not message and detail is not None:
         within = _read(detail)
-        words, code = within.words, code or within.code
+        message, code = within.message, code or within.code
     metadata = value.get("metadata")
     if isinstance(metadata, Mapping) and (raw := _first(metadata, "raw")):
-        words = f"{words}: {_raw_words(raw)}"
+        message = f"{message}: {_raw_message(raw)}"
     return _Reported(
-        words or code,
+        message or code,
         code,
         _number(value.get("code")) or _number(value.get("status")),
         _first(value, "request_id", "trace_id"),
@@ -193,13 +193,13 @@ def _read(value: Json | JsonValue) -> _Reported:
     )
 
 
-def _raw_words(raw: str) -> str:
+def _raw_message(raw: str) -> str:
     """An upstream's error that a router passes on as JSON text."""
     try:
         value = parse(raw.encode("utf-8", "replace"))
     except ValueError:
         return raw
-    return _read(value).words or raw if isinstance(value, Pairs) else raw
+    return _read(value).message or raw if isinstance(value, Pairs) else raw
 
 
 def _complaint(value: Json | JsonValue) -> str:
@@ -208,21 +208,21 @@ def _complaint(value: Json | JsonValue) -> str:
         return value
     if not isinstance(value, Mapping):
         return ""
-    place = value.get("loc")
-    parts = [str(one) for one in place if one != "body"] if isinstance(place, list) else []
-    words = _first(value, "msg", "message")
-    return f"{'.'.join(parts)}: {words}" if parts else words
+    location = value.get("loc")
+    parts = [str(part) for part in location if part != "body"] if isinstance(location, list) else []
+    message = _first(value, "msg", "message")
+    return f"{'.'.join(parts)}: {message}" if parts else message
 
 
-def _compose(status: int | None, reported: _Reported, words: str, redact: Redact) -> EndpointError:
+def _compose(status: int | None, reported: _Reported, message: str, redact: Redact) -> EndpointError:
     title, hint = _CODES.get(reported.code) or _TITLES.get(status or 0) or _by_range(status)
     if overflow := _overflow(reported):
         title, hint = overflow
-    elif status == 403 and reported.code not in _CODES and "balance" in words.lower():
+    elif status == 403 and reported.code not in _CODES and "balance" in message.lower():
         title, hint = _CODES["NOT_ENOUGH_BALANCE"]
     return EndpointError(
         f"{title} (HTTP {status})" if status else title,
-        one_line(redact(words)),
+        one_line(redact(message)),
         hint,
         status=status,
         request_id=one_line(redact(reported.request_id), 100),
@@ -240,18 +240,18 @@ def _by_range(status: int | None) -> tuple[str, str]:
 
 def _overflow(reported: _Reported) -> tuple[str, str] | None:
     """Title and hint of an error that says that the context is too small, with the numbers it names."""
-    if reported.asked is not None and reported.limit is not None:
-        found = {"asked": str(reported.asked), "limit": str(reported.limit)}
+    if reported.requested is not None and reported.limit is not None:
+        found = {"requested": str(reported.requested), "limit": str(reported.limit)}
     else:
         # Compiled when an error comes, as the patterns take long to compile.
-        words = reported.words[:2000]
-        matches = (re.search(pattern, words, re.IGNORECASE | re.DOTALL) for pattern in _LIMIT_PATTERNS)
+        message = reported.message[:2000]
+        matches = (re.search(pattern, message, re.IGNORECASE | re.DOTALL) for pattern in _LIMIT_PATTERNS)
         found = next((match.groupdict() for match in matches if match), {})
     if not found:
         return None
     limit = int(found["limit"])
-    if "asked" in found:
-        title = f"The request does not fit the context: {int(found['asked']):,} tokens of {limit:,}"
+    if "requested" in found:
+        title = f"The request does not fit the context: {int(found['requested']):,} tokens of {limit:,}"
         return title, "Shorten the prompt or ask for fewer max_tokens."
     if "prompt" not in found:
         return f"The prompt is longer than the context of {limit:,} tokens", "Shorten the prompt."

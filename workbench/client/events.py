@@ -50,15 +50,15 @@ class Delta(Struct, frozen=True, gc=False):
 
     choice: int
     """Its index."""
-    pieces: Sequence[ReceivedToken]
+    tokens: Sequence[ReceivedToken]
     replaces: bool = False
-    """Whether the pieces stand in place of all that came before (their texts join to the same text)."""
+    """Whether the tokens stand in place of all that came before (their texts join to the same text)."""
 
 
 class PromptTokens(Struct, frozen=True):
     """The tokens of a prompt, reported apart from the choices that answer it."""
 
-    pieces: Sequence[ReceivedToken]
+    tokens: Sequence[ReceivedToken]
     """Each as the endpoint names it."""
     choice: int | None = None
     """Index of the choice they came with; None where they are for all that answer the prompt."""

@@ -80,7 +80,7 @@ def read_value(value: Json) -> Reading:
         reading.parts = [_part(choice, token, reading) for choice in received]
         reading.prompts = (
             *_prompts_beside(value.get("prompt"), reading),
-            *(one for choice in received for one in _prompt_within(choice, reading)),
+            *(tokens for choice in received for tokens in _prompt_within(choice, reading)),
         )
     return reading
 
@@ -88,7 +88,7 @@ def read_value(value: Json) -> Reading:
 def _part(choice: Pairs, token: Json, reading: Reading) -> ChoicePart:
     index = _whole_number(choice.get("index"))
     tables = (choice, choice.get("delta"), choice.get("message"))
-    if any(one.get(name) for one in tables if isinstance(one, Pairs) for name in _REASONING):
+    if any(table.get(name) for table in tables if isinstance(table, Pairs) for name in _REASONING):
         reading.has_reasoning = True
     return ChoicePart(
         max(index or 0, 0),
@@ -100,12 +100,12 @@ def _part(choice: Pairs, token: Json, reading: Reading) -> ChoicePart:
 
 def _prompts_beside(received: Json, reading: Reading) -> Iterator[PromptTokens]:
     """Together's echo: a list with each prompt's text and logprobs, beside the choices."""
-    for number, one in enumerate(_list(received)):
-        logprobs = one.get("logprobs") if isinstance(one, Pairs) else None
+    for number, prompt in enumerate(_list(received)):
+        logprobs = prompt.get("logprobs") if isinstance(prompt, Pairs) else None
         if isinstance(logprobs, Pairs) and isinstance(logprobs.get("tokens"), list):
             ids = logprobs.get("token_ids")
-            pieces = _legacy(logprobs, ids if isinstance(ids, list) else [], reading)
-            yield PromptTokens(pieces, prompt=number)
+            tokens = _legacy(logprobs, ids if isinstance(ids, list) else [], reading)
+            yield PromptTokens(tokens, prompt=number)
 
 
 def _prompt_within(choice: Pairs, reading: Reading) -> Iterator[PromptTokens]:
@@ -113,13 +113,13 @@ def _prompt_within(choice: Pairs, reading: Reading) -> Iterator[PromptTokens]:
     rows = _list(choice.get("prompt_logprobs"))
     ids = _list(choice.get("prompt_token_ids"))
     if rows:
-        pieces = [_prompt_piece(row, reading) for row in rows]
-        if len(ids) == len(pieces):
-            pieces = [one._replace(id=_whole_number(id)) for one, id in zip(pieces, ids, strict=True)]
-        yield PromptTokens(pieces, max(_whole_number(choice.get("index")) or 0, 0))
+        tokens = [_prompt_token(row, reading) for row in rows]
+        if len(ids) == len(tokens):
+            tokens = [token._replace(id=_whole_number(id)) for token, id in zip(tokens, ids, strict=True)]
+        yield PromptTokens(tokens, max(_whole_number(choice.get("index")) or 0, 0))
 
 
-def _prompt_piece(row: Json, reading: Reading) -> ReceivedToken:
+def _prompt_token(row: Json, reading: Reading) -> ReceivedToken:
     if not isinstance(row, Pairs):
         return ReceivedToken("")
     alternatives = [
@@ -140,8 +140,8 @@ def _by_id(key: str, received: Pairs, reading: Reading) -> Alternative:
 def _choice_text(choice: Pairs) -> str:
     if isinstance(text := choice.get("text"), str):
         return text
-    for place in ("delta", "message"):
-        inner = choice.get(place)
+    for name in ("delta", "message"):
+        inner = choice.get(name)
         if isinstance(inner, Pairs) and isinstance(text := inner.get("content"), str):
             return text
     return ""
@@ -181,7 +181,7 @@ def _entries(choice: Pairs, token: Json, reading: Reading) -> list[ReceivedToken
         return None
     content = received.get("content")
     if isinstance(content, list):
-        return [_chat_entry(one, reading) for one in content if isinstance(one, Pairs)]
+        return [_chat_entry(entry, reading) for entry in content if isinstance(entry, Pairs)]
     if isinstance(received.get("tokens"), list):
         ids = received.get("token_ids") or choice.get("token_ids")
         return _legacy(received, ids if isinstance(ids, list) else [], reading)
@@ -192,12 +192,12 @@ def _legacy(received: Pairs, ids: list[Json], reading: Reading) -> list[Received
     tokens = cast("list[Json]", received["tokens"])
     logprobs, tops = _list(received.get("token_logprobs")), _list(received.get("top_logprobs"))
     entries = []
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         text, token_id, raw = read_name(token if isinstance(token, str) else "")
         if token_id is None and len(ids) == len(tokens):
-            token_id = _whole_number(ids[place])
-        logprob = _number(logprobs[place], reading) if place < len(logprobs) else None
-        alternatives = _alternatives(tops[place], reading) if place < len(tops) else []
+            token_id = _whole_number(ids[index])
+        logprob = _number(logprobs[index], reading) if index < len(logprobs) else None
+        alternatives = _alternatives(tops[index], reading) if index < len(tops) else []
         entries.append(ReceivedToken(text, logprob, alternatives, token_id, raw))
     return entries
 
@@ -210,7 +210,7 @@ def _alternatives(received: Json, reading: Reading) -> list[Alternative]:
             for name in [read_name(key)]
         ]
     if isinstance(received, list):
-        return [_alternative(one, reading) for one in received if isinstance(one, Pairs)]
+        return [_alternative(entry, reading) for entry in received if isinstance(entry, Pairs)]
     return []
 
 
@@ -228,16 +228,16 @@ def _alternative(token: Pairs, reading: Reading) -> Alternative:
     if isinstance(received, list) and (raw := _bytes(received)):
         name = Name(*of_bytes(raw))
     token_id = _whole_number(token.get("id"))
-    if "logprob" not in token and isinstance(share := token.get("prob"), (int, float)):
+    if "logprob" not in token and isinstance(probability := token.get("prob"), (int, float)):
         reading.sampled = True
-        logprob = log(share) if 0 < share <= 1 else None
+        logprob = log(probability) if 0 < probability <= 1 else None
     else:
         logprob = _number(token.get("logprob"), reading)
     return Alternative(name.text, logprob, name.id if token_id is None else token_id, name.raw)
 
 
 def _bytes(values: Sequence[Json]) -> bytes | None:
-    numbers = [one for one in values if isinstance(one, int) and 0 <= one < 256]
+    numbers = [value for value in values if isinstance(value, int) and 0 <= value < 256]
     return bytes(numbers) if len(numbers) == len(values) else None
 
 

@@ -183,10 +183,10 @@ async def _printed_by(argv: tuple[str, ...], environment: Mapping[str, str]) -> 
     key = output.decode("utf-8", "replace").strip()
     if process.returncode or not key:
         secrets = (value.strip() for name, value in environment.items() if _SECRET_NAME.search(name))
-        words = _without_keys(complaint.decode("utf-8", "replace"), (key, *secrets))
+        message = _without_keys(complaint.decode("utf-8", "replace"), (key, *secrets))
         raise EndpointError(
             "The command that prints the API key failed",
-            one_line(words) or f"{argv[0]} printed no key.",
+            one_line(message) or f"{argv[0]} printed no key.",
             "Run it in a shell to see why; it may want to be unlocked first.",
         )
     return key

@@ -35,7 +35,7 @@ def proxy_of(endpoint: Endpoint, environment: Mapping[str, str]) -> Proxy | None
         return None
     names = (f"{parts.scheme}_proxy", f"{parts.scheme}_proxy".upper(), "all_proxy", "ALL_PROXY")
     named = (Proxy(environment.get(name, "").strip(), name) for name in names)
-    found = next((one for one in named if one.url), None)
+    found = next((proxy for proxy in named if proxy.url), None)
     return None if found is None else _checked(found)
 
 

@@ -41,7 +41,7 @@ class Reply:
     reason: str
     headers: Mapping[str, str]
     """With lower-case names."""
-    pieces: AsyncGenerator[bytes]
+    chunks: AsyncGenerator[bytes]
     """Raises BrokenError where the connection breaks off."""
 
 
@@ -98,10 +98,10 @@ class Call:
             answer = ErrorResponse(reply.status, reply.reason, reply.headers, body)
             return Refused(error_of(answer, self.urls, self.url, self.key.redact), connected=True)
 
-    def record(self, piece: bytes) -> None:
-        """Keep a piece of the answer's body, where the exchange is recorded."""
+    def record(self, chunk: bytes) -> None:
+        """Keep a chunk of the answer's body, where the exchange is recorded."""
         if self.wire is not None:
-            self.wire.received(time.perf_counter() - self.sent_at, piece)
+            self.wire.received(time.perf_counter() - self.sent_at, chunk)
 
     def masked(self, error: EndpointError) -> EndpointError:
         """The error of a connection, whose words may repeat bytes that the endpoint sent, without the key."""
@@ -119,8 +119,8 @@ class Call:
 async def read_all(reply: Reply, most: int) -> bytes:
     """The body, or its first part where it is longer than `most` bytes."""
     body = bytearray()
-    async for piece in reply.pieces:
-        body += piece
+    async for chunk in reply.chunks:
+        body += chunk
         if len(body) > most:
             break
     return bytes(body)

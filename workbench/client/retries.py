@@ -26,19 +26,19 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
     `headers` has lower-case names. None where nothing readable is asked, or no time that is still to come.
     """
-    asked, milliseconds = headers.get("retry-after", "").strip(), _number(headers.get("retry-after-ms", ""))
-    seconds = milliseconds / 1000 if milliseconds else _number(asked) or _seconds_until(asked, now)
+    after, milliseconds = headers.get("retry-after", "").strip(), _number(headers.get("retry-after-ms", ""))
+    seconds = milliseconds / 1000 if milliseconds else _number(after) or _seconds_until(after, now)
     return seconds if seconds is not None and seconds < _LONGEST else None
 
 
-def pause(attempt: int, asked: float | None, chance: float) -> float:
+def pause(attempt: int, requested: float | None, chance: float) -> float:
     """Seconds before a repetition; `attempt` counts from 1, `chance` is random in 0 … 1.
 
     What the endpoint asked for is kept to, however long it is, with a tenth more or a second at most so that
     clients do not return as one; else it doubles from half a second, of which chance takes up to a quarter.
     """
-    if asked is not None:
-        return asked + min(0.1 * asked, 1.0) * chance
+    if requested is not None:
+        return requested + min(0.1 * requested, 1.0) * chance
     return min(0.5 * 2.0 ** (attempt - 1), 8.0) * (1 - 0.25 * chance)
 
 

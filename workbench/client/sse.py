@@ -1,4 +1,4 @@
-"""Server-sent events from bytes, one piece at a time, tolerant of what real servers send.
+"""Server-sent events from bytes, one chunk at a time, tolerant of what real servers send.
 
 Lines end at CRLF, LF or CR and nowhere else: JSON texts may hold U+2028, U+0085 and the like.
 """
@@ -35,7 +35,7 @@ class Comment(bytes):
 
 
 class SseParser:
-    """Turns pieces of a stream into the payloads of its events, in order.
+    """Turns chunks of a stream into the payloads of its events, in order.
 
     A payload is what the event's `data:` lines hold, joined by LF; `ErrorField`, `Comment` and `Stray` mark
     the other things that servers write.
@@ -50,7 +50,7 @@ class SseParser:
         """Whether the unfinished event calls itself an error."""
         self._held = 0
         """Bytes in the lines of the unfinished event."""
-        self._begun = False
+        self._has_started = False
         self._after_cr = False
 
     @property
@@ -58,27 +58,27 @@ class SseParser:
         """Bytes of the event that is not finished yet."""
         return len(self._rest) + self._held
 
-    def feed(self, piece: bytes) -> list[bytes]:
-        """The payloads completed by a piece of the stream."""
-        if not self._begun:
-            piece = bytes(self._rest) + piece
-            self._rest[:] = piece
-            if len(piece) < len(_BOM) and _BOM.startswith(piece):
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The payloads completed by a chunk of the stream."""
+        if not self._has_started:
+            chunk = bytes(self._rest) + chunk
+            self._rest[:] = chunk
+            if len(chunk) < len(_BOM) and _BOM.startswith(chunk):
                 return []
-            self._begun = True
+            self._has_started = True
             self._rest.clear()
-            piece = piece.removeprefix(_BOM)
-        if self._after_cr and piece:
+            chunk = chunk.removeprefix(_BOM)
+        if self._after_cr and chunk:
             # The CR has ended its line already; an LF behind it belongs to it.
-            piece = piece.removeprefix(b"\n")
+            chunk = chunk.removeprefix(b"\n")
             self._after_cr = False
-        if _LINE_END.search(piece) is None:
-            self._rest.extend(piece)
+        if _LINE_END.search(chunk) is None:
+            self._rest.extend(chunk)
             return []
         if self._rest:
-            piece = bytes(self._rest) + piece
+            chunk = bytes(self._rest) + chunk
             self._rest.clear()
-        return self._lines(piece)
+        return self._lines(chunk)
 
     def finish(self) -> list[bytes]:
         """What an ended stream still held: servers forget the last blank line."""
@@ -92,20 +92,20 @@ class SseParser:
         self._end_stray(payloads)
         return payloads
 
-    def _lines(self, piece: bytes) -> list[bytes]:
+    def _lines(self, chunk: bytes) -> list[bytes]:
         payloads: list[bytes] = []
-        start, has_cr = 0, b"\r" in piece
+        start, has_cr = 0, b"\r" in chunk
         while True:
-            if not has_cr and not self._held and (events := _EVENTS.match(piece, start)):
+            if not has_cr and not self._held and (events := _EVENTS.match(chunk, start)):
                 payloads += events[0][6:-2].split(b"\n\ndata: ")
                 start = events.end()
-            elif end := _LINE_END.search(piece, start):
-                self._line(piece[start : end.start()], payloads)
+            elif end := _LINE_END.search(chunk, start):
+                self._line(chunk[start : end.start()], payloads)
                 start = end.end()
             else:
                 break
-        self._rest += piece[start:]
-        self._after_cr = start == len(piece) and piece.endswith(b"\r")
+        self._rest += chunk[start:]
+        self._after_cr = start == len(chunk) and chunk.endswith(b"\r")
         return payloads
 
     def _line(self, line: bytes, payloads: list[bytes]) -> None:

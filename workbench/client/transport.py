@@ -148,21 +148,21 @@ class Transport:
             raise BrokenError(_broken(error, url, self._endpoint)) from None
         try:
             head = {name.lower(): value for name, value in response.headers.items()}
-            yield Reply(response.status_code, response.reason_phrase, head, self._pieces(response, head))
+            yield Reply(response.status_code, response.reason_phrase, head, self._chunks(response, head))
         finally:
             await response.aclose()
 
-    async def _pieces(self, response: httpx.Response, head: Mapping[str, str]) -> AsyncGenerator[bytes]:
+    async def _chunks(self, response: httpx.Response, head: Mapping[str, str]) -> AsyncGenerator[bytes]:
         encoding = head.get("content-encoding", "identity").strip().lower()
         encoded = encoding not in ("", "identity")
         if encoded and encoding not in _READABLE:
             raise BrokenError(_compressed(encoding))
-        # The stream beneath `aiter_raw()`, which would repack every piece once more.
+        # The stream beneath `aiter_raw()`, which would repack every chunk once more.
         source = response.aiter_bytes() if encoded else response.stream
         assert isinstance(source, AsyncIterable)
         try:
-            async for piece in source:
-                yield piece
+            async for chunk in source:
+                yield chunk
         except _BROKEN as error:
             raise BrokenError(_broken(error, str(response.request.url), self._endpoint)) from None
 
@@ -235,19 +235,19 @@ def _core_url(url: httpx.URL) -> httpcore.URL:
 
 def _proxy(proxy: Proxy) -> CoreProxy:
     """A proxy for httpcore. Raises EndpointError where SOCKS support is missing."""
-    one = httpx.Proxy(proxy.url)
-    if one.url.scheme.startswith("socks") and find_spec("socksio") is None:
+    parsed = httpx.Proxy(proxy.url)
+    if parsed.url.scheme.startswith("socks") and find_spec("socksio") is None:
         named = f" that {proxy.variable} names" if proxy.variable else ""
         raise EndpointError(
             f"The proxy{named} needs SOCKS support, which is not installed",
             one_line(shown(proxy.url)),
             "Install it with: pip install 'httpx[socks]'; or name an HTTP proxy.",
         )
-    return CoreProxy(_core_url(one.url), auth=one.raw_auth, headers=one.headers.raw)
+    return CoreProxy(_core_url(parsed.url), auth=parsed.raw_auth, headers=parsed.headers.raw)
 
 
 def _not_connected(error: Exception, url: str, endpoint: Endpoint) -> EndpointError:
-    words = one_line(str(error))
+    message = one_line(str(error))
     if isinstance(error, httpcore.ConnectTimeout):
         return EndpointError(
             f"No connection within {endpoint.timeouts.connect:g} s",
@@ -255,22 +255,22 @@ def _not_connected(error: Exception, url: str, endpoint: Endpoint) -> EndpointEr
             "Check the address, the network and the proxy.",
         )
     if isinstance(error, httpcore.ProxyError):
-        return EndpointError("The proxy refused the connection", words, "Check the endpoint's proxy.")
-    if "CERTIFICATE" in words or "SSL" in words:
+        return EndpointError("The proxy refused the connection", message, "Check the endpoint's proxy.")
+    if "CERTIFICATE" in message or "SSL" in message:
         return EndpointError(
             "The endpoint's certificate was not accepted",
-            words,
+            message,
             "Name its authority's file as ca_file in the profile.",
         )
     return EndpointError(
         "The endpoint cannot be reached",
-        f"{shown(url)}: {words}" if words else shown(url),
+        f"{shown(url)}: {message}" if message else shown(url),
         "Is the server running? Check the address, network and proxy.",
     )
 
 
 def _broken(error: Exception, url: str, endpoint: Endpoint) -> EndpointError:
-    words = one_line(str(error))
+    message = one_line(str(error))
     if isinstance(error, httpcore.ReadTimeout):
         return EndpointError(
             f"No data received for {endpoint.timeouts.read:g} s",
@@ -278,17 +278,17 @@ def _broken(error: Exception, url: str, endpoint: Endpoint) -> EndpointError:
             "Raise the read timeout in the endpoint's profile, or ask for less.",
         )
     if isinstance(error, httpx.DecodingError):
-        return _compressed(words)
+        return _compressed(message)
     return EndpointError(
         "Connection lost",
-        words or shown(url),
+        message or shown(url),
         "Send it again; if it is lost again, the endpoint or a proxy in between closes it.",
     )
 
 
-def _compressed(words: str) -> EndpointError:
+def _compressed(detail: str) -> EndpointError:
     return EndpointError(
         "The answer is compressed in a way that cannot be read",
-        one_line(words),
+        one_line(detail),
         "A proxy in between compresses the response although asked not to; bypass it.",
     )

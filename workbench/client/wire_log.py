@@ -14,8 +14,8 @@ from workbench.client.events import Delta, Event
 from workbench.client.keys import Secret
 
 MOST_KEPT = 32 * 1024 * 1024
-"""Bytes of an answer that are kept at most, with what it takes to know when each piece came."""
-_PER_PIECE = 16
+"""Bytes of an answer that are kept at most, with what it takes to know when each chunk came."""
+_PER_CHUNK = 16
 
 
 @dataclass(slots=True)
@@ -58,13 +58,13 @@ class WireLog:
         """Keep the head of the answer."""
         self.status, self.answer_headers = status, dict(headers)
 
-    def received(self, at: float, piece: bytes) -> None:
-        """Keep a piece of the answer's body that came `at` seconds after the request."""
-        self.size += len(piece)
+    def received(self, at: float, chunk: bytes) -> None:
+        """Keep a chunk of the answer's body that came `at` seconds after the request."""
+        self.size += len(chunk)
         kept = len(self.answer)
-        # All that comes after a piece too many is left out, so that what is kept is one whole beginning.
-        if kept == self.size - len(piece) and self.size + (len(self._ends) + 1) * _PER_PIECE <= MOST_KEPT:
-            self.answer += piece
+        # All that comes after a chunk too many is left out, so that what is kept is one whole beginning.
+        if kept == self.size - len(chunk) and self.size + (len(self._ends) + 1) * _PER_CHUNK <= MOST_KEPT:
+            self.answer += chunk
             self._ends.append(self.size)
             self._times.append(at)
 
@@ -78,7 +78,7 @@ class WireLog:
         return len(self.answer) == self.size
 
     @property
-    def pieces(self) -> Iterator[tuple[float, bytes]]:
+    def chunks(self) -> Iterator[tuple[float, bytes]]:
         """Seconds since the request, and what came then."""
         start = 0
         for end, at in zip(self._ends, self._times, strict=True):
@@ -87,13 +87,13 @@ class WireLog:
 
     @property
     def count(self) -> int:
-        """How many pieces are kept."""
+        """How many chunks are kept."""
         return len(self._ends)
 
     def time_of(self, offset: int) -> float:
-        """Seconds from the request to the piece that holds a byte of the answer."""
-        place = min(bisect_right(self._ends, offset), len(self._times) - 1)
-        return self._times[place] if self._times else 0.0
+        """Seconds from the request to the chunk that holds a byte of the answer."""
+        index = min(bisect_right(self._ends, offset), len(self._times) - 1)
+        return self._times[index] if self._times else 0.0
 
 
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
@@ -148,12 +148,12 @@ class WireEvents:
     def __len__(self) -> int:
         return len(self._ends)
 
-    def __getitem__(self, place: int) -> WireEvent:
-        start, end = self._ends[place - 1] if place else 0, self._ends[place]
+    def __getitem__(self, index: int) -> WireEvent:
+        start, end = self._ends[index - 1] if index else 0, self._ends[index]
         raw = bytes(self.log.answer[start:end])
-        gave = self._gave.get(place, ())
-        if self._choice[place] >= 0:
-            gave = (Gave(self._choice[place], self._first[place], 1),)
+        gave = self._gave.get(index, ())
+        if self._choice[index] >= 0:
+            gave = (Gave(self._choice[index], self._first[index], 1),)
         return WireEvent(self.log.time_of(max(end - 1, 0)), raw, gave)
 
     def event_of(self, choice: int, token: int) -> int | None:
@@ -161,8 +161,8 @@ class WireEvents:
         if (known := self._firsts.get(choice)) is None or token >= self._counts[choice]:
             return None
         firsts, events = known
-        place = bisect_right(firsts, token) - 1
-        return events[place] if place >= 0 else None
+        index = bisect_right(firsts, token) - 1
+        return events[index] if index >= 0 else None
 
     def read(self, seconds: float) -> bool:
         """Find more events, for about so long; whether any were found."""
@@ -208,21 +208,21 @@ class WireEvents:
         self.is_over = True
 
     def _add(self, end: int, events: list[Event]) -> None:
-        place, gave = len(self._ends), []
+        number, gave = len(self._ends), []
         for event in events:
-            if isinstance(event, Delta) and event.pieces:
+            if isinstance(event, Delta) and event.tokens:
                 index = event.choice
                 if event.replaces or index not in self._firsts:
                     self._firsts[index], self._counts[index] = (array("q"), array("q")), 0
                 first = self._counts[index]
-                self._counts[index] = first + len(event.pieces)
-                firsts, places = self._firsts[index]
+                self._counts[index] = first + len(event.tokens)
+                firsts, numbers = self._firsts[index]
                 firsts.append(first)
-                places.append(place)
-                gave.append(Gave(index, first, len(event.pieces)))
+                numbers.append(number)
+                gave.append(Gave(index, first, len(event.tokens)))
         self._ends.append(end)
         is_one = len(gave) == 1 and gave[0].count == 1
         self._choice.append(gave[0].choice if is_one else -1)
         self._first.append(gave[0].first if is_one else 0)
         if gave and not is_one:
-            self._gave[place] = tuple(gave)
+            self._gave[number] = tuple(gave)

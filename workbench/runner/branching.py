@@ -210,7 +210,7 @@ async def _ids_of(generated: Sequence[GeneratedToken], tokenize: Tokenize) -> li
     tokens = await _tokens(b"".join(token.raw for token in generated), tokenize)
     ends = list(accumulate((len(data) for _, data in tokens), initial=0))
     # Maps the byte offset of a token boundary to the index of the token that starts there.
-    begins = {end: place for place, end in enumerate(ends)}
+    begins = {end: number for number, end in enumerate(ends)}
     ids: list[int] = []
     start = 0
     for token in generated:
@@ -235,8 +235,8 @@ async def _id_alone(token: GeneratedToken, tokenize: Tokenize) -> int:
     )
 
 
-def _unknown_id(one: GeneratedToken, why: str) -> BadValueError:
-    title = f"The id of the token {_shown(one.raw)} is not known"
+def _unknown_id(token: GeneratedToken, why: str) -> BadValueError:
+    title = f"The id of the token {_shown(token.raw)} is not known"
     return BadValueError(title, why, "Send the branch as text.", field="prompt")
 
 

@@ -56,8 +56,8 @@ class ChatRequest:
         """Remarks on the prompt for the person, one line each."""
         bos = self.bos_left_out
         left_out = self.left_out.describe() if self.left_out is not None else ""
-        words = f"{bos} is not sent: the endpoint puts it there itself" if bos else ""
-        return tuple(line for line in (left_out, words) if line)
+        bos_note = f"{bos} is not sent: the endpoint puts it there itself" if bos else ""
+        return tuple(line for line in (left_out, bos_note) if line)
 
 
 def named_template(source: str) -> BuiltinTemplate | JinjaTemplate:
@@ -148,8 +148,8 @@ class Prompter:
         room = window.size - int(parameters.number("max_tokens", _DEFAULT_MAX_TOKENS))
         count = window.count
 
-        async def counted(one: Conversation) -> int:
-            prompt = (await self._renderer.render(template, one)).prompt
+        async def counted(shorter: Conversation) -> int:
+            prompt = (await self._renderer.render(template, shorter)).prompt
             if count is not None:
                 return await count(prompt)
             return len(prompt.encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN + 1

@@ -91,12 +91,13 @@ def ignored(columns: Sequence[Column], probes: Mapping[str, Probe]) -> list[str]
     """Return remarks on differing parameters that their endpoint drops, ignores or refuses."""
     notes = []
     for endpoint in {column.endpoint.name: column.endpoint for column in columns}.values():
-        fields = differing([one.parameters for one in columns if one.endpoint.name == endpoint.name])
+        fields = differing([column.parameters for column in columns if column.endpoint.name == endpoint.name])
         name, probe = one_line(endpoint.name, 40), probes.get(endpoint.name)
         if dropped := [field for field in fields if field in endpoint.drop]:
             notes.append(f"not sent to {name}: {', '.join(dropped)} (unsupported by this endpoint)")
+        kept = [field for field in fields if field not in dropped]
         for verdict, does in ((ProbeVerdict.NO_EFFECT, "ignores"), (ProbeVerdict.REFUSED, "refuses")):
-            found = [one for one in fields if probe and one not in dropped and probe.verdict(one) is verdict]
+            found = [field for field in kept if probe and probe.verdict(field) is verdict]
             if probe and found:
                 notes.append(f"{name} {does} {', '.join(found)} (probed {probe.at:%Y-%m-%d})")
     return notes
@@ -143,9 +144,9 @@ def saved_remarks(runs: Sequence[Run]) -> list[str]:
         notes.append("the prompts differ")
     answered = dict.fromkeys(one_line(run.model or run.request.model, 40) for run in runs)
     if len(answered) > 1:
-        notes.append(f"answered by different models: {', '.join(one or '—' for one in answered)}")
+        notes.append(f"answered by different models: {', '.join(model or '—' for model in answered)}")
     if any(len(run.choices) > 1 for run in runs):
         notes.append("only the first choice of each run is compared")
     if len(runs) == 2 and runs[1].request == first.request and not are_scorings(runs):
-        notes += [f"the same request: {one.describe()}" for one in check_run(*runs).choices[:1]]
+        notes += [f"the same request: {choice.describe()}" for choice in check_run(*runs).choices[:1]]
     return notes

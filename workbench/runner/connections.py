@@ -97,11 +97,11 @@ class Connections:
                 hint="Send branches as text, or set tokenizer = true where /tokenize answers beside it.",
             )
         found = []
-        for id, piece in await self._client.tokenize(
+        for id, shown in await self._client.tokenize(
             await self._ready(endpoint), text, add_special=as_prompt
         ):
-            name = read_name(piece)
-            found.append((id, name.raw if name.raw is not None else piece.encode("utf-8", "replace")))
+            name = read_name(shown)
+            found.append((id, name.raw if name.raw is not None else shown.encode("utf-8", "replace")))
         return found
 
     async def detokenize(self, endpoint: Endpoint, ids: Sequence[int]) -> str:

@@ -29,7 +29,8 @@ def draft_from_curl(text: str, loaded: EndpointList) -> CurlDraft:
     command = curl_from_text(text.strip())
     request = command.request
     wanted = normalise(command.url)
-    known = (one for one in loaded.endpoints.values() if one.base_url and normalise(one.base_url) == wanted)
+    profiles = (profile for profile in loaded.endpoints.values() if profile.base_url)
+    known = (profile for profile in profiles if normalise(profile.base_url) == wanted)
     base = f"{wanted.base}?{wanted.query}" if wanted.query else wanted.base
     endpoint = next(known, None) or endpoint_for(base, None, loaded)
     draft = Draft(

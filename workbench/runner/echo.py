@@ -32,7 +32,7 @@ def explain_missing_echo(run: Run) -> None:
     if (error := run.error) is not None:
         if error.status in _REFUSED and "echo" in f"{error.title} {error.message}".lower():
             run.error = replace(error, hint=NEEDS_ECHO)
-    elif all(isnan(one) for choice in run.choices.values() for one in choice.logprobs[: choice.echoed]):
+    elif all(all(map(isnan, choice.logprobs[: choice.echoed])) for choice in run.choices.values()):
         run.note(f"{NO_PROMPT_LOGPROBS}. {NEEDS_ECHO}")
 
 
@@ -40,16 +40,16 @@ def mark_prompts(run: Run, reported: Iterable[PromptTokens]) -> None:
     """Set how many leading tokens of each choice repeat the prompt, inserting those `reported` separately."""
     prompts = single_prompts(run.request.prompt)
     each = max(run.request.choices // len(prompts), 1)
-    by_choice = {one.choice: one.pieces for one in reported if one.choice is not None}
-    by_prompt = {one.prompt: one.pieces for one in reported if one.choice is None}
+    by_choice = {echo.choice: echo.tokens for echo in reported if echo.choice is not None}
+    by_prompt = {echo.prompt: echo.tokens for echo in reported if echo.choice is None}
     for index, choice in run.choices.items():
         number = min(index // each, len(prompts) - 1)
         prompt = prompts[number]
         if run.request.parameters.echoes:
             _mark(choice, prompt)
-        pieces = by_choice.get(index) or by_prompt.get(number)
-        if pieces and not choice.echoed:
-            _put_before(choice, prompt, pieces)
+        tokens = by_choice.get(index) or by_prompt.get(number)
+        if tokens and not choice.echoed:
+            _put_before(choice, prompt, tokens)
 
 
 def _mark(choice: Choice, prompt: TextPrompt | TokensPrompt) -> None:
@@ -65,41 +65,41 @@ def _mark(choice: Choice, prompt: TextPrompt | TokensPrompt) -> None:
 
 def _echoed(choice: Choice, length: int) -> int:
     """Count the tokens within the first `length` characters; split plain text that crosses the boundary."""
-    place = choice.token_at(length - 1)
-    start, text = choice.start_of(place), choice.text_of(place)
+    last = choice.token_at(length - 1)
+    start, text = choice.start_of(last), choice.text_of(last)
     if start + len(text) <= length:
-        return place + 1
-    if choice.logprob_of(place) is not None or choice.alternatives_of(place):
-        return place
-    tokens = _pieces(choice)
-    tokens[place : place + 1] = [ReceivedToken(text[: length - start]), ReceivedToken(text[length - start :])]
-    choice.replace(tokens, [*choice.at[: place + 1], *choice.at[place:]])
-    return place + 1
+        return last + 1
+    if choice.logprob_of(last) is not None or choice.alternatives_of(last):
+        return last
+    tokens = _received(choice)
+    tokens[last : last + 1] = [ReceivedToken(text[: length - start]), ReceivedToken(text[length - start :])]
+    choice.replace(tokens, [*choice.at[: last + 1], *choice.at[last:]])
+    return last + 1
 
 
-def _put_before(choice: Choice, prompt: TextPrompt | TokensPrompt, pieces: Sequence[ReceivedToken]) -> None:
+def _put_before(choice: Choice, prompt: TextPrompt | TokensPrompt, reported: Sequence[ReceivedToken]) -> None:
     """Insert the prompt's tokens before the choice's, as in an echo, at the time of its first token."""
     match prompt:
         case TextPrompt(text):
-            before = _aligned(text, pieces)
+            before = _aligned(text, reported)
         case TokensPrompt(ids):
-            before = list(pieces)
-            if len(ids) == len(pieces):
-                before = [piece._replace(id=id) for piece, id in zip(pieces, ids, strict=True)]
+            before = list(reported)
+            if len(ids) == len(reported):
+                before = [token._replace(id=id) for token, id in zip(reported, ids, strict=True)]
     first = choice.at[0] if len(choice) else 0.0
-    choice.replace([*before, *_pieces(choice)], [*([first] * len(before)), *choice.at])
+    choice.replace([*before, *_received(choice)], [*([first] * len(before)), *choice.at])
     choice.echoed = len(before)
 
 
-def _aligned(text: str, pieces: Sequence[ReceivedToken]) -> list[ReceivedToken]:
+def _aligned(text: str, reported: Sequence[ReceivedToken]) -> list[ReceivedToken]:
     """Align the reported tokens with the prompt's text; the first often has only an id."""
-    first, *others = pieces
+    first, *others = reported
     is_unknown = not first.text and first.raw is None
-    aligned = align(text, others if is_unknown else pieces).pieces
+    aligned = align(text, others if is_unknown else reported).tokens
     if is_unknown and aligned and aligned[0].logprob is None:
         aligned[0] = aligned[0]._replace(id=first.id)
     return aligned
 
 
-def _pieces(choice: Choice) -> list[ReceivedToken]:
+def _received(choice: Choice) -> list[ReceivedToken]:
     return list(map(choice.received, range(len(choice))))

@@ -63,7 +63,7 @@ async def check(
     endpoint: Endpoint,
     model: str = "",
     *,
-    on_step: Callable[[str], None] = lambda words: None,
+    on_step: Callable[[str], None] = lambda step: None,
 ) -> Checked:
     """Test an endpoint as described by `ANNOUNCEMENT`; `on_step` receives each step before it is taken.
 
@@ -80,12 +80,12 @@ async def check(
     model = model or endpoint.model or (models[0] if models else "")
     asking = f"asking {one_line(model, 60)} for one token" if model else "asking for one token"
 
-    def tell(status: Status) -> None:
+    def show(status: Status) -> None:
         if status.phase in (Phase.STARTING, Phase.SENDING):
             on_step(status.detail or asking)
 
     run = Run(Request(TextPrompt("Hi"), model, Parameters({"max_tokens": 1})), endpoint.name)
-    await connections.send(endpoint, run, on_status=tell)
+    await connections.send(endpoint, run, on_status=show)
     return Checked(models, no_models, model, run, run.error, run.total or 0.0)
 
 

@@ -49,15 +49,15 @@ class ProbeRequests:
 
     async def ask(
         self,
-        words: str,
+        purpose: str,
         values: Mapping[str, ParameterValue] = _NOTHING,
         *,
         prompt: Prompt | str = PROSE,
         extra: JsonObject = _NO_EXTRA,
     ) -> Run:
-        """Send one request; `words` describe its purpose to the person."""
+        """Send one request; `purpose` describes its purpose to the person."""
         self.sent += 1
-        self.on_request(self.sent, words)
+        self.on_request(self.sent, purpose)
         parameters = Parameters({"max_tokens": MOST_TOKENS, "temperature": 0, **values}, extra)
         text = TextPrompt(prompt) if isinstance(prompt, str) else prompt
         run = Run(Request(text, self.model, parameters), self.endpoint.name)
@@ -82,11 +82,11 @@ def failure_of(run: Run) -> tuple[ProbeVerdict, str] | None:
     """Return verdict and evidence for a run without an answer; None if it has one."""
     if run.error is None:
         return None if run.choices else (ProbeVerdict.UNKNOWN, "no choice returned")
-    words = f"{run.error.status or ''} {run.error.message or run.error.title}".strip()
+    evidence = f"{run.error.status or ''} {run.error.message or run.error.title}".strip()
     status = run.error.status
     refused = status is not None and (400 <= status < 500 or status == 501) and status not in (401, 408, 429)
     # A dropped connection is not a refusal: the server may reject the field, or the network failed.
-    return (ProbeVerdict.REFUSED if refused else ProbeVerdict.UNKNOWN), words
+    return (ProbeVerdict.REFUSED if refused else ProbeVerdict.UNKNOWN), evidence
 
 
 def first_choice(run: Run) -> Choice:
@@ -102,8 +102,8 @@ def most_alternatives(choice: Choice) -> int:
 def first_logprobs(run: Run) -> dict[str, float]:
     """Return the logprobs (in nats) of the first token's alternatives, by text."""
     tokens = islice(first_choice(run), 1)
-    listed = (one for token in tokens for one in token.alternatives)
-    return {one.text: one.logprob for one in listed if one.logprob is not None}
+    listed = (alternative for token in tokens for alternative in token.alternatives)
+    return {text: logprob for text, logprob, *_ in listed if logprob is not None}
 
 
 def text_of(run: Run) -> str:
@@ -125,7 +125,7 @@ _SHAPES = {
 
 def logprobs_shape(answer: bytes) -> str:
     """Describe the format of the logprobs in a raw answer; empty if it is unknown."""
-    found = ((match.start(), words) for words, one in _SHAPES.items() if (match := one.search(answer)))
+    found = ((match.start(), shape) for shape, regex in _SHAPES.items() if (match := regex.search(answer)))
     return min(found, default=(0, ""))[1]
 
 
@@ -149,7 +149,7 @@ class Probing:
         endpoint: Endpoint,
         model: str = "",
         *,
-        on_request: Callable[[int, str], None] = lambda number, words: None,
+        on_request: Callable[[int, str], None] = lambda number, purpose: None,
     ) -> None:
         """`on_request` receives the number and purpose of each request before it is sent."""
         # No retries, so that the number of requests shown is exact; fields the profile drops are probed too.
@@ -192,14 +192,14 @@ class Probing:
 
 def _judge_plain(answers: ProbeRequests, greedy: Run) -> None:
     choice = first_choice(greedy)
-    pieces = answers.wire.count
+    chunks = answers.wire.count
     most = most_alternatives(choice)
     shape = logprobs_shape(bytes(answers.wire.answer))
-    words = f"{most} of 5 requested alternatives returned{', ' * bool(shape)}{shape}"
+    evidence = f"{most} of 5 requested alternatives returned{', ' * bool(shape)}{shape}"
     known = any(token.logprob is not None for token in choice)
-    answers.judge("logprobs", greedy, known, words, "none returned in a stream")
+    answers.judge("logprobs", greedy, known, evidence, "none returned in a stream")
     answers.find(
-        "stream", ProbeVerdict.HONOURED if pieces > 1 else ProbeVerdict.UNKNOWN, f"{pieces} chunks received"
+        "stream", ProbeVerdict.HONOURED if chunks > 1 else ProbeVerdict.UNKNOWN, f"{chunks} chunks received"
     )
     tokens = greedy.usage.completion_tokens if greedy.usage else len(choice)
     fits = 0 < tokens <= MOST_TOKENS
@@ -215,13 +215,13 @@ def _judge_plain(answers: ProbeRequests, greedy: Run) -> None:
 async def _probe_usage_and_streams(answers: ProbeRequests, greedy: Run) -> None:
     silent = await answers.ask("without stream_options", {"include_usage": False})
     requested, unrequested = greedy.usage is not None, silent.usage is not None
-    words = {
+    evidence = {
         (True, False): "usage returned when requested",
         (True, True): "usage always returned",
         (False, False): "usage never returned in a stream",
         (False, True): "usage returned only when not requested",
     }[requested, unrequested]
-    answers.judge("include_usage", silent, requested and not unrequested, words, words)
+    answers.judge("include_usage", silent, requested and not unrequested, evidence, evidence)
     whole = await answers.ask("the same, not streamed", {"stream": False, "logprobs": 5})
     usage = f"usage {'not ' * (whole.usage is None)}returned"
     answers.judge("stream = off", whole, bool(text_of(whole)), usage, "no text returned")
@@ -321,8 +321,8 @@ async def _probe_stop_and_bias(answers: ProbeRequests, greedy: Run) -> None:
 async def _probe_logprobs(answers: ProbeRequests, greedy: Run, hot: Run) -> None:
     many = await answers.ask("with 20 logprobs", extra={"logprobs": 20})
     most = most_alternatives(first_choice(many))
-    words = f"{most} alternatives returned"
-    answers.judge("logprobs = 20", many, most >= 20, words, words)
+    evidence = f"{most} alternatives returned"
+    answers.judge("logprobs = 20", many, most >= 20, evidence, evidence)
     # The first token follows the same prompt in both, so raw logprobs must not depend on the temperature.
     cold, warm = first_logprobs(greedy), first_logprobs(hot)
     shared = [abs(cold[text] - warm[text]) for text in cold.keys() & warm.keys()]
@@ -339,12 +339,12 @@ async def _probe_choices(answers: ProbeRequests) -> None:
     answers.judge("n", two, len(two.choices) == 2, "2 choices returned", f"{len(two.choices)} of 2 returned")
     best = await answers.ask("the best of two", {"best_of": 2, "temperature": 1})
     counted, of_two = (run.usage.completion_tokens if run.usage else 0 for run in (best, two))
-    words = "accepted, but the usage counts one candidate"
+    evidence = "accepted, but the usage counts one candidate"
     if failure_of(best) is None and max(counted, of_two) <= MOST_TOKENS:
         # If usage does not count both choices of n = 2, it cannot show whether best_of ran two candidates.
-        answers.find("best_of", ProbeVerdict.UNKNOWN, f"{words}, as it does for n = 2")
+        answers.find("best_of", ProbeVerdict.UNKNOWN, f"{evidence}, as it does for n = 2")
     else:
-        answers.judge("best_of", best, counted > MOST_TOKENS, f"the usage counts {counted} tokens", words)
+        answers.judge("best_of", best, counted > MOST_TOKENS, f"the usage counts {counted} tokens", evidence)
     echo = await answers.ask("with echo", extra={"echo": True})
     answers.judge(
         "echo", echo, text_of(echo).startswith(PROSE), "the text begins with the prompt", "not in the text"

@@ -149,8 +149,8 @@ class Sender:
         return self._limiter.turn(self._endpoint, self._batch, on_wait=self._note_wait)
 
     def _note_wait(self, seconds: float) -> None:
-        words = f"the endpoint asks to wait {show_seconds(seconds)}" if seconds else "waiting for its turn"
-        self._on_status(Status(Phase.QUEUED, words, seconds))
+        detail = f"the endpoint asks to wait {show_seconds(seconds)}" if seconds else "waiting for its turn"
+        self._on_status(Status(Phase.QUEUED, detail, seconds))
 
     async def _attempt(
         self, recorder: Recorder, run: Run, turn: RequestSlot, refusals: _Refusals, wire: WireLog | None
@@ -181,10 +181,10 @@ class Sender:
             self._limiter.hold(seconds)
         if not is_sent_again:
             return None
-        words = _words(error)
+        detail = _reason(error)
         if error.retry_after is not None:
-            words += f"; the endpoint asks to wait {show_seconds(error.retry_after)}"
-        return _Refused(Status(Phase.RETRYING, words, seconds, refusals.count), is_held)
+            detail += f"; the endpoint asks to wait {show_seconds(error.retry_after)}"
+        return _Refused(Status(Phase.RETRYING, detail, seconds, refusals.count), is_held)
 
     def _report(self, event: Event) -> None:
         match event:
@@ -198,7 +198,7 @@ class Sender:
                 self._on_status(Status(Phase.ENDED))
 
 
-def _words(error: EndpointError) -> str:
+def _reason(error: EndpointError) -> str:
     return one_line(": ".join(filter(None, (error.title, error.message))))
 
 
@@ -227,10 +227,10 @@ class Recorder:
         if type(event) is Delta:
             choice = self._choice_at(event.choice)
             if event.replaces:
-                _replace(choice, event.pieces)
+                _replace(choice, event.tokens)
             else:
-                for piece in event.pieces:
-                    choice.append(piece, at)
+                for token in event.tokens:
+                    choice.append(token, at)
         else:
             self._take_other(event)
 
@@ -270,7 +270,7 @@ class Recorder:
     def _end(self, error: EndpointError | None) -> None:
         run = self._run
         if error is not None and self._is_whole:
-            run.note(f"the connection was lost after the whole answer: {_words(error)}")
+            run.note(f"the connection was lost after the whole answer: {_reason(error)}")
         elif error is not None:
             run.error = run.error or Failure.of(error)
         elif not self._failed and not any(
@@ -307,14 +307,14 @@ class Recorder:
             run.note(remark)
 
 
-def _replace(choice: Choice, pieces: Sequence[ReceivedToken]) -> None:
+def _replace(choice: Choice, tokens: Sequence[ReceivedToken]) -> None:
     """Replace the text of a choice by the tokens reported after it, at the times their text was received."""
     at: list[float] = []
     start = 0
-    for piece in pieces:
+    for token in tokens:
         at.append(choice.at[choice.token_at(start)])
-        start += len(piece.text)
-    choice.replace(pieces, at)
+        start += len(token.text)
+    choice.replace(tokens, at)
 
 
 def _remarks(run: Run, endpoint: Endpoint) -> Iterator[str]:

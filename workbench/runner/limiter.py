@@ -77,7 +77,7 @@ class Limiter:
 
     def _queue(self, slot: RequestSlot) -> None:
         waiting = self._batches.setdefault(slot.batch, deque()) if slot.batch else self._interactive
-        new = next((place for place, other in enumerate(waiting) if not other.again), len(waiting))
+        new = next((index for index, other in enumerate(waiting) if not other.again), len(waiting))
         waiting.insert(new if slot.again else len(waiting), slot)
         self._admit()
         if not slot.admitted.done():

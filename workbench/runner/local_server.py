@@ -90,13 +90,13 @@ class LocalServer:
         """
         process = await self._spawn("--print-model-name", stdin=asyncio.subprocess.DEVNULL)
         try:
-            name, words = await process.communicate()
+            name, complaint = await process.communicate()
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
         if process.returncode:
-            title, _, hint = words.decode("utf-8", "replace").strip().partition("\n")
+            title, _, hint = complaint.decode("utf-8", "replace").strip().partition("\n")
             raise EngineError(one_line(title), "", one_line(hint))
         return name.decode("utf-8", "replace").strip()
 

@@ -54,12 +54,12 @@ async def _text(connections: Connections, endpoint: Endpoint, prompt: TextPrompt
     text = await connections.detokenize(endpoint, prompt.ids)
     again = await _ids(connections, endpoint, TextPrompt(text))
     if again != prompt.ids:
-        place = next(
+        index = next(
             (at for at, pair in enumerate(zip(again, prompt.ids, strict=False)) if pair[0] != pair[1]), 0
         )
         raise BadValueError(
             "No text gives exactly these token ids",
-            f"The tokenizer gives different ids for {text[-60:]!r} from token {place + 1} on.",
+            f"The tokenizer gives different ids for {text[-60:]!r} from token {index + 1} on.",
             "Send them as token ids.",
         )
     return text

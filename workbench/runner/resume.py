@@ -93,8 +93,8 @@ def compare_again(
     Columns without a seed share the one drawn by that attempt, else a new one; `any_seed` sends none.
     """
     jobs = plan(prompts, columns, "")
-    asked = ((job.run.endpoint, job.run.request) for job in jobs)
-    before = earlier(asked, done, any_seed=any_seed) or _drawn()
+    requests = ((job.run.endpoint, job.run.request) for job in jobs)
+    before = earlier(requests, done, any_seed=any_seed) or _drawn()
     if not any_seed and before.seed is not None:
         columns = [seeded(column, before.seed) for column in columns]
     return with_answers(plan(prompts, columns, before.group), before.runs)

@@ -65,14 +65,14 @@ class OneTokenScoring:
         top = sent.request.parameters.number("logprobs", 0)
         choice = Choice(0, int(top))
         decoder, skipped = codecs.getincrementaldecoder("utf-8")("replace"), self._lead
-        for place, (id, raw) in enumerate(zip(self.ids, self.raws, strict=True)):
+        for index, (id, raw) in enumerate(zip(self.ids, self.raws, strict=True)):
             own, skipped = raw[skipped:], max(skipped - len(raw), 0)
-            text = decoder.decode(own, final=place == len(self.ids) - 1)
-            answer = sent.choices.get(place - self._first)
+            text = decoder.decode(own, final=index == len(self.ids) - 1)
+            answer = sent.choices.get(index - self._first)
             listed = answer.alternatives_of(0) if answer is not None and len(answer) else ()
             odd_bytes = None if text.encode() == own else own
             choice.append(ReceivedToken(text, _logprob(raw, id, listed), listed, id, odd_bytes), 0.0)
-        if not any(choice.alternatives_of(place) for place in range(len(choice))):
+        if not any(choice.alternatives_of(index) for index in range(len(choice))):
             raise EndpointError(
                 "The endpoint listed no alternatives", hint="One-token requests need logprobs of at least 1."
             )
@@ -89,7 +89,7 @@ class OneTokenScoring:
 
     def _note(self, choice: Choice, top: int) -> str:
         text = range(self._first, len(choice))
-        answered = sum(choice.alternatives_of(place) != () for place in text)
+        answered = sum(choice.alternatives_of(index) != () for index in text)
         count = plural(len(text), "one-token request")
         scored = f"Scored by {count}" if answered == len(text) else f"Scored by {answered} of {count}"
         if not (unlisted := unlisted_tokens(choice, text)):
@@ -113,8 +113,8 @@ async def plan_one_token_scoring(
     text = token_bytes(prompt.text, None)
     try:
         # The person requested this scoring, so try /tokenize even if the profile does not list a tokenizer.
-        asked = replace(endpoint, tokenizer=True)
-        tokens = await connections.tokenize(asked, prompt.text, as_prompt=True)
+        tried = replace(endpoint, tokenizer=True)
+        tokens = await connections.tokenize(tried, prompt.text, as_prompt=True)
     except EndpointError as error:
         if error.status not in _NOT_THERE:
             raise
@@ -138,7 +138,7 @@ async def plan_one_token_scoring(
 
 def _logprob(raw: bytes, id: int, listed: tuple[Alternative, ...]) -> float | None:
     """Return a token's logprob (in nats) from the alternatives; None if it is not listed or ambiguous."""
-    found = [one for one in listed if (_is_named(one, raw) if one.id is None else one.id == id)]
+    found = [other for other in listed if (_is_named(other, raw) if other.id is None else other.id == id)]
     return found[0].logprob if len(found) == 1 else None
 
 

@@ -76,11 +76,11 @@ def _why_one_choice(endpoint: Endpoint, n: float, quirks: Quirks) -> str:
 
 
 def _why_one_prompt(endpoint: Endpoint, kind: PromptKind, quirks: Quirks) -> str:
-    asked = "two prompts" if kind is PromptKind.TEXTS else "lists of token ids"
+    feature = "two prompts" if kind is PromptKind.TEXTS else "lists of token ids"
     if endpoint.single_prompt:
         return "its profile says that it takes one prompt a request"
-    if quirks.probe is not None and quirks.probe.verdict(asked) in _CANNOT:
-        return f"its probe found several prompts {_found(quirks.probe.verdict(asked))}"
+    if quirks.probe is not None and quirks.probe.verdict(feature) in _CANNOT:
+        return f"its probe found several prompts {_found(quirks.probe.verdict(feature))}"
     return "it left prompts out of an answer before" if quirks.seen.prompts else ""
 
 
@@ -100,7 +100,9 @@ async def send_apart(run: Run, split: Split, endpoint: Endpoint, send: SendPart)
     If requests fail, the run keeps the other answers, and its error gives the number of failures. On
     cancellation all requests stop.
     """
-    parts = [_Sent(Run(one.request, run.endpoint), one.indexes, run) for one in parts_of(run.request, split)]
+    parts = [
+        _Sent(Run(part.request, run.endpoint), part.indexes, run) for part in parts_of(run.request, split)
+    ]
     run.raw_logprobs = endpoint.raw_logprobs
     tasks = [asyncio.create_task(send(part.run, part.choice)) for part in parts]
     for part, task in zip(parts, tasks, strict=True):
@@ -139,33 +141,33 @@ def _settle(part: Run, task: asyncio.Task[None]) -> None:
     part.outcome = part.outcome or (Outcome.STOPPED if task.cancelled() else Outcome.ERROR)
 
 
-def _join(run: Run, parts: Sequence[_Sent]) -> None:
+def _join(whole: Run, parts: Sequence[_Sent]) -> None:
     """Merge ids, usage, outcome, error and notes of the parts into the whole run."""
     runs = [part.run for part in parts]
     sent = [part for part in parts if part.run.sent]
     if sent:
-        run.sent = sent[0].run.sent
-        run.parts = tuple(map(_sent_part, sent))
-    run.response_id = next((one.response_id for one in runs if one.response_id), "")
-    run.created = next((one.created for one in runs if one.created is not None), None)
-    models = list(dict.fromkeys(one.model for one in runs if one.model))
-    run.model = models[0] if models else ""
-    run.usage = _added([one.usage for one in runs if one.usage is not None])
-    run.outcome = next(
-        (outcome for outcome in _WORST_FIRST if any(one.outcome is outcome for one in runs)), Outcome.COMPLETE
+        whole.sent = sent[0].run.sent
+        whole.parts = tuple(map(_sent_part, sent))
+    whole.response_id = next((run.response_id for run in runs if run.response_id), "")
+    whole.created = next((run.created for run in runs if run.created is not None), None)
+    models = list(dict.fromkeys(run.model for run in runs if run.model))
+    whole.model = models[0] if models else ""
+    whole.usage = _added([run.usage for run in runs if run.usage is not None])
+    whole.outcome = next(
+        (outcome for outcome in _WORST_FIRST if any(run.outcome is outcome for run in runs)), Outcome.COMPLETE
     )
-    run.choices = {index: run.choices[index] for index in sorted(run.choices)}
-    failed = [one.error for one in runs if one.error is not None]
+    whole.choices = {index: whole.choices[index] for index in sorted(whole.choices)}
+    failed = [run.error for run in runs if run.error is not None]
     if failed:
-        run.error = _failure(failed[0], len(failed), len(parts))
-    run.note(_how(run, parts))
-    for one in runs:
-        for note in one.notes:
-            run.note(note)
+        whole.error = _failure(failed[0], len(failed), len(parts))
+    whole.note(_how(whole, parts))
+    for run in runs:
+        for note in run.notes:
+            whole.note(note)
     if len(models) > 1:
-        run.note(f"{len(models)} models answered")
-    if run.usage is not None and any(one.usage is None for one in runs):
-        run.note("some requests reported no usage")
+        whole.note(f"{len(models)} models answered")
+    if whole.usage is not None and any(run.usage is None for run in runs):
+        whole.note("some requests reported no usage")
 
 
 def _sent_part(part: _Sent) -> SentPart:
@@ -199,10 +201,10 @@ def _how(run: Run, parts: Sequence[_Sent]) -> str:
     )
     sent = sum(bool(part.run.sent) for part in parts)
     count = f"{len(parts)}" if sent == len(parts) else f"{sent} of {len(parts)}"
-    words = f"sent as {count} requests, one for each {each}"
+    note = f"sent as {count} requests, one for each {each}"
     seeds = seeds_of(tuple(Part(part.run.request, part.indexes) for part in parts))
     if not split.choices:
-        return words
+        return note
     if len(seeds) > 1:
-        return f"{words}, with seeds {seeds[0]} to {seeds[-1]}"
-    return words if seeds else f"{words}, without a seed"
+        return f"{note}, with seeds {seeds[0]} to {seeds[-1]}"
+    return note if seeds else f"{note}, without a seed"

@@ -45,11 +45,11 @@ class EndpointField(Struct, frozen=True):
 
 
 def _fields(schema: Mapping[str, Any], table: str = "") -> Iterator[EndpointField]:
-    for name, one in schema["properties"].items():
+    for name, inner in schema["properties"].items():
         if name in ("key", "timeouts", "prices"):
-            yield from _fields(one, f"{name}.")
+            yield from _fields(inner, f"{name}.")
         elif name != "like":
-            yield EndpointField(table + name, one["description"], one)
+            yield EndpointField(table + name, inner["description"], inner)
 
 
 ENDPOINT_FIELDS: tuple[EndpointField, ...] = (
@@ -58,7 +58,7 @@ ENDPOINT_FIELDS: tuple[EndpointField, ...] = (
 )
 """Every field, in the order in which a person sets them."""
 
-_BY_NAME = {one.name: one for one in ENDPOINT_FIELDS}
+_BY_NAME = {field.name: field for field in ENDPOINT_FIELDS}
 
 
 def looks_like_key(text: str) -> bool:
@@ -77,14 +77,14 @@ def _holds_key(name: str, text: str) -> bool:
             return looks_like_key(text)
         case "key.command":
             return any(map(_KEY_BEGINNING.match, re.split(r"[\s'\"]+", text)))
-    words = re.split(r"[\s:;,=]+", text)
-    return any(len(word) >= 16 and re.search(r"\d", word) and _KEY_BEGINNING.match(word) for word in words)
+    parts = re.split(r"[\s:;,=]+", text)
+    return any(len(part) >= 16 and re.search(r"\d", part) and _KEY_BEGINNING.match(part) for part in parts)
 
 
 def texts_of(endpoint: Endpoint) -> dict[str, str]:
     """An endpoint's fields as text, by name."""
     file = profile_of(endpoint)
-    values = {one.name: reduce(getattr, one.name.split("."), file) for one in ENDPOINT_FIELDS[1:]}
+    values = {field.name: reduce(getattr, field.name.split("."), file) for field in ENDPOINT_FIELDS[1:]}
     return {"name": endpoint.name, **{name: _text(value) for name, value in values.items()}}
 
 
@@ -114,8 +114,8 @@ def with_texts(endpoint: Endpoint, texts: Mapping[str, str]) -> Endpoint:
     taken, faults = read_profile(texts.get("name", endpoint.name).strip(), table, {})
     if taken is not None:
         return taken
-    found = [(field_of(one.name), one) for one in faults]
-    field, fault = next((one for one in found if one[0] in texts), found[0])
+    found = [(field_of(wrong.name), wrong) for wrong in faults]
+    field, fault = next((pair for pair in found if pair[0] in texts), found[0])
     raise BadValueError(f"{fault.name} {fault.why}", hint=fault.hint, field=field)
 
 
@@ -137,7 +137,7 @@ def _text(value: object) -> str:
         case list():
             return ", ".join(map(_text, value))
         case Mapping():
-            return "; ".join(f"{name} = {_text(one)}" for name, one in value.items())
+            return "; ".join(f"{name} = {_text(item)}" for name, item in value.items())
     return str(value)
 
 
@@ -156,11 +156,10 @@ def _value(text: str, schema: Mapping[str, Any]) -> Any:
         case {"type": "array", "items": {"type": "string"}}:
             return list(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
         case {"type": "array"}:
-            return [_value(one, {"type": "number"}) for one in re.split(r"\s*(?:…|\.\.\.?|,)\s*", text)]
+            return [_value(part, {"type": "number"}) for part in re.split(r"\s*(?:…|\.\.\.?|,)\s*", text)]
         case {"type": "object", "additionalProperties": inner}:
-            pairs = [
-                re.split(r"\s*[=:]\s*", one.strip(), maxsplit=1) for one in text.split(";") if one.strip()
-            ]
+            entries = filter(None, map(str.strip, text.split(";")))
+            pairs = [re.split(r"\s*[=:]\s*", entry, maxsplit=1) for entry in entries]
             if not all(len(pair) == 2 and all(pair) for pair in pairs):
                 raise ValueError("must look like name = value; name = value")
             return {name: _value(value, inner) for name, value in pairs}

@@ -42,7 +42,7 @@ _SECRET_VALUE = re.compile(r"(bearer\s|basic\s|sk[-_])", re.IGNORECASE)
 _NOT_LIKE = ("base_url", "key", "proxy", "prices", "requests_per_minute")
 """What a profile that is like another does not take over."""
 
-_PARAMETERS = {one.name: one for one in PARAMETERS}
+_PARAMETERS = {parameter.name: parameter for parameter in PARAMETERS}
 _Seconds: TypeAlias = Annotated[float, Meta(ge=0.1, le=86_400)]
 _Count: TypeAlias = Annotated[int, Meta(ge=1)]
 _Price: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]
@@ -201,7 +201,10 @@ def _faults(file: EndpointFile) -> Iterator[Fault]:
     ):
         yield Fault(("proxy",), why)
     yield from _key_faults(file.key)
-    for key in (*(("aliases", one) for one in file.aliases), *(("limits", one) for one in file.limits)):
+    for key in (
+        *(("aliases", alias) for alias in file.aliases),
+        *(("limits", limit) for limit in file.limits),
+    ):
         if key[-1] not in _PARAMETERS:
             yield unknown_key(key, _PARAMETERS)
     for name, (low, high) in file.limits.items():
@@ -268,9 +271,9 @@ def _range(name: str, low: float, high: float) -> Range:
 def profile_of(endpoint: Endpoint) -> EndpointFile:
     """A profile from which `read_profile` makes the same endpoint."""
     values = {
-        one.name: getattr(endpoint, one.name)
-        for one in fields(Endpoint)
-        if one.name in EndpointFile.__struct_fields__
+        field.name: getattr(endpoint, field.name)
+        for field in fields(Endpoint)
+        if field.name in EndpointFile.__struct_fields__
     }
     key, prices, timeouts = endpoint.key, endpoint.prices, endpoint.timeouts
     values |= {
@@ -279,7 +282,7 @@ def profile_of(endpoint: Endpoint) -> EndpointFile:
             shlex.join(key.argv) if isinstance(key, CommandKey) else "",
             endpoint.key_header,
         ),
-        "limits": {name: [one.low, one.high] for name, one in endpoint.limits.items()},
+        "limits": {name: [limit.low, limit.high] for name, limit in endpoint.limits.items()},
         "drop": sorted(endpoint.drop),
         "samplers": list(endpoint.samplers),
         "prices": PricesTable(prices.prompt, prices.completion, prices.currency) if prices else PricesTable(),

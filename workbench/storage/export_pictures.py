@@ -38,8 +38,8 @@ def _escape(text: str) -> str:
 def to_html(session: Session) -> str:
     """One page without scripts or anything from elsewhere; alternatives show on hover."""
     title = _escape(session.title or "Untitled session")
-    words = zip(range(5), legend(Mode.PROBABILITY), strict=True)
-    key = " ".join(f'<span class="l{n}">{escape(word)}</span>' for n, word in words)
+    labels = zip(range(5), legend(Mode.PROBABILITY), strict=True)
+    key = " ".join(f'<span class="l{n}">{escape(label)}</span>' for n, label in labels)
     runs = "".join(_run_to_html(session, number) for number in range(len(session.runs)))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -102,11 +102,11 @@ def to_svg(run: Run) -> str:
                 if part_number:
                     row, column = row + 1, 0
                 for start in range(0, len(part), _COLUMNS):
-                    piece = part[start : start + _COLUMNS]
-                    if column + len(piece) > _COLUMNS:
+                    fragment = part[start : start + _COLUMNS]
+                    if column + len(fragment) > _COLUMNS:
                         row, column = row + 1, 0
-                    boxes.append(_box(row, column, piece, shade, hover))
-                    column += len(piece)
+                    boxes.append(_box(row, column, fragment, shade, hover))
+                    column += len(fragment)
         row, column = row + 2, 0
     height, width = 20 * (row + 1), 9 * (_COLUMNS + 2)
     return (

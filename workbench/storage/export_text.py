@@ -197,7 +197,7 @@ def _run_to_json(run: Run) -> dict[str, JsonValue]:
 
 def _choice_to_json(choice: Choice) -> JsonObject:
     tops: list[JsonValue] = [
-        {one.text: _finite(one.logprob) for one in choice.alternatives_of(index)} or None
+        {text: _finite(logprob) for text, logprob, *_ in choice.alternatives_of(index)} or None
         for index in range(len(choice))
     ]
     logprobs: JsonObject = {

@@ -61,10 +61,10 @@ def _run_from_json(record: JsonValue) -> Run:
     if isinstance(usage, Mapping):
         names = ("prompt_tokens", "completion_tokens", "total_tokens")
         run.usage = Usage(*(_integer(usage.get(name)) for name in names))
-    for place, choice in enumerate(_list(record.get("choices"))):
+    for position, choice in enumerate(_list(record.get("choices"))):
         if not isinstance(choice, Mapping):
             raise TypeError("a choice is not an object")
-        _add_choice(run.choice(max(_integer(choice.get("index", place)), 0)), choice)
+        _add_choice(run.choice(max(_integer(choice.get("index", position)), 0)), choice)
     return run
 
 
@@ -73,7 +73,7 @@ def _add_choice(choice: Choice, record: JsonObject) -> None:
     choice.finish_reason = None if reason is None else str(reason)
     logprobs = record.get("logprobs")
     listed = logprobs if isinstance(logprobs, Mapping) else {}
-    tokens = [str(one) for one in _list(listed.get("tokens"))]
+    tokens = list(map(str, _list(listed.get("tokens"))))
     if "".join(tokens) != record.get("text", ""):
         tokens, listed = [str(record.get("text", ""))], {}
     own = _list(listed.get("token_logprobs")) or repeat(None, len(tokens))
@@ -126,13 +126,13 @@ def curl_from_text(text: str) -> CurlCommand:
     plain = _COMMENTS_BEFORE.sub("", text)
     plain = _ANSI_QUOTED.sub(lambda found: shlex.quote(_ANSI_ESCAPE.sub(_escaped_character, found[1])), plain)
     try:
-        words = shlex.split(plain.replace("\\\r\n", " ").replace("\\\n", " "))
+        arguments = shlex.split(plain.replace("\\\r\n", " ").replace("\\\n", " "))
     except ValueError as error:
         raise _no_curl(f"its quotes do not close ({error})") from None
-    if not words or words.pop(0) != "curl":
+    if not arguments or arguments.pop(0) != "curl":
         raise _no_curl("it does not begin with curl")
     url, data, had_key = "", "", False
-    left = iter(words)
+    left = iter(arguments)
     for word in left:
         name, equals, value = word.partition("=")
         if word in _DATA:

@@ -114,10 +114,10 @@ class Listed(Struct, frozen=True):
     line: int | None = None
     """The line at fault; None also where the file could not be read."""
 
-    def matches(self, words: str) -> bool:
+    def matches(self, query: str) -> bool:
         """Whether every word is somewhere in its title, tags, prompts or answers, in any case."""
         within = "\n".join((self.title, Path(self.path).stem, *self.tags, self.text)).casefold()
-        return all(word in within for word in words.casefold().split())
+        return all(word in within for word in query.casefold().split())
 
 
 class _Index(Struct, frozen=True):
@@ -128,7 +128,7 @@ class _Index(Struct, frozen=True):
 def safe_name(title: str) -> str:
     """A file name without its ending that any file system takes, near to a title as a person typed it."""
     name = unicodedata.normalize("NFC", title)
-    kept = "".join("-" if one in '/\\:*?"<>|' or not one.isprintable() else one for one in name)
+    kept = "".join("-" if sign in '/\\:*?"<>|' or not sign.isprintable() else sign for sign in name)
     short = " ".join(kept.split()).strip(". -").encode(errors="replace")[:120].decode(errors="ignore").strip()
     reserved = re.fullmatch(r"(?i)con|prn|aux|nul|com\d|lpt\d", short)
     return f"{short}-" if reserved else short or "session"
@@ -145,7 +145,7 @@ class Library:
     def new_path(self, title: str = "") -> Path:
         """A path in the folder that no file has, named after a title or the time."""
         name = safe_name(title or f"{datetime.now():%Y-%m-%d %H.%M.%S}")
-        paths = (self.folder / f"{one}.toml" for one in chain([name], (f"{name} {n}" for n in count(2))))
+        paths = (self.folder / f"{stem}.toml" for stem in chain([name], (f"{name} {n}" for n in count(2))))
         return next(path for path in paths if not os.path.lexists(path))
 
     def sessions(self) -> list[Listed]:
@@ -158,7 +158,7 @@ class Library:
         known = self._read_index()
         listed: dict[str, Listed] = {}
         try:
-            entries = [one for one in os.scandir(self.folder) if one.name.endswith(".toml")]
+            entries = [file for file in os.scandir(self.folder) if file.name.endswith(".toml")]
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -178,11 +178,11 @@ class Library:
             index = msgspec.to_builtins(_Index(_INDEX_FORMAT, list(listed.values())))
             with suppress(StorageError):
                 write_atomically(self._index, json.dumps(index).encode())
-        return sorted(listed.values(), key=lambda one: one.modified, reverse=True)
+        return sorted(listed.values(), key=lambda session: session.modified, reverse=True)
 
-    def search(self, words: str) -> list[Listed]:
+    def search(self, query: str) -> list[Listed]:
         """The sessions in which every word appears. Raises StorageError."""
-        return [session for session in self.sessions() if session.matches(words)]
+        return [session for session in self.sessions() if session.matches(query)]
 
     def _read_index(self) -> dict[str, Listed]:
         # The index only saves time: whatever is wrong with it, it is built again.

@@ -36,7 +36,7 @@ _KINDS: dict[Kind, dict[str, Any]] = {
     Kind.BIASES: {"type": "object", "additionalProperties": {"type": "number"}},
 }
 _PARAMETERS: dict[str, dict[str, Any]] = {
-    one.name: {**_KINDS[one.kind], "description": one.help} for one in PARAMETERS
+    parameter.name: {**_KINDS[parameter.kind], "description": parameter.help} for parameter in PARAMETERS
 }
 _PARAMETER_SCHEMA = {"properties": _PARAMETERS, "propertyNames": {"enum": list(_PARAMETERS)}}
 
@@ -91,7 +91,7 @@ def presets_folder(folders: Folders) -> Path:
 
 def load_presets(folders: Folders) -> PresetList:
     """Every preset there is; a person's replaces the built-in one of that name."""
-    presets = {one.name: one for one in map(read_preset, sorted(_SHIPPED.glob("*.toml")))}
+    presets = {shipped.name: shipped for shipped in map(read_preset, sorted(_SHIPPED.glob("*.toml")))}
     problems: list[StorageError] = []
     broken: dict[str, StorageError] = {}
     own: dict[str, Preset] = {}
@@ -265,4 +265,5 @@ def _free_file(folders: Folders, name: str) -> Path:
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     stem = _NO_SLUG.sub("-", plain).strip("-") or "preset"
     stems = chain([stem], (f"{stem}-{number}" for number in count(2)))
-    return next(path for one in stems if not (path := presets_folder(folders) / f"{one}.toml").exists())
+    paths = (presets_folder(folders) / f"{free}.toml" for free in stems)
+    return next(path for path in paths if not path.exists())

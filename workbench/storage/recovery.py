@@ -46,33 +46,35 @@ def recover(path: Path, raw: bytes, orphans: list[Path], error: StorageError | N
     `error` is why the file is not a session as it stands, if it is not. The file must be locked. Raises
     OSError or StorageError.
     """
-    journals = [(one, read_journal(one)) for one in orphans if one.suffix == ".run"]
+    journals = [(orphan, read_journal(orphan)) for orphan in orphans if orphan.suffix == ".run"]
     found = (journal for _, journal in journals if journal is not None)
-    recovered = sorted(found, key=lambda one: one.run.started)
+    recovered = sorted(found, key=lambda journal: journal.run.started)
     repairs = _repair(path, raw, recovered, error)
-    notes = repairs + [_note(one) for one in recovered]
-    drafts = [(one, stored) for one in orphans if one.suffix == ".draft" and (stored := read_draft(one))]
-    owned = sorted((one for one, stored in drafts if stored.owned), key=lambda one: one.stat().st_mtime_ns)
+    notes = repairs + [_note(journal) for journal in recovered]
+    read = [(orphan, read_draft(orphan)) for orphan in orphans if orphan.suffix == ".draft"]
+    drafts = [(orphan, stored) for orphan, stored in read if stored is not None]
+    owned = [orphan for orphan, stored in drafts if stored.owned]
+    owned.sort(key=lambda orphan: orphan.stat().st_mtime_ns)
     stored_by_path: dict[Path, StoredDraft] = dict(drafts)
-    spare = [one for one, stored in drafts if not stored.owned]
+    spare = [orphan for orphan, stored in drafts if not stored.owned]
     if owned:
         notes.append("recovered the draft as it was last edited")
     if spare:
         notes.append(f"found {plural(len(spare), 'more draft')} of a second window")
     return Found(
         tuple(notes),
-        tuple(one.run for one in recovered),
+        tuple(journal.run for journal in recovered),
         stored_by_path[owned[-1]].draft if owned else None,
-        tuple(stored_by_path[one].draft for one in spare),
+        tuple(stored_by_path[orphan].draft for orphan in spare),
         tuple(spare),
         bool(repairs),
-        (*(one for one, _ in journals), *owned),
+        (*(orphan for orphan, _ in journals), *owned),
     )
 
 
-def _note(one: Recovered) -> str:
-    what = "a finished run" if one.ended else "a run that was streaming"
-    return f"recovered {what}: {plural(one.run.tokens, 'token')}"
+def _note(journal: Recovered) -> str:
+    what = "a finished run" if journal.ended else "a run that was streaming"
+    return f"recovered {what}: {plural(journal.run.tokens, 'token')}"
 
 
 def _repair(path: Path, raw: bytes, recovered: list[Recovered], error: StorageError | None) -> list[str]:

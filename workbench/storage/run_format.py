@@ -129,7 +129,9 @@ def header_to_table(run: Run) -> dict[str, object]:
         **table_of(
             _Run(
                 split=[name for name in _SPLITS if getattr(run.split, name, False)],
-                parts=[_Part(one.choices, one.response_id, *plain_table(one.changes)) for one in run.parts],
+                parts=[
+                    _Part(part.choices, part.response_id, *plain_table(part.changes)) for part in run.parts
+                ],
                 timing=_Timing(first_token, run.total),
                 **_request_to_tables(run),
                 **{name: getattr(run, name) for name in _SAME},
@@ -193,26 +195,26 @@ def run_from_table(table: Mapping[str, Any], where: str = "the run") -> Run:
         sent=sent,
         split=Split(*(name in file.split for name in _SPLITS)) or None,
         parts=tuple(
-            SentPart(one.choices, json_table(one.changes, one.changes_json), one.response_id)
-            for one in file.parts
+            SentPart(part.choices, json_table(part.changes, part.changes_json), part.response_id)
+            for part in file.parts
         ),
         total=file.timing.total,
         other=json_table(unknown(table, _Run)),
         **values,
     )
-    for one in file.choices:
-        run.choice(one.index).finish_reason = one.finish_reason
+    for stored in file.choices:
+        run.choice(stored.index).finish_reason = stored.finish_reason
     for columns in file.tokens:
         index = columns.pop("choice", 0)
         if type(index) is not int or index < 0:
             raise BadField(f"{where}: tokens: choice must be a whole number")
         add_columns(run.choice(index), columns)
-    for one in file.choices:
-        choice = run.choice(one.index)
+    for stored in file.choices:
+        choice = run.choice(stored.index)
         # A person may have taken the tokens out.
-        if one.text and not len(choice):
-            choice.append(ReceivedToken(one.text), file.timing.first_token or 0.0)
-        choice.echoed = min(one.echoed, len(choice))
+        if stored.text and not len(choice):
+            choice.append(ReceivedToken(stored.text), file.timing.first_token or 0.0)
+        choice.echoed = min(stored.echoed, len(choice))
     return run
 
 
@@ -222,13 +224,13 @@ def _request_of(file: _Run, sent: JsonObject) -> Request:
         if found is None:
             raise BadField("the request of a run is not a request")
         return found
-    asked, extra = file.asked, json_table(file.asked.extra, file.asked.extra_json)
+    requested, extra = file.asked, json_table(file.asked.extra, file.asked.extra_json)
     try:
-        parameters = Parameters.from_json(json_table(asked.parameters), extra)
+        parameters = Parameters.from_json(json_table(requested.parameters), extra)
     except BadValueError as error:
         raise BadField(f"what a run asked for: {error.title}") from None
-    model = sent.get("model", "") if asked.model is None else asked.model
-    prompt = sent.get("prompt", "") if asked.prompt is None else _json(asked.prompt)
+    model = sent.get("model", "") if requested.model is None else requested.model
+    prompt = sent.get("prompt", "") if requested.prompt is None else _json(requested.prompt)
     return Request(_read_prompt(prompt), str(model), parameters)
 
 
@@ -291,12 +293,12 @@ def with_run(body: bytes, run: Run, following: Run | None) -> bytes | None:
 def with_order(body: bytes, runs: Sequence[Run]) -> bytes | None:
     """The runs of a file with some in this order, at their places; None where one is not found."""
     parts = body.split(RUN_MARK)
-    found = {part: place for place, part in enumerate(parts)}
+    found = {part: index for index, part in enumerate(parts)}
     texts = [run_to_toml(run).encode().removeprefix(RUN_MARK) for run in runs]
     if not found.keys() >= set(texts):
         return None
-    for place, text in zip(sorted(found[text] for text in texts), texts, strict=True):
-        parts[place] = text
+    for index, text in zip(sorted(found[text] for text in texts), texts, strict=True):
+        parts[index] = text
     return RUN_MARK.join(parts)
 
 

@@ -58,8 +58,10 @@ def turns_to_tables(chat: Chat) -> list[dict[str, Any]]:
 def chat_from_tables(table: Mapping[str, Any], turns: Sequence[Mapping[str, Any]]) -> Chat:
     """The conversation that a file holds. Raises BadField naming the table and key at fault."""
     file = record(table, _Chat, "the session: chat")
-    read = [(one, record(one, _Turn, f"the session: turns {number}")) for number, one in enumerate(turns, 1)]
-    found = [Turn(**msgspec.structs.asdict(turn), other=unknown(one, _Turn)) for one, turn in read]
+    read = [
+        (entry, record(entry, _Turn, f"the session: turns {number}")) for number, entry in enumerate(turns, 1)
+    ]
+    found = [Turn(**msgspec.structs.asdict(turn), other=unknown(entry, _Turn)) for entry, turn in read]
     system = None
     if found and found[0].role == Role.SYSTEM and found[0].id in ("", SYSTEM):
         system, found = found[0].text, found[1:]
@@ -79,7 +81,7 @@ def chat_from_tables(table: Mapping[str, Any], turns: Sequence[Mapping[str, Any]
 FORMAT = 1
 """The version of the format that this program writes."""
 
-_KNOWN = {one.name for one in PARAMETERS}
+_KNOWN = {parameter.name for parameter in PARAMETERS}
 
 
 class _Draft(Struct, frozen=True):

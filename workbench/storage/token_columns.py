@@ -51,8 +51,8 @@ def are_times(seconds: Sequence[float]) -> bool:
 
 def columns_from_table(table: Mapping[str, object]) -> Columns:
     """The columns in a file's table. Raises ValueError where one is not a column of its kind."""
-    texts, words = _texts(table, "text"), _texts(table, "alternative_text")
-    count, alternatives = len(texts), len(words)
+    texts, alternative_texts = _texts(table, "text"), _texts(table, "alternative_text")
+    count, alternatives = len(texts), len(alternative_texts)
     at = _floats(table, "at", count, 0.0)
     if not are_times(at):
         raise ValueError("at has a time that no answer takes")
@@ -63,7 +63,7 @@ def columns_from_table(table: Mapping[str, object]) -> Columns:
         _integers(table, "id"),
         _raws(table, "bytes"),
         _counts(_column(table, "alternatives").split(), count),
-        words,
+        alternative_texts,
         _floats(table, "alternative_logprob", alternatives, nan),
         _integers(table, "alternative_id"),
         _raws(table, "alternative_bytes"),
@@ -120,15 +120,15 @@ def _counts_to_text(counts: array[int]) -> str:
     return " ".join(str(count) if times == 1 else f"{count}x{times}" for count, times in groups)
 
 
-def _counts(words: list[str], tokens: int) -> array[int]:
+def _counts(groups: list[str], tokens: int) -> array[int]:
     counts = array("I")
-    for word in words:
-        count, _, times = word.partition("x")
+    for group in groups:
+        count, _, times = group.partition("x")
         repeated = int(times or 1)
         if repeated > tokens:
             raise ValueError("alternatives counts more tokens than there are")
         counts.extend([int(count)] * repeated)
-    return counts if words else array("I", [0] * tokens)
+    return counts if groups else array("I", [0] * tokens)
 
 
 def _raws_to_text(raws: Mapping[int, bytes]) -> str:

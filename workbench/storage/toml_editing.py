@@ -113,12 +113,13 @@ def _edited(lines: list[str], path: tuple[str, ...], value: object) -> list[str]
     return lines if value is None else _added(lines, found, path, value)
 
 
-def _replaced(lines: list[str], one: Statement, value: object) -> list[str]:
-    before, after = lines[: one.first], lines[one.last + 1 :]
+def _replaced(lines: list[str], statement: Statement, value: object) -> list[str]:
+    before, after = lines[: statement.first], lines[statement.last + 1 :]
     if value is None:
-        return _without_empty_table([*before, *after], one.path[:-1])
-    start = lines[one.first].partition("=")[0].rstrip()
-    return [*before, f"{start} = {toml_value(value)}{_comment(lines[one.first : one.last + 1])}", *after]
+        return _without_empty_table([*before, *after], statement.path[:-1])
+    start = lines[statement.first].partition("=")[0].rstrip()
+    comment = _comment(lines[statement.first : statement.last + 1])
+    return [*before, f"{start} = {toml_value(value)}{comment}", *after]
 
 
 def _comment(lines: list[str]) -> str:
@@ -143,8 +144,10 @@ def _without_empty_table(lines: list[str], table: tuple[str, ...]) -> list[str]:
 
 def _added(lines: list[str], found: list[Statement], path: tuple[str, ...], value: object) -> list[str]:
     line, table = f"{toml_key(path[-1])} = {toml_value(value)}", path[:-1]
-    header = next((one.first for one in found if one.value is None and one.path == table), None)
-    beside = [one.last for one in found if one.value is not None and one.path[:-1] == table]
+    headers = [statement for statement in found if statement.value is None]
+    header = next((statement.first for statement in headers if statement.path == table), None)
+    others = [statement for statement in found if statement.value is not None]
+    beside = [statement.last for statement in others if statement.path[:-1] == table]
     if table and header is None:
         while lines and not lines[-1].strip():
             lines = lines[:-1]
@@ -154,6 +157,5 @@ def _added(lines: list[str], found: list[Statement], path: tuple[str, ...], valu
     elif header is not None:
         at = header + 1
     else:
-        headers = (one.first for one in found if one.value is None)
-        at = next(headers, len([one for one in lines if one.strip()]))
+        at = headers[0].first if headers else len([text for text in lines if text.strip()])
     return [*lines[:at], line, *(lines[at:] or [""])]

@@ -131,7 +131,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
 
     def resolved(schema: Any) -> Any:
         if isinstance(schema, list):
-            return [resolved(one) for one in schema]
+            return [resolved(item) for item in schema]
         if not isinstance(schema, dict):
             return schema
         if name := schema.get("$ref"):
@@ -142,7 +142,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
             # Editors complete properties.
             by_name = dict.fromkeys(names["enum"], schema.get("additionalProperties", {}))
             schema = {**schema, "properties": {**by_name, **schema.get("properties", {})}}
-        return {key: resolved(one) for key, one in schema.items()}
+        return {key: resolved(item) for key, item in schema.items()}
 
     schema: dict[str, Any] = resolved(found)
     return schema
@@ -162,7 +162,8 @@ def _fault(message: str, table: Mapping[str, Any], kind: Any) -> Fault:
             break
         inner = _at(table, key)
         # msgspec does not say which key of a mapping.
-        alone = (one for one in inner if _message(changed(table, key, {one: inner[one]}), kind) == message)
+        only = ((part, changed(table, key, {part: inner[part]})) for part in inner)
+        alone = (part for part, with_part in only if _message(with_part, kind) == message)
         name = next(alone) if is_any else step
         key = (*key, name)
         schema = schema.get("anyOf", [schema])[0]
@@ -174,10 +175,12 @@ def _fault(message: str, table: Mapping[str, Any], kind: Any) -> Fault:
     if message.startswith("Object missing required field"):
         name = next(name for name in schema["required"] if name not in value)
         examples = schema["properties"][name].get("examples", [])
-        return Fault((*key, name), "is missing", "".join(f'Such as {name} = "{one}".' for one in examples))
-    words = _wanted(schema, key)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and "number" in words
-    return Fault(key, f"must be {words} (got {value})" if is_number else f"must be {words}")
+        return Fault(
+            (*key, name), "is missing", "".join(f'Such as {name} = "{example}".' for example in examples)
+        )
+    wanted = _wanted(schema, key)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and "number" in wanted
+    return Fault(key, f"must be {wanted} (got {value})" if is_number else f"must be {wanted}")
 
 
 def _message(table: Mapping[str, Any], kind: Any) -> str:
@@ -254,7 +257,8 @@ def table_of(value: Any, *always: str) -> dict[str, Any]:
 def _defaults(kind: Any) -> dict[str, Any]:
     fields = msgspec.structs.fields(kind) if issubclass(kind, Struct) else dataclasses.fields(kind)
     return {
-        one.name: one.default_factory() if callable(one.default_factory) else one.default for one in fields
+        field.name: field.default_factory() if callable(field.default_factory) else field.default
+        for field in fields
     }
 
 

@@ -162,8 +162,8 @@ def _cut(text: str) -> tuple[str, dict[str, str]]:
         while text[at : at + 1] not in ("", "\n", "["):
             end = text.find("\n", at)
             end = len(text) if end == -1 else end
-            if end - at > _LONG and (place := _literal_at(text, at, end)) is not None:
-                start, stop = place
+            if end - at > _LONG and (literal := _literal_at(text, at, end)) is not None:
+                start, stop = literal
                 name = f"{mark}{len(columns)}"
                 columns[name] = text[start:stop]
                 kept += (text[done:start], name)

@@ -45,7 +45,7 @@ class Activity:
         self._on_end = on_end
         self._on_status = on_status
         self._task: asyncio.Task[None] | None = None
-        self._told = self._sent = 0.0
+        self._status_at = self._sent = 0.0
         self.status = _SENDING
         """Status of the newest run before its first token."""
         self.run: Run | None = None
@@ -76,14 +76,14 @@ class Activity:
     @property
     def seconds_left(self) -> float:
         """Seconds until the newest run is retried."""
-        return self.status.seconds - (monotonic() - self._told)
+        return self.status.seconds - (monotonic() - self._status_at)
 
     def start(self, run: Run, endpoint: Endpoint, origin: Origin | None = None) -> None:
         """Send a run; note on it a retokenisation at the point where it branches from `origin`."""
         self.stop()
         self.run, self.endpoint = run, endpoint
         self.status = _SENDING
-        self._told = self._sent = monotonic()
+        self._status_at = self._sent = monotonic()
         # Deferred, so that the screen opens without importing the client.
         from workbench.client.wire_log import WireLog
 
@@ -122,8 +122,8 @@ class Activity:
         error = None if task.cancelled() else task.exception()
         if error is not None:
             # A defect of the workbench must not lose the text received.
-            words = one_line(f"{type(error).__name__}: {error}")
-            run.error = Failure("The workbench failed", words, "The text received so far is kept. Run again.")
+            cause = one_line(f"{type(error).__name__}: {error}")
+            run.error = Failure("The workbench failed", cause, "The text received so far is kept. Run again.")
             run.outcome = Outcome.ERROR
         # A task cancelled before its first step sets no outcome.
         run.outcome = run.outcome or Outcome.STOPPED
@@ -131,8 +131,8 @@ class Activity:
 
     def _note_status(self, run: Run, status: Status) -> None:
         if run is self.run:
-            self.status, self._told = status, monotonic()
+            self.status, self._status_at = status, monotonic()
             if status.phase is Phase.SENDING:
                 # Count the endpoint's time only, without the start of the engine or the queue.
-                self._sent = self._told
+                self._sent = self._status_at
         self._on_status(run, status)

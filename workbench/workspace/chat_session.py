@@ -237,7 +237,7 @@ class ChatSession:
     def ended(self, run: Run) -> None:
         """Add the text of a finished run to its answer."""
         turns = self.chat.turns
-        if (turn := next((one for one in turns.all if one.run == run.id), None)) is not None:
+        if (turn := next((other for other in turns.all if other.run == run.id), None)) is not None:
             whole = replace(turn, text=turn.text + answer_text(run, turn.choice))
             self._set(replace(self.chat, turns=turns.changed(whole)))
 

@@ -72,9 +72,9 @@ class Comparison:
             self._task = asyncio.create_task(self._execute())
             self._task.add_done_callback(self._finish)
 
-    def stop_column(self, place: int) -> bool:
+    def stop_column(self, column: int) -> bool:
         """Stop the run of one column; return False if it has already ended."""
-        run = self.runs[place]
+        run = self.runs[column]
         if not run.is_running:
             return False
         if self._many is not None:
@@ -100,12 +100,12 @@ class Comparison:
             self.stop()
             await asyncio.wait({self._task})
 
-    def keep(self, place: int) -> None:
+    def keep(self, column: int) -> None:
         """Keep one column only, stopping the runs of the others."""
         for other in range(len(self.runs)):
-            if other != place:
+            if other != column:
                 self.stop_column(other)
-        self.columns, self.runs = [self.columns[place]], [self.runs[place]]
+        self.columns, self.runs = [self.columns[column]], [self.runs[column]]
         self._prefix = 0
 
     async def _execute(self) -> None:
@@ -136,17 +136,17 @@ class Comparison:
             if run.is_running:
                 if error is not None:
                     # A defect of the workbench must not lose the texts received.
-                    words = one_line(f"{type(error).__name__}: {error}")
-                    run.error = Failure("The workbench failed", words, "The text received so far is kept.")
+                    detail = one_line(f"{type(error).__name__}: {error}")
+                    run.error = Failure("The workbench failed", detail, "The text received so far is kept.")
                 self._end(run, Outcome.STOPPED if error is None else Outcome.ERROR)
         if self._many is not None:
             self._workspace.runs.put_in_order([job.run for job in self._many.jobs])
 
     # --- display -----------------------------------------------------------------------------------------
 
-    def state(self, place: int) -> RunState:
+    def state(self, column: int) -> RunState:
         """The state of a column's run."""
-        run = self.runs[place]
+        run = self.runs[column]
         if run.is_running and (self._many is None or self._many.phase(run) is Phase.QUEUED):
             return _QUEUED
         if run.is_running and self._many is not None and self._many.phase(run) is Phase.STARTING:
@@ -170,7 +170,7 @@ class Comparison:
         models = [_model(column) for column in self.columns]
         titles = []
         for column, fields, model in zip(self.columns, differing, models, strict=True):
-            shown = [one for one in fields if not one.endswith(" unset") and one not in column.title]
+            shown = [field for field in fields if not field.endswith(" unset") and field not in column.title]
             parts = [one_line(part, 40) for part in (column.title, *shown)]
             titles.append(" · ".join([*parts, model] if len(set(models)) > 1 else parts))
         return tuple(titles)
@@ -183,7 +183,7 @@ class Comparison:
             notes += [] if self._is_scoring else remarks(self.runs)
         for column, run in zip(self.columns, self.runs, strict=True):
             notes += [f"{column.title}: {note}" for note in run.notes]
-        return list(dict.fromkeys(one_line(one) for one in notes))
+        return list(dict.fromkeys(one_line(note) for note in notes))
 
     def agreement(self) -> tuple[int, Divergence | None]:
         """The number of leading tokens all answers share so far, and where they diverge, if known."""

@@ -49,9 +49,9 @@ class Cost:
     def __str__(self) -> str:
         """Describe the cost in one sentence."""
         most = f"may generate up to {plural(self.tokens, 'completion token')}"
-        words = f"This {most}" if self.requests == 1 else f"{plural(self.requests, 'request')}, which {most}"
+        text = f"This {most}" if self.requests == 1 else f"{plural(self.requests, 'request')}, which {most}"
         prices = " and ".join(f"{amount:.4f} {currency}" for currency, amount in self.money.items())
-        return f"{words}, at most {prices} for the answers." if prices else f"{words}."
+        return f"{text}, at most {prices} for the answers." if prices else f"{text}."
 
 
 def cost_of(endpoint: Endpoint, request: Request, split: Split | None = None) -> Cost:

@@ -86,12 +86,12 @@ class PromptText:
         return ReplaceText(start, now[begin : len(now) - end], text[begin : len(text) - end])
 
 
-def _common(one: str, other: str, is_common: Callable[[str, str, int], bool], most: int) -> int:
+def _common(text: str, other: str, is_common: Callable[[str, str, int], bool], most: int) -> int:
     """Return how many characters, up to `most`, two texts share at one end, by binary search."""
     least = 0
     while least < most:
         middle = (least + most + 1) // 2
-        if is_common(one, other, middle):
+        if is_common(text, other, middle):
             least = middle
         else:
             most = middle - 1
@@ -104,10 +104,10 @@ _LABEL = 60
 
 def with_preset(draft: Draft, preset: Preset) -> Draft:
     """Return a draft with a preset applied, and its endpoint and model if it has them."""
-    place = preset.endpoint or draft.endpoint
-    model = preset.model or (draft.model if place == draft.endpoint else "")
+    endpoint = preset.endpoint or draft.endpoint
+    model = preset.model or (draft.model if endpoint == draft.endpoint else "")
     parameters = preset.applied_to(draft.parameters)
-    return replace(draft, endpoint=place, model=model, preset=preset.name, parameters=parameters)
+    return replace(draft, endpoint=endpoint, model=model, preset=preset.name, parameters=parameters)
 
 
 def preset_of(preset: Preset | None, parameters: Parameters) -> str:
@@ -308,8 +308,8 @@ class Drafting:
         """Use the parameters, endpoint and model of a column, and report the changes."""
         before = self._now
         if not column.endpoint.base_url:
-            words = f"The endpoint {one_line(column.endpoint.name, 40)} no longer exists."
-            self._notify(Notice(words, "Endpoint"))
+            message = f"The endpoint {one_line(column.endpoint.name, 40)} no longer exists."
+            self._notify(Notice(message, "Endpoint"))
         elif column.endpoint.name != self.endpoint.name:
             self.endpoint, self.model = column.endpoint, ""
         self.model = column.model or self.model

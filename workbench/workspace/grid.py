@@ -47,7 +47,7 @@ class Layout:
     def of_sweep(sweep: Sweep, about: str) -> Layout:
         """Return the layout of a sweep: the first field down, the second across."""
         down, *others = sweep.axes
-        across = tuple(f"{one.field} {format_value(value)}" for one in others for value in one.values)
+        across = tuple(f"{axis.field} {format_value(value)}" for axis in others for value in axis.values)
         rows = tuple(map(format_value, down.values))
         return Layout("Sweep", about, down.field, rows, across or Layout.ONE_COLUMN, sweep.repeats)
 
@@ -89,7 +89,7 @@ class Grid(Comparison):
 
     def _note_cells(self) -> None:
         """Map each run to its cell, and mark all cells as changed."""
-        self._cells = {run.id: place // self.layout.repeats for place, run in enumerate(self.runs)}
+        self._cells = {run.id: index // self.layout.repeats for index, run in enumerate(self.runs)}
         self.mark_all_changed()
 
     def _note_end(self, cell: int) -> None:
@@ -112,7 +112,7 @@ class Grid(Comparison):
     @property
     def summary(self) -> str:
         """The numbers of requests running, queued and answered."""
-        counts = [one for one in super().summary.split(" · ") if not one.endswith("done")]
+        counts = [part for part in super().summary.split(" · ") if not part.endswith("done")]
         answered = sum(run.is_answered for run in self.runs)
         return " · ".join((*counts, f"{answered} of {len(self.runs)} answered"))
 
@@ -135,9 +135,9 @@ class Grid(Comparison):
 
     def send_left(self) -> None:
         """Send again the runs that ended without an answer; call this only when nothing streams."""
-        for place, run in enumerate(self.runs):
+        for index, run in enumerate(self.runs):
             if not run.is_answered:
-                self.runs[place] = Run(
+                self.runs[index] = Run(
                     run.request, run.endpoint, preset=run.preset, group=run.group, split=run.split
                 )
         self._means.clear()
@@ -150,17 +150,17 @@ class Grid(Comparison):
         """Return a measure of each finished answer of a cell, skipping answers without it."""
         found = (
             summary.value(measure)
-            for place in self.layout.places(row, column)
-            for summary in self._summarised(place)
+            for index in self.layout.places(row, column)
+            for summary in self._summarised(index)
         )
         return [value for value in found if value is not None]
 
-    def _summarised(self, place: int) -> list[Summary]:
-        run = self.runs[place]
+    def _summarised(self, index: int) -> list[Summary]:
+        run = self.runs[index]
         if run.is_running or not run.choices:
             return []
         if run.id not in self._summaries:
-            prices = self.columns[place].endpoint.prices
+            prices = self.columns[index].endpoint.prices
             self._summaries[run.id] = [summarise(run, choice, prices) for choice in run.ordered]
         return self._summaries[run.id]
 
@@ -182,20 +182,20 @@ class Grid(Comparison):
     def means(self, measure: Measure) -> list[float]:
         """Return the means of all cells that have values, in ascending order."""
         if measure not in self._ordered:
-            self._ordered[measure] = sorted(one for one in self.cell_means(measure) if one is not None)
+            self._ordered[measure] = sorted(mean for mean in self.cell_means(measure) if mean is not None)
         return self._ordered[measure]
 
     @property
     def remarks(self) -> list[str]:
         """Remarks on how the grid was made, failed runs, and the answers."""
         failures = [run.error.title for run in self.runs if run.error is not None]
-        notes = [*self._notes, *(f"{count} failed: {one}" for one, count in Counter(failures).items())]
+        notes = [*self._notes, *(f"{count} failed: {title}" for title, count in Counter(failures).items())]
         if not self.is_running:
             each = len(self.layout.across) * self.layout.repeats
             starts = range(0, len(self.runs), each)
             notes += grid_remarks([self.runs[start : start + each] for start in starts])
         notes += [note for run in self.runs for note in run.notes]
-        return list(dict.fromkeys(one_line(one) for one in notes))
+        return list(dict.fromkeys(one_line(note) for note in notes))
 
 
 def newest_answers(group: RunGroup) -> list[Run]:
@@ -238,7 +238,7 @@ def _sweep(
         fields.reverse()
     seeds = dict.fromkeys(run.request.parameters.get("seed") for run in runs)
     repeats = (
-        [None] if "seed" in fields else sorted(seeds, key=lambda one: one if isinstance(one, int) else -1)
+        [None] if "seed" in fields else sorted(seeds, key=lambda seed: seed if isinstance(seed, int) else -1)
     )
     by_cell = {run.request.parameters: run for run in runs}
     placed, columns = [], []
@@ -272,9 +272,9 @@ def _table(group: RunGroup, runs: Sequence[Run], endpoints: EndpointList) -> _Pl
     by_cell: dict[tuple[Prompt, object], Run] = {(run.request.prompt, _settings_of(run)): run for run in runs}
     placed, columns = [], []
     for prompt in prompts:
-        for name, one in zip(names, ordered, strict=True):
-            found = by_cell.get((prompt, _settings_of(one)))
-            run = found or _unsent(one, replace(one.request, prompt=prompt))
+        for name, example in zip(names, ordered, strict=True):
+            found = by_cell.get((prompt, _settings_of(example)))
+            run = found or _unsent(example, replace(example.request, prompt=prompt))
             placed.append(run)
             columns.append(saved_column(SavedRun(name, run), endpoints))
     if len(prompts) == 1:

@@ -133,7 +133,7 @@ class _Writer:
         while not self._is_closed:
             item = self._queue.get()
             if isinstance(item, _Job):
-                self._waiting = [one for one in self._waiting if not one.is_outdated_by(item)] + [item]
+                self._waiting = [job for job in self._waiting if not job.is_outdated_by(item)] + [item]
                 self._tried += 1
             self._try_all()
             if isinstance(item, _Call):
@@ -187,8 +187,8 @@ class _Writer:
         except StorageError as problem:
             error = problem
         except Exception as defect:  # noqa: BLE001 - a defect must not end the thread that saves the rest
-            words = one_line(f"{type(defect).__name__}: {defect}", 200)
-            error = StorageError("The workbench failed while saving", words, "Everything else is saved.")
+            detail = one_line(f"{type(defect).__name__}: {defect}", 200)
+            error = StorageError("The workbench failed while saving", detail, "Everything else is saved.")
         else:
             self._busy_since = None
             return None
@@ -377,15 +377,15 @@ class Keeper:
 
     def remove(self, run: Run) -> None:
         """Remove a finished run from the session, and at once from its file."""
-        self.session.runs[:] = [one for one in self.session.runs if one.id != run.id]
+        self.session.runs[:] = [other for other in self.session.runs if other.id != run.id]
         over = replace(run)
         self._put("edit", lambda store: store.remove(over))
 
     def restore(self, run: Run, before: Run | None) -> None:
         """Restore a removed run before another run, or as the last."""
         runs, over, id = self.session.runs, replace(run), before.id if before is not None else ""
-        place = next((place for place, one in enumerate(runs) if one.id == id), len(runs))
-        runs.insert(place, run)
+        index = next((index for index, other in enumerate(runs) if other.id == id), len(runs))
+        runs.insert(index, run)
         self._put("edit", lambda store: store.restore(over, id))
 
     def put_in_order(self, runs: Sequence[Run]) -> bool:
@@ -563,10 +563,10 @@ class Keepers:
 
         Raises StorageError if the file cannot be read.
         """
-        self._all = [one for one in self._all if one.closing is None or not one.closing.done()]
-        for one in self._all:
-            if one.closing is not None and is_same_file(one.path, path):
-                await asyncio.wrap_future(one.closing)
+        self._all = [other for other in self._all if other.closing is None or not other.closing.done()]
+        for other in self._all:
+            if other.closing is not None and is_same_file(other.path, path):
+                await asyncio.wrap_future(other.closing)
         keeper = Keeper(self._folder, enabled=self._enabled)
         try:
             opened = await keeper.open(path, create=create)
@@ -576,22 +576,22 @@ class Keepers:
 
     async def problem_after(self, seconds: float) -> str:
         """Try to write everything for at most so many seconds; return the error, or "" on success."""
-        settling = [asyncio.create_task(one.settle()) for one in self._all]
+        settling = [asyncio.create_task(keeper.settle()) for keeper in self._all]
         done, waiting = await asyncio.wait(settling, timeout=seconds)
-        if not waiting and all(one.result() for one in done):
+        if not waiting and all(task.result() for task in done):
             return ""
-        problems = [one.problem for one in self._all if one.problem]
+        problems = [keeper.problem for keeper in self._all if keeper.problem]
         return problems[0] if problems else f"The disk did not respond for {seconds:.0f} seconds."
 
     async def aclose(self, seconds: float) -> bool:
         """Close all sessions; return whether everything was written within so many seconds."""
-        closing = [asyncio.wrap_future(one.begin_closing()) for one in self._all]
+        closing = [asyncio.wrap_future(keeper.begin_closing()) for keeper in self._all]
         if not closing:
             return True
         done, waiting = await asyncio.wait(closing, timeout=seconds)
-        return not waiting and all(one.result() for one in done)
+        return not waiting and all(task.result() for task in done)
 
 
-def is_same_file(one: Path | None, other: Path | None) -> bool:
+def is_same_file(path: Path | None, other: Path | None) -> bool:
     """Whether two paths refer to the same file."""
-    return one is not None and other is not None and realpath(one) == realpath(other)
+    return path is not None and other is not None and realpath(path) == realpath(other)

@@ -100,6 +100,6 @@ class AnswerScored(Notification, frozen=True):
 class Notice(Notification, frozen=True):
     """A message for the person."""
 
-    words: str
+    message: str
     title: str = ""
     is_error: bool = False

@@ -81,16 +81,16 @@ class Rerun(Comparison):
         if (check := self.check) is not None:
             several = len(check.choices) > 1
             return [check.error] * bool(check.error) + [
-                f"choice {one.index + 1}: {one.describe()}" if several else one.describe()
-                for one in check.choices
+                f"choice {choice.index + 1}: {choice.describe()}" if several else choice.describe()
+                for choice in check.choices
             ]
         divergence = self.agreement()[1]
         if divergence is None or len(divergence.tokens) != len(_TITLES):
             return []
         was, now = divergence.tokens
-        place = divergence.position
+        position = divergence.position
         lengths = len(self.recorded.ordered[0]), len(self.again.ordered[0])
-        return [ChoiceCheck(0, place, *lengths, was, now).describe()]
+        return [ChoiceCheck(0, position, *lengths, was, now).describe()]
 
     def _reasons(self) -> list[str]:
         parameters, reasons = self.recorded.request.parameters, []

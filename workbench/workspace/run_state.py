@@ -92,24 +92,26 @@ def _running(run: Run, elapsed: float, status: str) -> RunState:
 
 def figures_of(run: Run, choice: int | None = None) -> str:
     """Format the figures of a run or of a choice: `done · hit max_tokens · 110 tok · 62 tok/s · ppl 1.6`."""
-    choices = [one for one in run.ordered if choice is None or one.index == choice]
+    choices = [answer for answer in run.ordered if choice is None or answer.index == choice]
     parts = ["…" if run.outcome is None else "done" if run.outcome is Outcome.COMPLETE else run.outcome.value]
-    parts += sorted({finish_words(run, one.finish_reason) for one in choices if one.finish_reason})
-    count = completion_tokens(run) if choice is None else sum(len(one) - one.echoed for one in choices)
+    parts += sorted({finish_words(run, answer.finish_reason) for answer in choices if answer.finish_reason})
+    count = (
+        completion_tokens(run) if choice is None else sum(len(answer) - answer.echoed for answer in choices)
+    )
     parts.append(f"{count} tok")
     speed = tokens_per_second(run) if choice is None else choice_tokens_per_second(run.choice(choice))
     if speed is not None:
         parts.append(f"{speed:.0f} tok/s")
     # Not while streaming: computing this over all tokens in every frame would be slow.
     if not run.is_running:
-        logprobs = [logprob for one in choices for logprob in one.logprobs[one.echoed :]]
+        logprobs = [logprob for answer in choices for logprob in answer.logprobs[answer.echoed :]]
         if (value := perplexity(logprobs)) is not None:
             parts.append(f"ppl {value:.3g}")
-        if choices and (prompt := range((one := choices[0]).echoed)):
-            least = "≥ " if unlisted_tokens(one, prompt) else ""
-            if (value := perplexity(logprob_ceilings(one, prompt))) is not None:
+        if choices and (prompt := range((answer := choices[0]).echoed)):
+            least = "≥ " if unlisted_tokens(answer, prompt) else ""
+            if (value := perplexity(logprob_ceilings(answer, prompt))) is not None:
                 parts.append(f"prompt ppl {least}{value:.3g}")
-            if (bits := bits_per_byte(one, prompt)) is not None:
+            if (bits := bits_per_byte(answer, prompt)) is not None:
                 parts.append(f"{least}{bits:.3g} bits/byte")
     return " · ".join(parts)
 

@@ -72,11 +72,11 @@ class Runs(Sequence[Run]):
         self._left_out: dict[tuple[str, str], Split] = {}
 
     @overload
-    def __getitem__(self, place: int) -> Run: ...
+    def __getitem__(self, index: int) -> Run: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Run]: ...
-    def __getitem__(self, place: int | slice) -> Run | list[Run]:
-        return self._all[place]
+    def __getitem__(self, index: slice) -> list[Run]: ...
+    def __getitem__(self, index: int | slice) -> Run | list[Run]:
+        return self._all[index]
 
     def __len__(self) -> int:
         return len(self._all)
@@ -118,17 +118,17 @@ class Runs(Sequence[Run]):
     @property
     def is_streaming(self) -> bool:
         """Whether any run streams or waits."""
-        return any(one.is_running for one in (self.activity, *self.under_way))
+        return any(activity.is_running for activity in (self.activity, *self.under_way))
 
     def stop(self) -> None:
         """Stop all streaming runs, keeping the text received."""
-        for one in (self.activity, *self.under_way):
-            one.stop()
+        for activity in (self.activity, *self.under_way):
+            activity.stop()
 
     async def aclose(self) -> None:
         """Stop all streaming runs and wait until they end."""
-        for one in (self.activity, *self.under_way):
-            await one.aclose()
+        for activity in (self.activity, *self.under_way):
+            await activity.aclose()
 
     def send(
         self,
@@ -167,15 +167,15 @@ class Runs(Sequence[Run]):
 
     def add(self, runs: Sequence[Run], *, is_sent_here: bool = False) -> None:
         """Show finished, saved runs; `is_sent_here` marks runs sent by this process."""
-        place = self._place_before("")
-        is_end = place == len(self._all)
-        self._all[place:place] = runs
+        index = self._index_before("")
+        is_end = index == len(self._all)
+        self._all[index:index] = runs
         self._notify(RunsAdded(tuple(runs), is_sent_here) if is_end else RunsChanged())
 
-    def _place_before(self, id: str) -> int:
+    def _index_before(self, id: str) -> int:
         """Return the index to insert a finished run at: before the run `id`, and before any streaming run."""
-        places = (place for place, run in enumerate(self._all) if run.id == id or run.is_running)
-        return next(places, len(self._all))
+        indexes = (index for index, run in enumerate(self._all) if run.id == id or run.is_running)
+        return next(indexes, len(self._all))
 
     def keep_compared(self, run: Run) -> None:
         """Save and show a finished run of a comparison."""
@@ -264,7 +264,7 @@ class Runs(Sequence[Run]):
                 at = len(self._all)
                 self._undone.discard(run.id)
             else:
-                at = self._place_before(before)
+                at = self._index_before(before)
                 self._keeper.restore(run, self._all[at] if at < len(self._all) else None)
             self._all.insert(at, run)
         self._notify(RunsChanged())

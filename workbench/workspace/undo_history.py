@@ -178,7 +178,7 @@ class History:
             self._grouped[:0] = steps
             return
         self._is_typing = False
-        self._size -= sum(one.size for one in self._undone)
+        self._size -= sum(change.size for change in self._undone)
         self._undone.clear()
         self._done.append(Undoable(label, steps))
         self._size += self._done[-1].size

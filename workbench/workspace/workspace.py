@@ -256,8 +256,8 @@ class Workspace:
     def _report_saving(self) -> None:
         problems, notes = self.keeper.take_problems()
         for problem in problems:
-            words = f"{problem}\nEverything is still in memory; saving will be retried."
-            self._notify(Notice(words, "Not saved", is_error=True))
+            message = f"{problem}\nEverything is still in memory; saving will be retried."
+            self._notify(Notice(message, "Not saved", is_error=True))
         for note in notes:
             self._notify(Notice(note, "Session"))
         if self.keeper.path is not None:
