@@ -1,1 +1,1 @@
-"""What a completion is: values and pure functions, with no I/O and only the standard library."""
+"""The domain model of completions: values and pure functions without I/O, on the standard library only."""

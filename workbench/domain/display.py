@@ -1,4 +1,4 @@
-"""Text from outside, made safe and visible for a terminal."""
+"""Escape untrusted text for the terminal, and format values for display."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES = {"\r": "\\r", "\x1b": "\\e", "\0": "\\0", "\a": "\\a", "\b": "\\b", "\v
 
 
 def escape_character(character: str) -> str:
-    """A character as visible text: `\\e`, `\\x9b`, `\\u202e`."""
+    """Return a character's escape sequence: `\\e`, `\\x9b`, `\\u202e`."""
     code = ord(character)
     if name := _NAMES.get(character):
         return name
@@ -30,15 +30,15 @@ def escape_character(character: str) -> str:
 
 
 def is_control(character: str) -> bool:
-    """Whether a terminal might act on a character; LF and tab are left to the caller."""
+    """Whether a terminal might act on a character; LF and tab do not count."""
     return _ESCAPED.match(character) is not None
 
 
 def visible(text: str) -> str:
-    """Text with every character that a terminal might act on escaped, except LF and tab.
+    """Escape every character that a terminal might act on, except LF and tab.
 
-    Covers C0, DEL, C1, bidirectional controls, zero-width and tag characters and lone surrogates; a joiner
-    between two characters that it joins (as in an emoji family) stays.
+    Covers C0, DEL, C1, bidirectional controls, zero-width and tag characters and lone surrogates; a
+    zero-width joiner between two characters that it may join (as in an emoji family) is kept.
     """
     if not _ESCAPED.search(text):
         return text
@@ -57,29 +57,29 @@ def visible(text: str) -> str:
 
 
 def without_invisible(text: str) -> str:
-    """An address without characters that nobody sees, which copying brings along, and blanks around it."""
+    """Remove invisible characters, as copied along with an address, and surrounding whitespace."""
     return _INVISIBLE.sub("", text).strip()
 
 
 def one_line(text: str, limit: int = 300) -> str:
-    """Text from outside as one visible line of at most `limit` characters."""
+    """Return untrusted text as one escaped line of at most `limit` characters."""
     line = visible(" ".join(text[: limit * 4].split()))
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
 def sentences(*parts: str) -> str:
-    """Parts of a message, those that are not empty, as sentences of one paragraph."""
+    """Join the non-empty parts of a message as sentences of one paragraph."""
     return " ".join(part if part.endswith((".", "!", "?")) else f"{part}." for part in parts if part)
 
 
 def plural(count: int, noun: str) -> str:
-    """A number of things: `1 token`, `2 tokens`, `3 branches`."""
+    """Return a count with its noun: `1 token`, `2 tokens`, `3 branches`."""
     ending = "es" if noun.endswith(("s", "x", "ch", "sh")) else "s"
     return f"{count:,} {noun}{'' if count == 1 else ending}"
 
 
 def show_seconds(seconds: float) -> str:
-    """A time to wait, as precise as a person needs it: `250 ms`, `1.5 s`, `2 min 5 s`, `1 h 0 min`."""
+    """Format a waiting time: `250 ms`, `1.5 s`, `2 min 5 s`, `1 h 0 min`."""
     if seconds < 1:
         return f"{ceil(seconds * 1000)} ms"
     if seconds < 10:
@@ -92,7 +92,7 @@ def show_seconds(seconds: float) -> str:
 
 
 def show_exit(returncode: int | None) -> str:
-    """How a process ended, by its return code: `exit status 3`, `signal SIGKILL`."""
+    """Describe a process's return code: `exit status 3`, `signal SIGKILL`."""
     if returncode is None or returncode >= 0:
         return f"exit status {returncode}"
     names = {member.value: member.name for member in signal.Signals}
@@ -100,7 +100,7 @@ def show_exit(returncode: int | None) -> str:
 
 
 def percent(probability: float) -> str:
-    """A probability as `29.3%`; what is not 0 never reads as nothing, and what is not 1 never as certain."""
+    """Format a probability: `29.3%`; only 0 is shown as `0.0%`, and only 1 as `100.0%`."""
     if 0 < probability < 0.0005:
         return "<0.1%"
     if 0.9995 <= probability < 1:
@@ -109,22 +109,22 @@ def percent(probability: float) -> str:
 
 
 def figure(value: float | None, form: str, unit: str = "") -> str:
-    """A figure in a format, or a dash where it is not known."""
+    """Format a figure; a dash if it is None."""
     return "—" if value is None else f"{value:{form}}{unit}"
 
 
 def show_bytes(raw: bytes) -> str:
-    """Bytes that are not text, as `\\xe2\\x80`."""
+    """Format bytes that are not text: `\\xe2\\x80`."""
     return "".join(f"\\x{byte:02x}" for byte in raw)
 
 
 _GLYPHS = str.maketrans({" ": "·", "\n": "⏎", "\t": "→"})
 _LONGEST = 300
-"""Characters of a token that are shown: an endpoint without logprobs may send all its text as one."""
+"""The most characters shown of a token: an endpoint without logprobs may send all its text as one."""
 
 
 def token_text(text: str, raw: bytes | None = None) -> str:
-    """A token's text with visible blanks, cut where it is endless; its bytes where it has no text."""
+    """Return a token's text with visible whitespace, truncated if long; its bytes if it has no text."""
     if not text:
         return show_bytes(raw) if raw else "∅"
     if len(text) > _LONGEST:
@@ -136,10 +136,10 @@ _ESCAPES = {"\\": "\\", "n": "\n", "t": "\t"}
 
 
 def escaped(text: str) -> str:
-    """A text on one line, in which `\\n` is a line's end."""
+    """Return a text as one line, with `\\n`, `\\t` and `\\\\` for newline, tab and backslash."""
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
 
 
 def unescaped(text: str) -> str:
-    """The text that `escaped` made a line of; a backslash before anything else stays."""
+    """Undo `escaped`; a backslash before any other character is kept."""
     return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), text, flags=re.DOTALL)

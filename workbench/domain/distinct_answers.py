@@ -1,4 +1,4 @@
-"""The choices of one run side by side: which are equal, which is likeliest, and where they part."""
+"""The distinct answers among a run's choices: equal ones, the most likely one, and where they diverge."""
 
 from __future__ import annotations
 
@@ -14,50 +14,50 @@ from workbench.domain.scoring import common_length
 
 
 class Fork(NamedTuple):
-    """A place at which an answer diverges from others."""
+    """A position at which an answer diverges from others."""
 
     token: int
-    """The first token that is not shared; the number of tokens where the answer has ended there."""
+    """Index of the first differing token; the number of tokens if the answer ends there."""
     others: tuple[int, ...]
-    """Indices of the choices that stand for the answers it diverges from."""
+    """Indices of the choices that represent the other answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One text that a run gave, once or several times."""
+    """One distinct text among a run's choices."""
 
     choices: tuple[Choice, ...]
-    """The choices that have this text, the first of which stands for all."""
+    """The choices with this text; the first represents the answer."""
     forks: tuple[Fork, ...]
-    """Where it diverges from every other answer, in order."""
+    """Its divergences from the other answers, in order of position."""
     is_best: bool
     """Whether it has the highest mean logprob of all answers."""
 
     @property
     def choice(self) -> Choice:
-        """The choice that stands for all."""
+        """The choice that represents the answer."""
         return self.choices[0]
 
     @property
     def shared(self) -> int:
-        """Leading tokens, after an echoed prompt's, that it shares with every other answer."""
+        """Index of the first token that not every other answer shares."""
         return self.forks[0].token if self.forks else self.choice.echoed
 
 
 def best_choice(choices: Sequence[Choice]) -> Choice | None:
-    """The choice with the highest mean logprob, the first of equals; None where none has logprobs."""
+    """Return the choice with the highest mean logprob, the first of equals; None if none has logprobs."""
     means = [(mean_logprob(completion_logprobs(choice)), choice) for choice in choices]
     known = [(mean, choice) for mean, choice in means if mean is not None]
     return max(known, key=lambda ranked: ranked[0])[1] if known else None
 
 
 def shown_choice(choices: Sequence[Choice]) -> Choice | None:
-    """The choice that stands for a run's: the likeliest, else the first; None where there is none."""
+    """Return the choice to show for a run: the most likely, else the first; None if there are no choices."""
     return best_choice(choices) or next(iter(choices), None)
 
 
 def answers_of(choices: Sequence[Choice]) -> list[Answer]:
-    """The different answers in order of first appearance, with the places at which they part."""
+    """Return the distinct answers in order of first appearance, with their divergences."""
     groups = equal_groups(choices)
     best = best_choice(choices)
     forks = _forks([choice for choice, *_ in groups])
@@ -68,10 +68,10 @@ def answers_of(choices: Sequence[Choice]) -> list[Answer]:
 
 
 def _forks(choices: Sequence[Choice]) -> list[tuple[Fork, ...]]:
-    """For each choice the places at which it diverges from the others.
+    """Return each choice's divergences from the others.
 
-    Sorted, two of them share what the least of the neighbours between them share, so only neighbours are
-    compared.
+    Of sorted token lists, two have in common the minimum that neighbours between them have in common, so
+    only neighbours are compared.
     """
     texts = [choice.texts(choice.echoed) for choice in choices]
     order = sorted(range(len(texts)), key=lambda number: texts[number])

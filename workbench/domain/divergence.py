@@ -1,4 +1,4 @@
-"""Comparing completions: what they have in common, where they diverge, and which parameters differ."""
+"""Compare completions: common prefix, divergence and differing parameters."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from workbench.domain.values import format_value
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The first place at which choices part."""
+    """The first position at which choices differ."""
 
     position: int
     """Index of the first token that differs."""
     tokens: tuple[Token | None, ...]
-    """Each choice's token there; None where the choice has ended."""
+    """Each choice's token at the position; None if the choice has ended."""
 
 
 def common_prefix(choices: Sequence[Choice], start: int = 0) -> int:
-    """How many leading tokens all choices share, by text; so many as `start` are known to be shared."""
+    """Count the leading tokens that all choices share, by text; the first `start` are known to be equal."""
     if not choices:
         return 0
     first, others = choices[0], choices[1:]
@@ -36,10 +36,9 @@ def common_prefix(choices: Sequence[Choice], start: int = 0) -> int:
 
 
 def first_divergence(choices: Sequence[Choice], start: int = 0) -> Divergence | None:
-    """Where choices first part; None while all are equal as far as the shortest running one goes.
+    """Return the first divergence; None while all choices agree up to the end of the shortest running one.
 
-    A choice that has ended where another goes on differs there. So many tokens as `start` are known to be
-    shared.
+    A choice that has ended differs from one that continues. The first `start` tokens are known to be equal.
     """
     position = common_prefix(choices, start)
     if all(len(choice) == position for choice in choices):
@@ -52,14 +51,14 @@ def first_divergence(choices: Sequence[Choice], start: int = 0) -> Divergence | 
 
 
 def margin(token: Token) -> float | None:
-    """How close the race was: the probability of the best listed token less that of the second one."""
+    """Return the top alternative's probability minus the second's; None with fewer than two."""
     masses = (probability(alternative.logprob) for alternative in token.alternatives)
     known = sorted((mass for mass in masses if mass is not None), reverse=True)
     return known[0] - known[1] if len(known) > 1 else None
 
 
 def equal_groups(choices: Sequence[Choice]) -> list[list[Choice]]:
-    """Choices grouped by their text, in order of first appearance."""
+    """Group choices by text, in order of first appearance."""
     groups: dict[str, list[Choice]] = {}
     for choice in choices:
         groups.setdefault(choice.text, []).append(choice)
@@ -67,7 +66,7 @@ def equal_groups(choices: Sequence[Choice]) -> list[list[Choice]]:
 
 
 def distinguishing(parameters: Sequence[Parameters]) -> tuple[tuple[str, ...], ...]:
-    """For each set of parameters, only the fields in which the sets differ, as `temperature 0.2`."""
+    """Return, for each set of parameters, the differing fields as `temperature 0.2`."""
     changed = differing(parameters)
     return tuple(
         tuple(
@@ -79,6 +78,6 @@ def distinguishing(parameters: Sequence[Parameters]) -> tuple[tuple[str, ...], .
 
 
 def differing(parameters: Sequence[Parameters]) -> list[str]:
-    """The fields in which sets of parameters differ, in the parameter table's order."""
+    """Return the names of the fields that differ, in the order of `PARAMETERS`."""
     changed = {change.name for other in parameters[1:] for change in parameters[0].changes_to(other)}
     return [field.name for field in PARAMETERS if field.name in changed]

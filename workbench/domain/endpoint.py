@@ -1,4 +1,4 @@
-"""Endpoints: named places to send requests to, with their limits and quirks."""
+"""Endpoints: named servers, with their limits and quirks."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.parameters import Range
 
 PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
-"""How a proxy's address may begin."""
+"""The allowed schemes of a proxy URL."""
 LOCAL = "local"
-"""Name of the endpoint that the embedded model answers."""
+"""Name of the embedded model's endpoint."""
 SERVE_PORT = 8080
-"""Where `workbench serve` listens unless it is given a port."""
+"""Default port of `workbench serve`."""
 
 
 class EnvironmentKey(NamedTuple):
-    """An API key held by an environment variable."""
+    """An API key in an environment variable."""
 
     variable: str
 
@@ -30,20 +30,20 @@ class CommandKey(NamedTuple):
 
 
 KeySource: TypeAlias = EnvironmentKey | CommandKey
-"""Where an API key is found; never the key itself."""
+"""The source of an API key; never the key itself."""
 
 
 class Timeouts(NamedTuple):
-    """Seconds an exchange may take."""
+    """Timeouts of a request, in seconds."""
 
     connect: float = 10
     read: float = 600
-    """Between two chunks of an answer; long, as a prompt's evaluation sends nothing."""
+    """Between two chunks of a response; long, because nothing is sent while the prompt is evaluated."""
     write: float = 60
 
 
 class Prices(NamedTuple):
-    """What a million tokens cost, in the currency named."""
+    """Prices per million tokens."""
 
     prompt: float
     completion: float
@@ -52,23 +52,23 @@ class Prices(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One place that answers `POST /v1/completions`."""
+    """A server that answers `POST /v1/completions`."""
 
     name: str
     base_url: str
-    """Empty where nothing but the name is known: a session names a profile that is not on this machine."""
+    """Empty if only the name is known: the session's profile does not exist on this machine."""
     title: str = ""
     model: str = ""
-    """The model to ask for where the draft names none."""
+    """The model to request if the draft names none."""
     key: KeySource | None = None
     key_header: str = "Authorization"
     """`Authorization` sends `Bearer <key>`; any other header sends the key alone."""
     limits: Mapping[str, Range] = field(default_factory=dict)
-    """Ranges by field that replace the contract's."""
+    """Ranges by field name that replace those of the API contract."""
     lenient: bool = False
-    """Whether a value out of range is a warning only."""
+    """Whether values out of range only cause a warning."""
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """The endpoint's own names of fields, by ours."""
+    """The endpoint's field names, by API field name."""
     drop: frozenset[str] = frozenset()
     """Fields that are never sent."""
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -76,23 +76,23 @@ class Endpoint:
     timeouts: Timeouts = field(default_factory=Timeouts)
     proxy: str = ""
     trust_environment: bool = False
-    """Whether proxies named by the environment are used."""
+    """Whether to use proxies from environment variables."""
     ca_file: str = ""
     client_certificate: str = ""
     client_key: str = ""
     verify: bool = True
     concurrency: int = 4
-    """Requests under way at once."""
+    """Maximum concurrent requests."""
     requests_per_minute: int | None = None
     retries: int = 2
     raw_logprobs: bool | None = None
-    """Whether logprobs are the model's own, before sampling; None where unknown."""
+    """Whether logprobs are raw model probabilities, before sampling; None if unknown."""
     samplers: tuple[str, ...] = ()
-    """The order in which samplers are applied, where known."""
+    """The order in which samplers are applied, if known."""
     tokenizer: bool = False
-    """Whether `/tokenize` and `/detokenize` answer beside it, as llama.cpp's do."""
+    """Whether it has the `/tokenize` and `/detokenize` endpoints of llama.cpp."""
     context: int | None = None
-    """Tokens that prompt and answer may take together; None asks the endpoint, where it reports that."""
+    """Context window in tokens; None means to query the endpoint, if it reports it."""
     single_prompt: bool = False
     """Whether several prompts in one request are refused."""
     single_choice: bool = False
@@ -100,16 +100,15 @@ class Endpoint:
     sends_ids: bool = True
     """Whether prompts may be token ids."""
     note: str = ""
-    """Notes about it."""
 
     @property
     def address(self) -> str:
-        """Where it is, for a person; empty for `local`, whose server takes another port with each start."""
+        """The base URL to show; empty for `local`, whose server uses a different port after each start."""
         return "" if self.name == LOCAL else self.base_url
 
 
 def unknown_endpoint(name: str) -> BadValueError:
-    """The error that a session's endpoint profile is not on this machine."""
+    """Return the error for a session whose endpoint profile does not exist on this machine."""
     return BadValueError(
         f"There is no endpoint profile named {name!r}",
         "The session names it, and only its answers can be read.",

@@ -1,4 +1,4 @@
-"""The one tree of errors that a person may see.
+"""The hierarchy of errors that a user may see.
 
     WorkbenchError
     ├── BadValueError      a field's value is not allowed (names the field)
@@ -8,7 +8,7 @@
     │   └── BusyError      another program is writing it
     └── TemplateError      a chat template is broken or ran out of its limits
 
-Nothing below the root leaks to a screen or to standard error.
+Other exceptions must not reach a screen or standard error.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _LONGEST_TITLE = 500
 
 @dataclass(eq=False)
 class WorkbenchError(Exception):
-    """An error to show: what happened, in whose words, and what to do next."""
+    """An error to show to the user."""
 
     title: str
-    """One line that names what happened."""
+    """What happened, on one line."""
     message: str = ""
-    """The words of whoever refused, or the detail; empty where the title says it all."""
+    """Details, such as the server's error message; may be empty."""
     hint: str = ""
-    """What to do next; empty where nothing helps."""
+    """What to do next; may be empty."""
 
     def __post_init__(self) -> None:
-        # A name of a file in it may hold anything.
+        # The title may contain a file name with control characters.
         self.title = one_line(self.title, _LONGEST_TITLE)
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ class BadValueError(WorkbenchError):
     """A field holds a value that is not allowed."""
 
     field: str = ""
-    """The field's name, as the API spells it."""
+    """The field's API name."""
 
 
 @dataclass(eq=False)
@@ -53,13 +53,13 @@ class EndpointError(WorkbenchError):
     """An endpoint refused a request, failed while answering, or could not be reached."""
 
     status: int | None = None
-    """HTTP status, where an answer came."""
+    """HTTP status, if a response was received."""
     request_id: str = ""
-    """The provider's own id of the request, for its support."""
+    """The provider's request id, for support cases."""
     code: str = ""
-    """The provider's own name of the error (`RATE_LIMIT_EXCEEDED`), as it came."""
+    """The provider's error code (`RATE_LIMIT_EXCEEDED`), unchanged."""
     retry_after: float | None = None
-    """Seconds the provider asks to wait."""
+    """Seconds to wait, as requested by the provider."""
 
 
 class EngineError(WorkbenchError):
@@ -68,19 +68,18 @@ class EngineError(WorkbenchError):
 
 @dataclass(eq=False)
 class StorageError(WorkbenchError):
-    """A file cannot be read or written as asked."""
+    """A file cannot be read or written."""
 
     path: str = ""
-    """The file at fault."""
     line: int | None = None
-    """The line at fault, counted from 1, where one is known."""
+    """The invalid line, counted from 1, if known."""
     key: str = ""
-    """The key at fault, with the names of its tables before it (`key.environment`)."""
+    """The invalid key, as a dotted path (`key.environment`)."""
 
 
 class BusyError(StorageError):
-    """Another program is writing the file, and did not finish in time."""
+    """Another program is writing the file and did not finish in time."""
 
 
 class TemplateError(WorkbenchError):
-    """A chat template is broken, hostile, or ran out of its limits."""
+    """A chat template is invalid, hostile, or exceeded its limits."""

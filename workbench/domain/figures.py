@@ -1,7 +1,6 @@
-"""The figures of a completion, each from its token columns.
+"""Compute the figures of a completion from its token columns.
 
-Logprobs are in nats, times in seconds. Tokens without a logprob are left out of means; a figure with
-nothing to stand on is None.
+Logprobs are in nats, times in seconds. Means skip tokens without a logprob; a figure without data is None.
 """
 
 from __future__ import annotations
@@ -14,18 +13,18 @@ from workbench.domain.choice import Choice
 from workbench.domain.run import Run
 
 _AT_ONCE = 0.02
-"""Seconds; tokens that arrive closer together came in one chunk."""
+"""Seconds; tokens that arrive within this time count as one chunk."""
 _ROUNDING = 1e-6
-"""Probability; less than this may remain beside the listed ones only because they are rounded."""
+"""A remaining probability below this may be a rounding error."""
 
 
 def probability(logprob: float | None) -> float | None:
-    """exp(logprob), held within 0 … 1 against rounding."""
+    """Return exp(logprob), at most 1 despite rounding."""
     return None if logprob is None else min(exp(min(logprob, 0.0)), 1.0)
 
 
 def total(logprobs: Iterable[float]) -> float:
-    """The sum of logprobs, also of such as no model has: it may be infinite, or NaN."""
+    """Sum logprobs; values that are not finite give infinity or NaN instead of an error."""
     numbers = list(logprobs)
     try:
         return fsum(numbers)
@@ -34,13 +33,13 @@ def total(logprobs: Iterable[float]) -> float:
 
 
 def mean_logprob(logprobs: Iterable[float]) -> float | None:
-    """The mean of the logprobs there are (NaN is none)."""
+    """Return the mean of the logprobs that are not NaN."""
     known = [logprob for logprob in logprobs if not isnan(logprob)]
     return total(known) / len(known) if known else None
 
 
 def perplexity(logprobs: Iterable[float]) -> float | None:
-    """exp of the mean surprisal: 1 where the model was certain of every token.
+    """Return exp of the mean surprisal: 1 if the model was certain of every token.
 
     Jelinek, Mercer, Bahl, Baker (1977), "Perplexity, a measure of the difficulty of speech recognition
     tasks"; here with the natural logarithm, over the chosen tokens.
@@ -55,10 +54,10 @@ def perplexity(logprobs: Iterable[float]) -> float | None:
 
 
 def bits_per_byte(choice: Choice, tokens: range) -> float | None:
-    """Bits that some tokens take by the model, for each byte of their UTF-8: comparable between tokenizers.
+    """Return the model's bits per UTF-8 byte of some tokens, which is comparable between tokenizers.
 
-    An unlisted token counts with its ceiling, which makes this the least that it can be; tokens of which
-    nothing is known are left out, with their bytes. None where no byte is left.
+    An unlisted token counts with its logprob ceiling, so the result is a lower bound. Tokens without logprob
+    and ceiling are skipped with their bytes; None if no bytes remain.
 
     Gao et al. (2020), "The Pile: an 800GB dataset of diverse text for language modeling", section 3.1.
     """
@@ -69,16 +68,16 @@ def bits_per_byte(choice: Choice, tokens: range) -> float | None:
 
 
 def unlisted_tokens(choice: Choice, tokens: range) -> int:
-    """How many tokens have no logprob as they are not among the alternatives listed in their place."""
+    """Count the tokens without a logprob that have alternatives (the token was not among them)."""
     unknown = (index for index in tokens if isnan(choice.logprobs[index]))
     return sum(len(choice.alternative_logprobs_of(index)) > 0 for index in unknown)
 
 
 def logprob_ceilings(choice: Choice, tokens: range) -> list[float]:
-    """The logprobs of some tokens; where one is not listed among the alternatives, the most it can have.
+    """Return the logprobs of some tokens; for an unlisted token, the upper bound of its logprob.
 
-    That is the logprob of the least of the likeliest listed, or of the remaining mass if it is less. NaN
-    where nothing is known.
+    The bound is the smallest logprob of the listed top k, or that of the remaining mass if it is smaller.
+    NaN if the token has no alternatives.
     """
     return [
         _ceiling(choice, index) if isnan(choice.logprobs[index]) else choice.logprobs[index]
@@ -95,17 +94,17 @@ def _ceiling(choice: Choice, index: int) -> float:
 
 
 def coverage(alternatives: Iterable[float]) -> float | None:
-    """The probability that the listed alternatives' logprobs sum to, at most 1; None where none is listed."""
+    """Return the total probability of the listed alternatives, at most 1; None if none has a logprob."""
     known = [exp(min(logprob, 0.0)) for logprob in alternatives if not isnan(logprob)]
     return min(fsum(known), 1.0) if known else None
 
 
 def entropy(alternatives: Iterable[float], top: int) -> float | None:
-    """The least Shannon entropy, in nats, of a distribution with these alternatives listed.
+    """Return a lower bound on the Shannon entropy, in nats, of a distribution with these alternatives.
 
-    `top` of them are the most likely tokens (`Choice.listed_top`; 0 where that is not known). The remaining
-    mass is spread over at least so many tokens that none is likelier than the least of those: spread evenly
-    over the fewest, it has the least entropy. Exact where nothing remains.
+    `top` of them are the most likely tokens (`Choice.listed_top`; 0 if unknown). No unlisted token is more
+    likely than the least likely of these, so the entropy is lowest if the remaining mass is spread evenly
+    over as few tokens as this allows. Exact if no mass remains.
 
     Shannon (1948), "A mathematical theory of communication", section 6.
     """
@@ -122,24 +121,24 @@ def entropy(alternatives: Iterable[float], top: int) -> float | None:
 
 
 def completion_logprobs(choice: Choice) -> Sequence[float]:
-    """The logprobs of the tokens that the model generated, without an echoed prompt."""
+    """Return the logprobs of the generated tokens, without an echoed prompt."""
     return choice.logprobs[choice.echoed :]
 
 
 def completion_tokens(run: Run) -> int:
-    """Tokens generated: as the endpoint counts them, else those that came."""
+    """Return the number of generated tokens: as reported in the usage, else as received."""
     if run.usage is not None and run.usage.completion_tokens:
         return run.usage.completion_tokens
     return sum(len(choice) - choice.echoed for choice in run.choices.values())
 
 
 def tokens_per_second(run: Run, now: float | None = None) -> float | None:
-    """Tokens of all choices over the seconds from the first token's arrival to the last one's.
+    """Return the tokens of all choices per second between the arrivals of the first and the last token.
 
-    The first token's own time is the prompt's evaluation, so it is left out of both. `now` (seconds since
-    the request) is the end while the run still streams. None for fewer than two tokens or arrival times, and
-    where all came at once: an answer that was held back until it was whole does not tell the model's speed.
-    The choices of a run that went out as several requests have a clock each: their speed is one stream's.
+    The first token is not counted: its time is the prompt's evaluation. `now` (seconds since the request) is
+    the end while the run streams. None for fewer than two tokens, and if all arrived at once: a response
+    buffered until its end does not show the model's speed. In a run sent as several requests each choice has
+    its own clock, so the result is the mean speed of one stream.
     """
     if run.split:
         spans = [span for choice in run.choices.values() if (span := _tokens_and_seconds([choice]))]
@@ -149,13 +148,13 @@ def tokens_per_second(run: Run, now: float | None = None) -> float | None:
 
 
 def choice_tokens_per_second(choice: Choice) -> float | None:
-    """The speed of one choice by itself; `tokens_per_second` says what is None."""
+    """Return the tokens per second of one choice; None as for `tokens_per_second`."""
     span = _tokens_and_seconds([choice])
     return None if span is None else _speed(*span)
 
 
 def _tokens_and_seconds(choices: Sequence[Choice], now: float | None = None) -> tuple[int, float] | None:
-    """Tokens after the first one, and the seconds that they took; None where nothing was generated."""
+    """Return the number of tokens after the first and their seconds; None if nothing was generated."""
     generated = [choice for choice in choices if len(choice) > choice.echoed]
     if not generated:
         return None
@@ -169,7 +168,7 @@ def _speed(tokens: int, seconds: float) -> float | None:
 
 
 def distinct(choice: Choice) -> float | None:
-    """Distinct-2: the proportion of different pairs of tokens among all of them; 1 means no repetition.
+    """Return distinct-2: distinct token pairs divided by all token pairs; 1 means no repetition.
 
     Li, Galley, Brockett, Gao, Dolan (2016), "A diversity-promoting objective function for neural
     conversation models", section 5.2.

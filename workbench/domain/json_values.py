@@ -1,4 +1,4 @@
-"""JSON values: their type, for everything that passes through unread, and reading them."""
+"""The type of JSON values, and a parser with a depth limit."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from itertools import chain
 from typing import NoReturn, TypeAlias
 
 JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
-"""Any JSON value. Lists and objects are read-only by type; nobody changes one in place."""
+"""Any JSON value. Lists and objects are typed read-only and must not be modified."""
 
 JsonObject: TypeAlias = Mapping[str, JsonValue]
 """A JSON object."""
 
 
 _DEEPEST = 100
-"""Levels of lists and objects within each other; what walks through a value calls itself for each."""
+"""Maximum nesting of lists and objects; functions that walk a value recurse once per level."""
 
 
 def parse_json(text: str | bytes, *, is_strict: bool = False) -> JsonValue:
-    """The value of a JSON text; a strict one has no NaN or Infinity.
+    """Parse a JSON text; if strict, NaN and Infinity are errors.
 
-    Raises ValueError where it is not JSON, is nested too deeply, or has a number that is too long.
+    Raises ValueError if the text is not JSON, is nested too deeply, or has a number that is too long.
     """
     try:
         value: JsonValue = json.loads(text, parse_constant=_refused if is_strict else None)
@@ -32,7 +32,7 @@ def parse_json(text: str | bytes, *, is_strict: bool = False) -> JsonValue:
 
 
 def check_depth(value: object) -> None:
-    """Raise RecursionError for a value whose lists and objects are nested too deeply to be written again."""
+    """Raise RecursionError if lists and objects are nested too deeply to be written again."""
     level: list[Iterable[object]] = [[value]]
     for _ in range(_DEEPEST):
         level = [
@@ -50,7 +50,7 @@ def _refused(constant: str) -> NoReturn:
 
 
 def holds_null(value: JsonValue) -> bool:
-    """Whether there is a null anywhere in a value; TOML has none."""
+    """Whether a value contains null, which TOML cannot represent."""
     if isinstance(value, Mapping):
         return any(map(holds_null, value.values()))
     if isinstance(value, (list, tuple)):

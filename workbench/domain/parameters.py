@@ -1,7 +1,7 @@
-"""The one table of request fields: what panel, command line, TOML, request body and local server go by.
+"""The table of request fields, used by the panel, command line, TOML, request body and local server.
 
 Names, types, ranges and help follow the contract of `POST /v1/completions` (the JieKou AI completion
-reference); where it contradicts itself, the range here is the project's decision.
+reference); where the contract contradicts itself, the range is this project's decision.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ParameterValue: TypeAlias = bool | int | float | str | tuple[str, ...] | Mapping
 
 
 class Kind(StrEnum):
-    """What type of value a field takes."""
+    """The type of a field's value."""
 
     TEXT = "text"
     PROMPT = "prompt"
@@ -46,29 +46,29 @@ class Range:
 
 
 class Field(NamedTuple):
-    """One field of the request: everything that anyone needs to know of it."""
+    """One field of the request."""
 
     name: str
-    """The API's name, used everywhere: code, TOML keys, options, screens."""
+    """The API name, also used in TOML keys, options and screens."""
     kind: Kind
     help: str
-    """One line of advice for a person."""
+    """One line of advice for the user."""
     unset: str
-    """What the endpoint does when the field is not sent."""
+    """The endpoint's default, for display."""
     range: Range | None = None
-    """Allowed values of a number, or allowed values of each bias."""
+    """Allowed values of the number, or of each bias."""
     step: float = 1
-    """By how much one key press changes a number."""
+    """The change of a number per key press."""
     start: ParameterValue | None = None
-    """The value a first key press gives an unset field."""
+    """The value of an unset field after the first key press."""
     always: ParameterValue | None = None
-    """The value that is sent where the user set none; None leaves the field out of the body."""
+    """The value to send if the user set none; None omits the field from the body."""
     most: int | None = None
-    """How many entries a list may have."""
+    """The maximum length of a list."""
 
     @property
     def is_number(self) -> bool:
-        """Whether the value is one number."""
+        """Whether the value is a number."""
         return self.kind in (Kind.INTEGER, Kind.NUMBER)
 
 
@@ -214,13 +214,13 @@ PARAMETERS: tuple[Field, ...] = (
         always=True,
     ),
 )
-"""Every field of a request's parameters, in the order in which people meet them."""
+"""All parameter fields, in display order."""
 
 FIELDS: Mapping[str, Field] = MappingProxyType({field.name: field for field in (MODEL, PROMPT, *PARAMETERS)})
-"""Every field of the request by name."""
+"""All request fields by name."""
 
 FIRST_DRAFT: Mapping[str, ParameterValue] = MappingProxyType({"max_tokens": 128, "logprobs": 5})
-"""What the very first draft sets, so that there is something to see."""
+"""Parameters of the very first draft, so that tokens are coloured at once."""
 
 
 def _short(number: float) -> str:

@@ -7,32 +7,32 @@ from typing import NamedTuple
 from workbench.domain.request import Parameters
 
 KEPT_FIELDS = frozenset({"max_tokens", "seed", "stop", "logprobs", "n", "best_of", "stream", "include_usage"})
-"""Fields that do not shape the distribution: a preset changes them only where it sets them itself."""
+"""Fields that do not affect the distribution: a preset changes them only if it sets them."""
 
 
 class Preset(NamedTuple):
-    """Parameters under a name, to be used again, compared and handed on."""
+    """A named set of parameters."""
 
     name: str
     parameters: Parameters = Parameters()
     endpoint: str = ""
-    """Name of the endpoint it is meant for; empty is whichever is in use."""
+    """Name of the intended endpoint; empty for the current one."""
     model: str = ""
-    """The model it is meant for; empty is whichever is in use."""
+    """The intended model; empty for the current one."""
     note: str = ""
-    """What it is good for."""
+    """A description."""
 
     def applied_to(self, parameters: Parameters) -> Parameters:
-        """The parameters under this preset: how tokens are chosen becomes its own, set or unset.
+        """Return the parameters with this preset applied.
 
-        What does not shape the distribution (how long, which seed, what is reported) stays unless it is set
-        here too.
+        Fields that affect the distribution are set or unset as in the preset; `KEPT_FIELDS` stay unless the
+        preset sets them.
         """
         kept = {name: value for name, value in parameters.values.items() if name in KEPT_FIELDS}
         return Parameters({**kept, **self.parameters.values}, {**parameters.extra, **self.parameters.extra})
 
     def difference(self, parameters: Parameters) -> str:
-        """What other parameters change, on one line; empty where nothing differs."""
+        """Describe how other parameters differ, on one line; empty if they do not."""
         changes = [str(change) for change in self.parameters.changes_to(parameters)]
         if self.parameters.extra != parameters.extra:
             changes.append("extra differs")

@@ -1,4 +1,4 @@
-"""What a probe found out about an endpoint: which fields it honours, and its quirks."""
+"""The findings of a probe: which fields an endpoint honours, and its quirks."""
 
 from __future__ import annotations
 
@@ -11,48 +11,48 @@ from workbench.domain.json_values import JsonValue
 
 
 class ProbeVerdict(StrEnum):
-    """What an endpoint does with a field."""
+    """How an endpoint treats a field."""
 
     HONOURED = "honoured"
-    """It changed the answer as it should."""
+    """The field changed the answer as expected."""
     NO_EFFECT = "no effect"
-    """Silently ignored: it was accepted, and nothing changed."""
+    """The field was accepted, but changed nothing."""
     REFUSED = "refused"
     UNKNOWN = "unknown"
-    """It could not be determined; the evidence says why."""
+    """Could not be determined; the evidence gives the reason."""
 
     @property
     def glyph(self) -> str:
-        """A sign that says it without colour."""
+        """A symbol for the verdict, readable without colour."""
         return {"honoured": "✓", "no effect": "–", "refused": "✗", "unknown": "?"}[self.value]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found out."""
+    """One result of a probe."""
 
     name: str
-    """A field's API name, or the quirk asked about (`two prompts`, `raw logprobs`)."""
+    """A field's API name, or a quirk (`two prompts`, `raw logprobs`)."""
     verdict: ProbeVerdict
     evidence: str
-    """What was seen, on one line."""
+    """The observation, on one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """All that was found out about a model at an endpoint."""
+    """All findings about a model at an endpoint."""
 
     endpoint: str
     model: str
     at: datetime
     requests: int
-    """How many requests it took."""
+    """Number of requests sent."""
     findings: tuple[Finding, ...]
     is_partial: bool = False
-    """Whether it was stopped before its end."""
+    """Whether the probe was stopped early."""
 
     def over(self, older: Probe | None) -> Probe:
-        """A probe that was stopped, with what an older one of the same model found besides."""
+        """Add the missing findings of an older probe of the same model, if this probe is partial."""
         if not self.is_partial or older is None or older.model != self.model:
             return self
         known = {finding.name for finding in self.findings}
@@ -60,12 +60,12 @@ class Probe:
         return replace(self, findings=(*self.findings, *kept), is_partial=older.is_partial)
 
     def verdict(self, name: str) -> ProbeVerdict:
-        """What was found about a field; unknown where nobody asked."""
+        """Return the verdict on a field; unknown if it was not probed."""
         named = (finding.verdict for finding in self.findings if finding.name == name)
         return next(named, ProbeVerdict.UNKNOWN)
 
     def table(self) -> str:
-        """The findings as lines of plain text."""
+        """Format the findings as lines of plain text."""
         width = max((len(finding.name) for finding in self.findings), default=0)
         return "\n".join(
             f"{finding.verdict.glyph} {finding.name:{width}}  {finding.verdict:9}  "
@@ -74,6 +74,6 @@ class Probe:
         )
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The probe as JSON or TOML holds it."""
+        """Return the probe as a JSON or TOML table."""
         table = {**asdict(self), "at": self.at.isoformat(), "findings": list(map(asdict, self.findings))}
         return {**table, "partial": True} if table.pop("is_partial") else table

@@ -1,4 +1,4 @@
-"""The four kinds of prompt, and how each is written down for a person to edit."""
+"""The four kinds of prompt, and their conversion to and from JSON and the editor's text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.domain.json_values import JsonValue
 
 
 class PromptKind(StrEnum):
-    """What a prompt is made of."""
+    """The type of a prompt's content."""
 
     TEXT = "text"
     TEXTS = "texts"
@@ -20,25 +20,25 @@ class PromptKind(StrEnum):
 
 
 class TextPrompt(NamedTuple):
-    """One text."""
+    """A single text."""
 
     text: str
 
 
 class TextsPrompt(NamedTuple):
-    """Several texts, answered each on its own."""
+    """Several texts, each with its own answer."""
 
     texts: tuple[str, ...]
 
 
 class TokensPrompt(NamedTuple):
-    """One text as token ids."""
+    """A single text as token ids."""
 
     ids: tuple[int, ...]
 
 
 class TokenListsPrompt(NamedTuple):
-    """Several texts as token ids, answered each on its own."""
+    """Several texts as token ids, each with its own answer."""
 
     lists: tuple[tuple[int, ...], ...]
 
@@ -55,17 +55,17 @@ _KINDS: dict[type[Prompt], PromptKind] = {
 
 
 def kind_of(prompt: Prompt) -> PromptKind:
-    """Which of the four kinds a prompt is."""
+    """Return the kind of a prompt."""
     return _KINDS[type(prompt)]
 
 
 def count_prompts(prompt: Prompt) -> int:
-    """How many prompts the endpoint will answer."""
+    """Return the number of single prompts."""
     return len(single_prompts(prompt))
 
 
 def single_prompts(prompt: Prompt) -> tuple[TextPrompt | TokensPrompt, ...]:
-    """The prompts one by one, in the order in which choices count them."""
+    """Return the single prompts, in the order that choice indexes follow."""
     match prompt:
         case TextsPrompt(texts):
             return tuple(map(TextPrompt, texts))
@@ -76,9 +76,9 @@ def single_prompts(prompt: Prompt) -> tuple[TextPrompt | TokensPrompt, ...]:
 
 
 def join_prompts(prompts: tuple[TextPrompt | TokensPrompt, ...]) -> Prompt:
-    """One prompt of several of one kind; a single one stays plain.
+    """Combine prompts of the same kind; a single prompt is returned unchanged.
 
-    Raises BadValueError for an empty or a mixed tuple.
+    Raises BadValueError for an empty or mixed tuple.
     """
     if len(prompts) == 1:
         return prompts[0]
@@ -92,7 +92,7 @@ def join_prompts(prompts: tuple[TextPrompt | TokensPrompt, ...]) -> Prompt:
 
 
 def prompt_to_json(prompt: Prompt) -> JsonValue:
-    """The prompt as a request body holds it; a single text is a plain string."""
+    """Return the prompt as a request body's value; a single text becomes a string."""
     match prompt:
         case TextPrompt(text):
             return text
@@ -105,9 +105,9 @@ def prompt_to_json(prompt: Prompt) -> JsonValue:
 
 
 def prompt_from_json(value: JsonValue) -> Prompt:
-    """The prompt in a request body or a session file.
+    """Parse the prompt of a request body or a session file.
 
-    Raises BadValueError for anything else than the four kinds; an empty list is not a prompt.
+    Raises BadValueError for anything but the four kinds, including an empty list.
     """
     if isinstance(value, str):
         return TextPrompt(value)
@@ -130,9 +130,9 @@ _ID = re.compile(r"[0-9]{1,18}")
 
 
 def prompt_to_editor(prompt: Prompt) -> str:
-    """The prompt as the editor shows it: texts divided by a line `---`, ids by commas, lists by lines.
+    """Return the prompt as editor text: texts separated by a line `---`, ids by commas, lists by newlines.
 
-    Exact: a text's own line `---` is shown as `\\---`, and so on with one more backslash each.
+    Lossless: a line `---` within a text is escaped as `\\---`, and a line `\\---` by one more backslash.
     """
     match prompt:
         case TextPrompt(text):
@@ -146,9 +146,9 @@ def prompt_to_editor(prompt: Prompt) -> str:
 
 
 def prompt_from_editor(kind: PromptKind, text: str) -> Prompt:
-    """The prompt that the editor's text means under a kind; the inverse of `prompt_to_editor`.
+    """Parse the editor's text as a prompt of a kind; the inverse of `prompt_to_editor`.
 
-    Raises BadValueError that names the line where a token id is none.
+    Raises BadValueError for an invalid or missing token id.
     """
     match kind:
         case PromptKind.TEXT:
@@ -172,9 +172,9 @@ def prompt_from_editor(kind: PromptKind, text: str) -> Prompt:
 
 
 def parse_ids(text: str, line: int | None = None) -> tuple[int, ...]:
-    """Token ids separated by commas or blanks, with or without brackets around them.
+    """Parse token ids separated by commas or whitespace, with or without brackets.
 
-    Raises BadValueError naming the part that is not a token id.
+    Raises BadValueError, which names the invalid token id; `line` is mentioned in its message.
     """
     parts = text.strip().removeprefix("[").removesuffix("]").replace(",", " ").split()
     where = f" in line {line}" if line is not None else ""

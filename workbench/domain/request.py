@@ -1,4 +1,4 @@
-"""A request: a model, a prompt and parameters, and the body they make."""
+"""Requests: a model, a prompt and parameters, and the JSON body."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HASHABLE = (str, int, float, tuple)
 
 
 class Change(NamedTuple):
-    """A field that differs between two sets of parameters; None is unset."""
+    """A field that differs between two sets of parameters; None means unset."""
 
     name: str
     before: ParameterValue | None
@@ -30,12 +30,12 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The fields that the user has set, and any further JSON; an absent field is unset, not default."""
+    """The fields set by the user, and extra JSON; an absent field is unset."""
 
     values: Mapping[str, ParameterValue] = field(default_factory=dict)
     """Set fields by API name, never None."""
     extra: JsonObject = field(default_factory=dict)
-    """Further JSON for the body, merged last."""
+    """Additional JSON for the body, merged last."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
@@ -43,33 +43,33 @@ class Parameters:
             object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
 
     def __hash__(self) -> int:
-        # Tables are left to the comparison: hardly any parameters differ in nothing else.
+        # Mappings are not hashable; parameters rarely differ in them alone, so collisions are rare.
         return hash(frozenset([item for item in self.values.items() if isinstance(item[1], _HASHABLE)]))
 
     def get(self, name: str) -> ParameterValue | None:
-        """The value set for a field, or None."""
+        """Return a field's value, or None if unset."""
         return self.values.get(name)
 
     def sent(self, name: str) -> ParameterValue | None:
-        """The value the endpoint will be sent: the one set, else the one always sent, else None."""
+        """Return the value to send: the field's value, else its `always` value, else None."""
         return self.values.get(name, FIELDS[name].always)
 
     @property
     def echoes(self) -> bool:
-        """Whether the prompt is to come back before the completion."""
+        """Whether the response should repeat the prompt before the completion (`echo`)."""
         return self.extra.get("echo") is True
 
     def number(self, name: str, default: float) -> float:
-        """A number field's sent value, or what stands for unset."""
+        """Return a number field's sent value, or the default."""
         value = self.sent(name)
         return value if isinstance(value, (int, float)) else default
 
     def set(self, name: str, value: ParameterValue | None) -> Parameters:
-        """A copy with one field set, or unset by None (an empty list or map is unset too)."""
+        """Return a copy with a field set; None, an empty list or an empty mapping unsets it."""
         return self.set_all({name: value})
 
     def set_all(self, changes: Mapping[str, ParameterValue | None]) -> Parameters:
-        """A copy with several fields set or unset, each as by `set`."""
+        """Return a copy with several fields set or unset, as by `set`."""
         values = {key: old for key, old in self.values.items() if key not in changes}
         for name, value in changes.items():
             if value is not None and value not in ((), {}):
@@ -77,11 +77,11 @@ class Parameters:
         return Parameters(values, self.extra)
 
     def with_extra(self, extra: JsonObject) -> Parameters:
-        """A copy with another `extra` table."""
+        """Return a copy with a different `extra` object."""
         return replace(self, extra=extra)
 
     def changes_to(self, other: Parameters) -> tuple[Change, ...]:
-        """What differs in the other set, in the table's order."""
+        """Return the fields that differ in `other`, in the order of `PARAMETERS`."""
         if self.values == other.values:
             return ()
         return tuple(
@@ -91,7 +91,7 @@ class Parameters:
         )
 
     def problems(self, limits: Mapping[str, Range] | None = None) -> Iterator[BadValueError]:
-        """Everything that is out of range or does not go together, each naming its field."""
+        """Yield an error for each value that is out of range or conflicts with another."""
         for name, value in self.values.items():
             if why := check_value(FIELDS[name], value, limits):
                 yield BadValueError(why, hint=FIELDS[name].help, field=name)
@@ -105,18 +105,18 @@ class Parameters:
 
     @property
     def streams(self) -> bool:
-        """Whether the answer is streamed: asked for, and not ruled out by `best_of`."""
+        """Whether the response is streamed: `stream` is on, and `best_of` is at most 1."""
         return self.sent("stream") is True and self.number("best_of", 1) <= 1
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The set fields as JSON or TOML holds them, by API name, without `extra`."""
+        """Return the set fields as a JSON or TOML table by API name, without `extra`."""
         return {name: _plain(value) for name, value in self.values.items()}
 
     @staticmethod
     def from_json(table: JsonObject, extra: JsonObject = MappingProxyType({})) -> Parameters:
-        """Parameters from a table by API name.
+        """Create parameters from a table by API name.
 
-        Raises BadValueError for an unknown field or a value of another type.
+        Raises BadValueError for an unknown field or a value of the wrong type.
         """
         known = {parameter.name: parameter for parameter in PARAMETERS}
         values: dict[str, ParameterValue] = {}
@@ -133,22 +133,22 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as it is sent: everything that decides the answer."""
+    """A completion request."""
 
     prompt: Prompt
     model: str = ""
-    """The model's name; empty is not sent."""
+    """The model's name; not sent if empty."""
     parameters: Parameters = field(default_factory=Parameters)
 
     def body(
         self, aliases: Mapping[str, str] | None = None, drop: frozenset[str] = frozenset()
     ) -> dict[str, JsonValue]:
-        """The JSON body: only what was set, and `max_tokens`, `stream` and `stream_options` always.
+        """Return the JSON body: the set fields, and always `max_tokens` and `stream`.
 
-        `aliases` renames fields for endpoints that call them otherwise; `drop` leaves fields out.
-        `extra` is merged last, under its own names.
+        A streamed request also has `stream_options`. `aliases` maps API field names to the endpoint's names;
+        `drop` omits fields. `extra` is merged last, without renaming.
         """
-        # Candidates that are never asked for rule out no stream.
+        # A dropped best_of does not prevent streaming.
         held = self.parameters.set("best_of", None) if "best_of" in drop else self.parameters
         streams = held.streams
         body: dict[str, JsonValue] = {"model": self.model} if self.model else {}
@@ -166,9 +166,9 @@ class Request:
 
     @staticmethod
     def from_body(body: JsonObject) -> Request:
-        """The request that a body holds: fields of the table by name, everything else as `extra`.
+        """Parse a body; fields that are not in `FIELDS` become `extra`.
 
-        The inverse of `body()` without aliases. Raises BadValueError for a value of another type.
+        The inverse of `body()` without aliases. Raises BadValueError for a value of the wrong type.
         """
         known = {parameter.name for parameter in PARAMETERS}
         table: dict[str, JsonValue] = {
@@ -187,12 +187,12 @@ class Request:
 
     @property
     def choices(self) -> int:
-        """How many choices the endpoint should return."""
+        """The number of choices the endpoint should return."""
         return count_prompts(self.prompt) * int(self.parameters.number("n", 1))
 
     @property
     def billed_tokens(self) -> int:
-        """The most tokens that may be generated and billed: prompts × (best_of or n) × max_tokens."""
+        """The maximum number of tokens generated and billed: prompts × max(n, best_of) × max_tokens."""
         each = max(self.parameters.number("n", 1), self.parameters.number("best_of", 1))
         return int(count_prompts(self.prompt) * each * self.parameters.number("max_tokens", 16))
 

@@ -1,4 +1,4 @@
-"""A run: one request, and all that came back."""
+"""Runs: a request and its response."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class Outcome(StrEnum):
     """How a run ended."""
 
     COMPLETE = "complete"
-    """Every choice has its finish_reason."""
+    """Every choice has a finish_reason."""
     UNFINISHED = "unfinished"
-    """The end was marked, but a choice has no finish_reason."""
+    """The end was received (`[DONE]`), but a choice has no finish_reason."""
     TRUNCATED = "truncated"
-    """The end was not marked, and a choice has no finish_reason."""
+    """The end (`[DONE]`) is missing, and a choice has no finish_reason."""
     STOPPED = "stopped"
-    """The user stopped it."""
+    """The user stopped the run."""
     ERROR = "error"
-    """Something went wrong; the text so far is kept."""
+    """The run failed; text received so far is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts as the endpoint last reported them."""
+    """Token counts as last reported by the endpoint."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -45,28 +45,28 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """Where a branch diverges from another run."""
+    """The run that another run branched from, and the branch point."""
 
     run: str = ""
-    """Id of the run it branched from; empty where a file no longer has it."""
+    """Id of the parent run; empty if the file no longer contains it."""
     choice: int = 0
     token: int = 0
-    """Index of the first token that the branch does not share."""
+    """Index of the first token that is not shared."""
     alternative: str = ""
-    """The text taken in that token's place; empty where the following tokens are sampled again."""
+    """The text that replaces this token; empty if the token is sampled again."""
     kind: str = "branch"
-    """`branch`, `again` (the same prefix rolled again), `continue`, `rerun`, or `blessed` (a rerun that later
-    checks compare with)."""
+    """`branch`, `again` (regenerated from the same prefix), `continue`, `rerun`, or `blessed` (a rerun that
+    later checks compare with)."""
 
     @property
     def is_rerun(self) -> bool:
-        """Whether the whole request was sent again."""
+        """Whether the whole request was repeated."""
         return self.kind in ("rerun", "blessed")
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What went wrong, in words a person can use and a file can keep."""
+    """The error of a failed run, as stored in a file."""
 
     title: str = ""
     message: str = ""
@@ -76,63 +76,63 @@ class Failure:
 
     @staticmethod
     def of(error: WorkbenchError) -> Failure:
-        """The failure that an error describes."""
+        """Create a failure from an error."""
         if isinstance(error, EndpointError):
             return Failure(error.title, error.message, error.hint, error.status, error.request_id)
         return Failure(error.title, error.message, error.hint)
 
     def as_error(self) -> EndpointError:
-        """The failure as an error to raise."""
+        """Return the failure as an error to raise."""
         return EndpointError(self.title, self.message, self.hint, self.status, self.request_id)
 
 
 @dataclass(slots=True)
 class Run:
-    """One request and all that came back; grows while it streams."""
+    """A request and its response; updated while the response streams."""
 
     request: Request
     endpoint: str = ""
-    """Name of the endpoint it was sent to."""
+    """Name of the endpoint."""
     id: str = field(default_factory=lambda: os.urandom(16).hex())
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     sent: JsonObject = field(default_factory=dict)
-    """The body as it was sent, which an endpoint's aliases may spell otherwise than the request."""
+    """The body as sent, after renaming by the endpoint's aliases."""
     choices: dict[int, Choice] = field(default_factory=dict)
     """Choices by index, in order of arrival."""
     model: str = ""
-    """As the endpoint answered; may differ from the one asked for."""
+    """As reported by the endpoint; may differ from the requested model."""
     response_id: str = ""
     created: int | None = None
-    """Unix seconds, as the endpoint says."""
+    """Unix time in seconds, as reported by the endpoint."""
     outcome: Outcome | None = None
-    """None while it runs."""
+    """None while the run is in progress."""
     usage: Usage | None = None
     total: float | None = None
-    """Seconds from the request to the end; None while it runs."""
+    """Seconds from the request to the end; None while the run is in progress."""
     error: Failure | None = None
     notes: list[str] = field(default_factory=list)
-    """What a person should know of the answer, each noted once (`n` ignored, logprobs missing, …)."""
+    """Remarks for the user, without duplicates (`n` ignored, logprobs missing, …)."""
     preset: str = ""
-    """Name of the preset whose parameters it used, if any."""
+    """Name of the preset used, if any."""
     parent: Parent | None = None
     group: str = ""
-    """Id of the comparison or sweep it belongs to."""
+    """Id of the run's comparison, sweep or prompt set."""
     name: str = ""
-    """A name the user gave it."""
+    """Name given by the user."""
     tags: tuple[str, ...] = ()
     turn: str = ""
-    """Id of the turn of a conversation that it answers."""
+    """Id of the conversation turn that the run answers."""
     split: Split | None = None
-    """What gets a request of its own, where it goes out as several requests; None for one plain request."""
+    """How the request is split into several; None for a single request."""
     parts: tuple[SentPart, ...] = ()
-    """The requests that it went out as; `sent` is the first one's body."""
+    """The requests sent if split; `sent` is the body of the first."""
     raw_logprobs: bool | None = None
-    """Whether logprobs are the model's own, before sampling; None where unknown."""
+    """Whether logprobs are raw model probabilities, before sampling; None if unknown."""
     other: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Keys of a session file that this version does not know; kept as they are."""
+    """Session file keys unknown to this version, kept unchanged."""
 
     def choice(self, index: int) -> Choice:
-        """The choice with an index, made where it is new."""
+        """Return the choice with an index, created if missing."""
         found = self.choices.get(index)
         if found is None:
             top = self.request.parameters.get("logprobs")
@@ -140,44 +140,44 @@ class Run:
         return found
 
     def prompt_of(self, choice: Choice) -> TextPrompt | TokensPrompt:
-        """The one prompt that a choice answers; choices count as prompt_number * n + choice_number."""
+        """Return the prompt that a choice answers; its index is prompt_number * n + choice_number."""
         prompts = single_prompts(self.request.prompt)
         each = max(int(self.request.parameters.number("n", 1)), 1)
         return prompts[min(choice.index // each, len(prompts) - 1)]
 
     @property
     def bodies(self) -> tuple[JsonObject, ...]:
-        """Every body as it was sent, or would be where nothing was."""
+        """The bodies sent, or the one to send if none was."""
         if not self.parts:
             return (self.sent or self.request.body(),)
         return tuple({**self.sent, **part.changes} for part in self.parts)
 
     @property
     def ordered(self) -> list[Choice]:
-        """The choices by index."""
+        """The choices sorted by index."""
         return [self.choices[index] for index in sorted(self.choices)]
 
     @property
     def first_token(self) -> float | None:
-        """Seconds from the request to the first token of any choice; None where none came."""
+        """Seconds from the request to the first token of any choice; None without tokens."""
         return min((choice.at[0] for choice in self.choices.values() if len(choice)), default=None)
 
     @property
     def is_running(self) -> bool:
-        """Whether more may come."""
+        """Whether the run is in progress."""
         return self.outcome is None
 
     @property
     def is_answered(self) -> bool:
-        """Whether the answer came to its marked end."""
+        """Whether the response was received up to its end."""
         return self.outcome in (Outcome.COMPLETE, Outcome.UNFINISHED)
 
     @property
     def tokens(self) -> int:
-        """Tokens stored over all choices."""
+        """The number of tokens stored, over all choices."""
         return sum(map(len, self.choices.values()))
 
     def note(self, text: str) -> None:
-        """Keep a remark, once."""
+        """Add a note unless it exists."""
         if text not in self.notes:
             self.notes.append(text)

@@ -1,4 +1,4 @@
-"""Whether an answer came out the same again, and where not."""
+"""Compare a run with a re-run of the same request."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from workbench.domain.run import Outcome, Run
 
 @dataclass(frozen=True, slots=True)
 class ChoiceCheck:
-    """One choice held against the same choice of an earlier run."""
+    """The comparison of a choice with the same choice of a re-run."""
 
     index: int
     equal: int
-    """Leading tokens that are equal, by text."""
+    """Number of equal leading tokens, by text."""
     recorded_length: int
     again_length: int
     recorded: Token | None = None
-    """The recorded token at the first divergence; None where it had ended, or nothing diverged."""
+    """The recorded token at the divergence; None at the end of the choice or without a divergence."""
     again: Token | None = None
     cut: str = ""
-    """Which of the two was cut short while all was equal, as `the re-run was stopped`; empty if neither."""
+    """Which of the two was cut short before any difference (`the re-run was stopped`), or empty."""
 
     @property
     def identical(self) -> bool:
-        """Whether both came to their ends, and nothing differs."""
+        """Whether both are complete and equal."""
         return not self.cut and self.equal == self.recorded_length == self.again_length
 
     @property
     def differs(self) -> bool:
-        """Whether a difference is known; nothing is known of what a run that was cut short left out."""
+        """Whether the choices differ; choices equal up to where one was cut short do not."""
         return not self.cut and not self.identical
 
     def describe(self) -> str:
-        """One line: `identical 110/110`, or where they diverge and how close the race was."""
+        """Return one line: `identical 110/110`, or the divergence and the margin of the top two tokens."""
         if self.identical:
             return f"identical {self.equal}/{self.recorded_length}"
         if self.cut and not min(self.recorded_length, self.again_length):
@@ -55,25 +55,25 @@ class ChoiceCheck:
 
 @dataclass(frozen=True, slots=True)
 class RunCheck:
-    """A run compared with the same request sent again."""
+    """The comparison of a run with a re-run."""
 
     run: str
     """Id of the recorded run."""
     choices: tuple[ChoiceCheck, ...]
     error: str = ""
-    """Why there is nothing to compare, if so."""
+    """Why there is nothing to compare; otherwise empty."""
 
     @property
     def identical(self) -> bool:
-        """Whether every choice came out the same."""
+        """Whether all choices are identical."""
         return not self.error and all(choice.identical for choice in self.choices)
 
 
 def check_choice(recorded: Choice, again: Choice, cut: tuple[str, str] = ("", "")) -> ChoiceCheck:
-    """Compare a choice with the same choice of an earlier run, token by token by text.
+    """Compare a choice with the same choice of a re-run, token by token, by text.
 
-    The same text in other chunks is identical: chunks without logprobs are the network's, not the model's.
-    `cut` says of each whether, and how, it was cut short.
+    The same text split into different chunks is identical: without logprobs, chunks are not tokens.
+    `cut` describes for each of the two how it was cut short, or is empty.
     """
     equal = common_prefix((recorded, again))
     if recorded.text == again.text:
@@ -94,7 +94,7 @@ def check_choice(recorded: Choice, again: Choice, cut: tuple[str, str] = ("", ""
 
 
 def check_run(recorded: Run, again: Run) -> RunCheck:
-    """Compare a run with the same request sent again; a choice that a whole run lacks differs."""
+    """Compare a run with a re-run; a choice missing from a complete run counts as a difference."""
     if again.error is not None:
         return RunCheck(recorded.id, (), f"{again.error.title}. {again.error.message}".strip())
     if not (indexes := sorted(recorded.choices.keys() | again.choices.keys())):
@@ -113,7 +113,7 @@ def check_run(recorded: Run, again: Run) -> RunCheck:
 
 
 def _cut_short(run: Run, index: int, name: str) -> str:
-    """How a run ended before the end of a choice; empty where the choice is whole."""
+    """Describe how a run ended before the end of a choice; empty if the choice is complete."""
     choice = run.choices.get(index)
     if choice is not None and choice.finish_reason is not None:
         return ""
@@ -126,7 +126,7 @@ def _cut_short(run: Run, index: int, name: str) -> str:
 
 
 def describe_repeats(runs: Sequence[Run]) -> str:
-    """Whether one request sent several times gave one answer, and where it first did not."""
+    """Describe whether repeated runs of a request gave identical answers, or how they differ."""
     if len(runs) < 2:
         return "one run cannot show reproducibility"
     checks = [check_run(runs[0], other) for other in runs[1:]]

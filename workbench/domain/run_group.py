@@ -1,4 +1,4 @@
-"""Runs that were sent together: a comparison, a sweep or a prompt set."""
+"""Groups of runs sent together: comparisons, sweeps and prompt sets."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from workbench.domain.run import Outcome, Run
 from workbench.domain.values import format_value
 
 _FEW = 4
-"""Values or names that are listed; of more only the ends are named."""
+"""The most values or names listed in a description."""
 
 
 class GroupKind(StrEnum):
-    """What the runs of a group have in common."""
+    """The kind of a group of runs."""
 
     COMPARISON = "comparison"
     """One prompt under several presets, endpoints or models."""
@@ -28,18 +28,18 @@ class GroupKind(StrEnum):
 
 
 class RunGroup:
-    """The runs of one group, in the session's order; what varies among them is known as they are added."""
+    """The runs of a group, in the session's order, and what varies among them."""
 
     __slots__ = ("_failed", "_names", "_prompts", "_seen", "_values", "id", "runs")
 
     def __init__(self, id: str, runs: Iterable[Run] = ()) -> None:
-        """`id` is what the runs have as their `group`."""
+        """`id` is the `group` of the runs."""
         self.id = id
         self.runs: list[Run] = []
         self._prompts: dict[Prompt, None] = {}
         self._names: dict[tuple[str, str, str], None] = {}
         self._values: dict[str, list[ParameterValue | None]] = {field.name: [] for field in PARAMETERS}
-        """The different values of each parameter, in order."""
+        """The distinct values of each parameter, sorted."""
         self._seen: set[tuple[str, str]] = set()
         self._failed = 0
         for run in runs:
@@ -59,12 +59,12 @@ class RunGroup:
 
     @property
     def prompts(self) -> list[Prompt]:
-        """The different prompts, in order."""
+        """The distinct prompts, in order of first appearance."""
         return list(self._prompts)
 
     @property
     def varied(self) -> dict[str, Sequence[ParameterValue | None]]:
-        """The parameters that vary with their values, sorted; the seed only where it alone does."""
+        """The sorted values of each varying parameter; the seed only if nothing else varies."""
         found: dict[str, Sequence[ParameterValue | None]]
         found = {name: values for name, values in self._values.items() if len(values) > 1}
         if len(found) > 1:
@@ -72,14 +72,14 @@ class RunGroup:
         return found
 
     def settings_of(self, run: Run) -> str:
-        """What tells a run of a sweep from the others: `temperature 0.5 top_p 1`; empty for other kinds."""
+        """Return a sweep run's varied parameters (`temperature 0.5 top_p 1`); empty for other kinds."""
         if self.kind is not GroupKind.SWEEP:
             return ""
         return " ".join(f"{name} {_word(run.request.parameters.get(name))}" for name in self.varied)
 
     @property
     def kind(self) -> GroupKind:
-        """Whether it is a comparison, a sweep or a prompt set."""
+        """The kind of group, derived from its runs."""
         if len(self._prompts) > 1:
             return GroupKind.PROMPT_SET
         is_one = len(self._names) == 1 and not next(iter(self._names))[0]
@@ -87,7 +87,7 @@ class RunGroup:
 
     @property
     def about(self) -> str:
-        """What was varied or compared: `sweep of temperature 0, 0.5, 1 × top_p 0.5, 1`."""
+        """A one-line description: `sweep of temperature 0, 0.5, 1 × top_p 0.5, 1`."""
         match self.kind:
             case GroupKind.SWEEP:
                 axes = (f"{name} {_values(values)}" for name, values in self.varied.items())
@@ -111,14 +111,14 @@ class RunGroup:
 
     @property
     def summary(self) -> str:
-        """How many runs there are, when the first one was sent, and how many failed."""
+        """The number of runs, the local start time of the first, and the number of failed ones."""
         parts = [plural(len(self.runs), "run"), f"{self.runs[0].started.astimezone():%d %b %H:%M}"]
         parts += [f"{self._failed:,} failed"] if self._failed else []
         return " · ".join(parts)
 
 
 def groups_of(runs: Iterable[Run]) -> dict[str, RunGroup]:
-    """The groups of a session's runs by id; a run that is alone in its group is in none."""
+    """Group a session's runs by group id; groups of a single run are omitted."""
     members: dict[str, list[Run]] = {}
     for run in runs:
         if run.group:
@@ -127,7 +127,7 @@ def groups_of(runs: Iterable[Run]) -> dict[str, RunGroup]:
 
 
 def _order(value: ParameterValue | None) -> tuple[bool, float, str]:
-    """Unset first, then by number, then by text."""
+    """Sort unset values first, then by number, then by text."""
     is_number = isinstance(value, int | float)
     return value is not None, value if isinstance(value, int | float) else 0, "" if is_number else str(value)
 

@@ -1,4 +1,4 @@
-"""How likely a text is to a model, token by token, and to two models whose tokens differ.
+"""Scores of a text by a model, per token, and their alignment between two models with different tokens.
 
 Surprisals are in nats.
 """
@@ -17,47 +17,47 @@ from workbench.domain.run import Run
 
 
 class Passage(NamedTuple):
-    """Consecutive tokens of a choice whose text is compared or scored."""
+    """Consecutive tokens of a choice, to compare or score."""
 
     choice: Choice
     tokens: range
-    """Indexes into the choice."""
+    """Token indexes in the choice."""
     origin: int
-    """The character of the choice's text from which places in the passage count."""
+    """Offset in the choice's text, in characters, to which the passage's offsets are relative."""
 
     @staticmethod
     def prompt_of(choice: Choice, origin: int = 0) -> Passage:
-        """The tokens that repeat the prompt; places count from its character `origin`."""
+        """Return the echoed prompt; offsets are relative to its character `origin`."""
         return Passage(choice, range(choice.echoed), origin)
 
     @staticmethod
     def answer_of(choice: Choice) -> Passage:
-        """The tokens that the model generated."""
+        """Return the generated tokens."""
         tokens = range(choice.echoed, len(choice))
         return Passage(choice, tokens, choice.start_of(choice.echoed) if tokens else choice.length)
 
     @property
     def end(self) -> int:
-        """Where its text ends, in characters from the origin."""
+        """Offset of the end, in characters from the origin."""
         stop = self.tokens.stop
         end = self.choice.start_of(stop) if stop < len(self.choice) else self.choice.length
         return end - self.origin
 
     @property
     def text(self) -> str:
-        """The text from the origin to the end of its tokens."""
+        """The text from the origin to the end of the tokens."""
         return self.choice.text[self.origin :][: max(self.end, 0)]
 
     def surprisal(self, tokens: range) -> float | None:
-        """The surprisal of some of its tokens together; None where one of them has no logprob."""
+        """Return the total surprisal of some tokens; None if one of them has no logprob."""
         nats = -total(self.choice.logprobs[tokens.start : tokens.stop])
         return None if isnan(nats) else nats
 
     def boundaries(self) -> dict[int, int]:
-        """Where its tokens begin, in characters from the origin, with their indexes, in order.
+        """Return the token indexes by start offset, in characters from the origin, in order.
 
-        Only places where no character has begun: a token that begins within one has no place in the text.
-        The last one is the end.
+        Tokens that start within an incomplete UTF-8 sequence have no offset in the text and are omitted. The
+        last entry is the end.
         """
         found: dict[int, int] = {}
         incomplete = b""
@@ -72,10 +72,10 @@ class Passage(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A part of a text between two places where tokens of both scorings begin."""
+    """A part of a text between two token boundaries that both scorings share."""
 
     start: int
-    """In characters of the text."""
+    """Offset in characters."""
     end: int
     first: range
     """The tokens of the first scoring."""
@@ -84,16 +84,16 @@ class Span(NamedTuple):
 
     @property
     def difference(self) -> float | None:
-        """How much more it surprises the second model; None where a surprisal is unknown."""
+        """The second surprisal minus the first; None if one is unknown."""
         first, second = self.surprisals
         return None if first is None or second is None else second - first
 
 
 def align_scorings(first: Passage, second: Passage) -> Iterator[Span]:
-    """Align two scorings of one text, whatever tokens each one has.
+    """Align two scorings of the same text with different tokens.
 
-    The spans join to the text from its first place where tokens of both begin, and are the shortest whose
-    ends are token boundaries of both.
+    Yields the shortest spans between shared token boundaries; they cover the text from the first such
+    boundary to the end.
     """
     ours, theirs = first.boundaries(), second.boundaries()
     for start, end in pairwise(boundary for boundary in ours if boundary in theirs):
@@ -102,9 +102,9 @@ def align_scorings(first: Passage, second: Passage) -> Iterator[Span]:
 
 
 def top_choice_elsewhere(choice: Choice, tokens: range) -> Alternative | None:
-    """The top choice at the first of some tokens that was not the model's top choice.
+    """Return the model's top choice at the first of the tokens that was not its top choice.
 
-    None where each of them was, or where no alternatives tell.
+    None if each token was the top choice or alternatives are missing.
     """
     for index in tokens:
         rank = choice.rank_of(index)
@@ -114,47 +114,47 @@ def top_choice_elsewhere(choice: Choice, tokens: range) -> Alternative | None:
 
 
 class SecondScoring(NamedTuple):
-    """How another model finds the text of a choice, in spans that both models' tokens add up to."""
+    """Another model's scoring of a choice's text, aligned with the choice's tokens."""
 
     choice: Choice
-    """The choice as it was scored first; the `first` tokens of the spans are its own."""
+    """The choice that the `first` tokens of the spans belong to."""
     spans: tuple[Span, ...]
     elsewhere: tuple[Alternative | None, ...]
-    """For each span, the other model's top choice where that was another token."""
+    """For each span, the other model's top choice if it was not in the text."""
     scorer: str = ""
     """The other model's name."""
 
     @staticmethod
     def of(first: Passage, second: Passage, scorer: str = "") -> SecondScoring:
-        """Compare two scorings of one text."""
+        """Align two scorings of the same text."""
         spans = tuple(align_scorings(first, second))
         elsewhere = tuple(top_choice_elsewhere(second.choice, span.second) for span in spans)
         return SecondScoring(first.choice, spans, elsewhere, scorer)
 
     def of_spans(self, choice: Choice) -> SecondScoring:
-        """The same for a choice whose tokens are the spans."""
+        """Return the scoring for a choice that has one token per span."""
         spans = (span._replace(first=range(index, index + 1)) for index, span in enumerate(self.spans))
         return self._replace(choice=choice, spans=tuple(spans))
 
     def at(self, token: int) -> tuple[Span, Alternative | None] | None:
-        """The span that a token of the choice is in, and its other top choice; None outside of all."""
+        """Return the span that contains a token, and its `elsewhere`; None if no span contains it."""
         index = bisect_right(self.spans, token, key=lambda span: span.first.start) - 1
         if index < 0 or token not in self.spans[index].first:
             return None
         return self.spans[index], self.elsewhere[index]
 
     def difference(self, choice: Choice, token: int) -> float | None:
-        """How much more the token's span surprises the other model.
+        """Return the other model's surprisal minus the first one's for the token's span.
 
-        None where a surprisal is unknown, and for the tokens of another choice.
+        None if a surprisal is unknown, and for another choice.
         """
         found = self.at(token) if choice is self.choice else None
         return None if found is None else found[0].difference
 
     def next_elsewhere(self, choice: Choice, token: int, step: int = 1) -> int | None:
-        """The first token of the next span (step 1) or the previous one (-1) with another top choice.
+        """Return the first token of the next (step 1) or previous (-1) span that has an `elsewhere`.
 
-        The span of `token` itself does not count. None where there is none, or of another choice.
+        The span of `token` itself does not count. None if there is no such span, and for another choice.
         """
         if choice is not self.choice:
             return None
@@ -166,18 +166,18 @@ class SecondScoring(NamedTuple):
 
 
 def are_scorings(runs: Sequence[Run]) -> bool:
-    """Whether runs are of one given text, whose tokens came back, and not of answers to it."""
+    """Whether all runs score the same text: an echoed prompt and at most one generated token."""
     choices = [choice for run in runs for choice in run.ordered]
     is_one_text = all(run.choices and run.request.prompt == runs[0].request.prompt for run in runs)
-    # Many endpoints generate no fewer than one token.
+    # Many endpoints generate at least one token.
     return is_one_text and all(choice.echoed and len(choice) - choice.echoed <= 1 for choice in choices)
 
 
 def common_positions(first: Passage, second: Passage) -> Iterator[tuple[int, int]]:
-    """The tokens of two passages that begin at one place after an identical text, as pairs of indexes.
+    """Yield the index pairs of tokens in two passages that follow an identical text.
 
-    The last pair is where the passages diverge: both distributions still follow the same text. An index
-    behind a passage's tokens is its end.
+    The passages diverge at the last pair, where both distributions still follow the same text. An index after
+    a passage's tokens stands for its end.
     """
     shared = common_length(first.text, second.text)
     theirs = second.boundaries()
@@ -189,7 +189,7 @@ def common_positions(first: Passage, second: Passage) -> Iterator[tuple[int, int
 
 
 def common_length(first: Sequence[str], second: Sequence[str]) -> int:
-    """How many leading characters two texts share, or leading tokens two lists of them."""
+    """Count the equal leading characters of two texts, or equal leading tokens of two lists."""
     return next(
         (index for index, (mine, other) in enumerate(zip(first, second, strict=False)) if mine != other),
         min(len(first), len(second)),

@@ -1,4 +1,4 @@
-"""A session: what the editor and the panel hold, and every run made from it."""
+"""Sessions: the draft in the editor and the panel, and all runs."""
 
 from __future__ import annotations
 
@@ -16,49 +16,48 @@ from workbench.domain.run import Run
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What is being worked on and was not sent yet."""
+    """The contents of the editor and the panel."""
 
     endpoint: str = ""
     """Name of the endpoint."""
     model: str = ""
     preset: str = ""
-    """Name of the preset that the parameters began as."""
+    """Name of the preset that the parameters were taken from."""
     prompt: str = ""
-    """The editor's text, exactly, whether or not it is a valid prompt of its kind."""
+    """The editor's exact text, which may not be a valid prompt of its kind."""
     kind: PromptKind = PromptKind.TEXT
     parameters: Parameters = field(default_factory=Parameters)
     turn: str = ""
-    """What the composer of the conversation holds."""
+    """The text in the conversation's composer."""
     other: Mapping[str, object] = field(default_factory=dict)
-    """Keys of a session file that this version does not know; kept as they are."""
+    """Session file keys unknown to this version, kept unchanged."""
 
 
 @dataclass(slots=True)
 class Session:
-    """A draft and its runs, as one file keeps them."""
+    """The contents of a session file."""
 
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     title: str = ""
-    """The name a person gave it; empty where none did."""
+    """Name given by the user, or empty."""
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
     tags: tuple[str, ...] = ()
     draft: Draft = field(default_factory=Draft)
     runs: list[Run] = field(default_factory=list)
-    """In the order in which they ended; those that were sent together in the order they were asked for."""
+    """In the order in which they ended; runs sent together are in the order requested."""
     chat: Chat = field(default_factory=Chat)
-    """Its conversation."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Values of the prompt's variables by name."""
     other: Mapping[str, object] = field(default_factory=dict)
-    """Keys of the file that this version does not know; kept as they are."""
+    """Session file keys unknown to this version, kept unchanged."""
 
     def run(self, run_id: str) -> Run | None:
-        """The run with an id, or None."""
+        """Return the run with an id, or None."""
         return next((run for run in self.runs if run.id == run_id), None)
 
 
 def in_order(runs: Sequence[Run], ids: Sequence[str]) -> list[Run]:
-    """Runs, with those named in the order of their ids at the places that they have between them."""
+    """Reorder the runs named by `ids` among the positions that they occupy."""
     wanted = frozenset(ids)
     named = {run.id: run for run in runs if run.id in wanted}
     ordered = iter([named[id] for id in ids if id in named])
@@ -66,9 +65,9 @@ def in_order(runs: Sequence[Run], ids: Sequence[str]) -> list[Run]:
 
 
 def branches(runs: Sequence[Run]) -> Iterator[tuple[int, Run]]:
-    """Every run once with its depth in the tree of branches, parents before their children.
+    """Yield each run once with its depth in the branch tree, parents before children.
 
-    A run whose parent is not there is a root; so is one of a circle, which only a damaged file holds.
+    A run whose parent is missing is a root; so is the first run of a cycle, as found in a damaged file.
     """
     known = {run.id for run in runs}
     children: dict[str, list[Run]] = {}
@@ -90,7 +89,7 @@ def branches(runs: Sequence[Run]) -> Iterator[tuple[int, Run]]:
 
 
 def tree_lines(depths: Sequence[int]) -> list[str]:
-    """For each row of a tree the lines that lead to it, as `│ └─`; parents stand before their children."""
+    """Return the connecting lines (`│ └─`) of each row of a tree; parents come before children."""
     lines: list[str] = []
     going_on: set[int] = set()
     for depth in reversed(depths):
@@ -101,7 +100,7 @@ def tree_lines(depths: Sequence[int]) -> list[str]:
 
 
 def subtree(runs: Sequence[Run], root: Run) -> list[Run]:
-    """A run and everything that branches from it, parents before their children."""
+    """Return a run and all its descendants, parents before children."""
     tree = iter(branches(runs))
     depth = next((depth for depth, run in tree if run is root), None)
     if depth is None:
@@ -110,8 +109,8 @@ def subtree(runs: Sequence[Run], root: Run) -> list[Run]:
 
 
 def lineage(runs: Sequence[Run], run: Run) -> list[Run]:
-    """The runs that a branch goes back to, the oldest first, and the branch itself last."""
-    # A damaged file may hold a circle: no run is taken twice.
+    """Return the ancestors of a run, oldest first, and the run itself."""
+    # A damaged file may hold a cycle: `pop` visits each run only once.
     by_id = {other.id: other for other in runs if other is not run}
     line = [run]
     while (parent := line[-1].parent) is not None and (before := by_id.pop(parent.run, None)) is not None:

@@ -1,4 +1,4 @@
-"""One request as several: for endpoints that answer one prompt or one choice at a time."""
+"""Split a request for endpoints that answer one prompt or one choice at a time."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ if TYPE_CHECKING:
 
 
 class Split(NamedTuple):
-    """What gets a request of its own."""
+    """How to split a request."""
 
     prompts: bool = False
-    """Whether each prompt does."""
+    """Whether each prompt gets its own request."""
     choices: bool = False
-    """Whether each choice does."""
+    """Whether each choice gets its own request."""
 
     def __bool__(self) -> bool:
         return self.prompts or self.choices
 
 
 NOT_SPLIT = Split()
-"""One plain request."""
+"""A single request."""
 
 
 class Part(NamedTuple):
-    """One of the requests that stand for a whole one."""
+    """One of the requests that a request is split into."""
 
     request: Request
     indexes: tuple[int, ...]
-    """Where its choices stand in the whole, in the order of its own."""
+    """Indexes of its choices in the whole request."""
 
 
 class SentPart(NamedTuple):
-    """A part as it went out."""
+    """A part as sent."""
 
     choices: tuple[int, ...]
-    """Indexes in the whole of the choices that it asked for."""
+    """Indexes of its choices in the whole request."""
     changes: JsonObject
-    """The fields in which its body differs from the first part's."""
+    """The body fields that differ from the first part's body."""
     response_id: str = ""
 
 
 def parts_of(request: Request, split: Split) -> tuple[Part, ...]:
-    """The requests that a request is split into; prompt by prompt, and choice by choice within each.
+    """Split a request by prompt, and by choice within each prompt.
 
-    A seed is counted up from choice to choice, as equal ones would give equal answers; a part that asks for
-    one choice leaves `n` out. Choices count as in the whole: prompt_number * n + choice_number.
+    The seed increases by 1 per choice, because equal seeds would give equal answers; a part for one choice
+    omits `n`. Choice indexes are those of the whole request: prompt_number * n + choice_number.
     """
     n = max(int(request.parameters.number("n", 1)), 1)
     single = request.parameters.set("n", None)
@@ -71,7 +71,7 @@ def parts_of(request: Request, split: Split) -> tuple[Part, ...]:
 
 
 def reseeded(parameters: Parameters, by: int) -> Parameters:
-    """Parameters with a pinned seed moved on; beyond the greatest it begins again at the least."""
+    """Add `by` to a set seed, wrapping around at the maximum."""
     seed, allowed = parameters.get("seed"), FIELDS["seed"].range
     if not isinstance(seed, int) or allowed is None or not by:
         return parameters
@@ -80,13 +80,13 @@ def reseeded(parameters: Parameters, by: int) -> Parameters:
 
 
 def seeds_of(parts: tuple[Part, ...]) -> tuple[int, ...]:
-    """The different seeds of parts, in order; none where they have none."""
+    """Return the distinct seeds of the parts, in order."""
     seeds = (part.request.parameters.get("seed") for part in parts)
     return tuple(dict.fromkeys(seed for seed in seeds if isinstance(seed, int)))
 
 
 def left_out(run: Run) -> Split:
-    """What the answer to one plain request lacks, as far as that is known."""
+    """Return the split that would get choices missing from the answer to a single request."""
     if not run.is_answered or run.split is not None or len(run.choices) >= run.request.choices:
         return NOT_SPLIT
     several = count_prompts(run.request.prompt) > 1

@@ -1,4 +1,4 @@
-"""The figures under an answer, gathered for tables and screens."""
+"""Summarise the figures of a choice for tables and screens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workbench.domain.run import Run
 
 
 class Measure(StrEnum):
-    """A figure that grids and plots may show; its name is that of its attribute in a summary."""
+    """A figure for grids and plots, named like its attribute of `Summary`."""
 
     PERPLEXITY = "perplexity"
     MEAN_LOGPROB = "mean logprob"
@@ -31,13 +31,13 @@ class Measure(StrEnum):
 
     @property
     def needs_logprobs(self) -> bool:
-        """Whether only answers with logprobs have it."""
+        """Whether the figure requires logprobs."""
         return self in (Measure.PERPLEXITY, Measure.MEAN_LOGPROB)
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a choice comes to; None where there is nothing to tell."""
+    """The figures of a choice; None if unknown."""
 
     tokens: int
     perplexity: float | None
@@ -51,13 +51,13 @@ class Summary:
     cost: float | None
 
     def value(self, measure: Measure) -> float | None:
-        """One figure by name."""
+        """Return the value of a measure."""
         value: float | None = getattr(self, measure.name.lower())
         return value
 
 
 def summarise(run: Run, choice: Choice, prices: Prices | None = None) -> Summary:
-    """The figures of one choice; its cost is that of its whole run."""
+    """Return the figures of a choice; the cost is that of the whole run."""
     logprobs = completion_logprobs(choice)
     return Summary(
         tokens=len(choice) - choice.echoed if len(run.choices) > 1 else completion_tokens(run),
@@ -72,7 +72,7 @@ def summarise(run: Run, choice: Choice, prices: Prices | None = None) -> Summary
 
 
 def cost(run: Run, prices: Prices | None) -> float | None:
-    """What a run cost by its reported usage, in the prices' currency; None where one is missing."""
+    """Return a run's cost from its usage, in the currency of the prices; None without usage or prices."""
     if prices is None or run.usage is None:
         return None
     usage = run.usage
@@ -80,14 +80,14 @@ def cost(run: Run, prices: Prices | None) -> float | None:
 
 
 def show_spread(values: list[float]) -> str:
-    """The mean of some values, with their standard deviation where they are several; empty for none."""
+    """Format the mean of some values, with the standard deviation if there are several; empty for none."""
     if (found := spread(values)) is None:
         return ""
     return f"{found[0]:.3g}" + (f" ±{found[1]:.2g}" if len(values) > 1 else "")
 
 
 def spread(values: list[float]) -> tuple[float, float] | None:
-    """Mean and sample standard deviation (0 for a single value); None for no value."""
+    """Return the mean and sample standard deviation (0 for a single value); None for no values."""
     if not values:
         return None
     mean = sum(values) / len(values)

@@ -1,4 +1,4 @@
-"""Sweeps: one or two parameters varied over lists or ranges."""
+"""Sweeps: one or two parameters, varied over lists or ranges of values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_VALUES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One field and the values it takes in turn."""
+    """A field and the values to try."""
 
     field: str
     values: tuple[ParameterValue, ...]
@@ -26,36 +26,36 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One combination of the axes' values, once or repeated."""
+    """One combination of the axes' values, and the number of its repeat."""
 
     values: tuple[ParameterValue, ...]
-    """One value an axis."""
+    """One value per axis."""
     repeat: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """One or two axes over one request, each cell repeated."""
+    """A request varied along one or two axes, with each cell repeated."""
 
     request: Request
     axes: tuple[Axis, ...]
     repeats: int = 1
 
     def cells(self) -> Iterator[Cell]:
-        """All cells, the last axis running fastest."""
+        """Yield all cells, varying the last axis fastest."""
         for values in product(*(axis.values for axis in self.axes)):
             for repeat in range(self.repeats):
                 yield Cell(values, repeat)
 
     def request_for(self, cell: Cell) -> Request:
-        """The request of one cell; a pinned seed grows by one with each repeat."""
+        """Return the request of a cell; a set seed increases by 1 per repeat."""
         values = {axis.field: value for axis, value in zip(self.axes, cell.values, strict=True)}
         parameters = self.request.parameters.set_all(values)
         return Request(self.request.prompt, self.request.model, reseeded(parameters, cell.repeat))
 
     @property
     def size(self) -> int:
-        """How many requests it sends."""
+        """The number of requests."""
         count = self.repeats
         for axis in self.axes:
             count *= len(axis.values)
@@ -63,9 +63,9 @@ class Sweep:
 
 
 def parse_axis(text: str) -> Axis:
-    """An axis as a person types it: `temperature=0:1.5:0.25` (ends included) or `top_p=0.5,1`.
+    """Parse an axis: `temperature=0:1.5:0.25` (ends included) or `top_p=0.5,1`.
 
-    Raises BadValueError naming the field, its range, or the malformed part.
+    Raises BadValueError for an unknown field, a malformed list, or a value out of range.
     """
     name, equals, listed = text.partition("=")
     name = name.strip().replace("-", "_")
@@ -90,7 +90,7 @@ def _range(name: str, text: str) -> list[str]:
         raise BadValueError(f"{name}: {text!r} is not LOW:HIGH:STEP", field=name) from None
     if not (low.is_finite() and high.is_finite() and step.is_finite()) or step <= 0 or high < low:
         raise BadValueError(f"{name}: {text!r} needs LOW ≤ HIGH and a STEP above 0", field=name)
-    # Multiplied, as a quotient may be too large for any number.
+    # Compared by multiplication, because the quotient may overflow.
     if high - low >= step * _MOST_VALUES:
         raise BadValueError(f"{name}: {text!r} makes more than {_MOST_VALUES} values", field=name)
     count = int((high - low) / step) + 1

@@ -1,4 +1,4 @@
-"""How a token reads: its level of surprise in each colour mode, and where the next notable token is.
+"""The surprise level of a token in each colour mode, and the search for notable tokens.
 
 Logprobs, surprisals and entropies are in nats.
 """
@@ -17,18 +17,18 @@ from workbench.domain.scoring import SecondScoring
 from workbench.domain.values import format_value
 
 SURPRISING = 0.1
-"""The probability below which a token is surprising, unless the user says otherwise."""
+"""Default of the probability below which a token is surprising."""
 LOW_COVERAGE = 0.5
-"""The coverage below which the listed alternatives say little of the distribution."""
+"""Default of the coverage (probability sum of the listed alternatives) below which it is low."""
 
 
 class Scale(NamedTuple):
-    """Where the five levels of surprise part."""
+    """The boundaries of the five surprise levels."""
 
     edges: tuple[float, float, float, float]
-    """Surprisals in nats; a token up to the first one is expected."""
+    """The largest surprisals, in nats, of levels 0 to 3."""
     fitted_to: str = ""
-    """What the scale is fitted to; empty for the one that fits all."""
+    """The parameters the scale is fitted to; empty for the fixed scale."""
 
 
 FIXED = Scale((-log(0.9), -log(0.6), -log(0.3), -log(0.1)))
@@ -36,12 +36,12 @@ FIXED = Scale((-log(0.9), -log(0.6), -log(0.3), -log(0.1)))
 
 
 def fitted(parameters: Parameters) -> Scale:
-    """The scale for what these parameters make likely: more surprise is usual at a higher temperature.
+    """Return the scale for sampling parameters: higher temperatures make surprising tokens more common.
 
-    Under temperature 1 and no other sampler, seven tenths of the tokens of a small model lie below
-    probability .30, and half below .10. The edges of the fixed scale grow by 1 + 2 T², and by half of that
-    growth where `top_p`, `top_k` or `min_p` cuts the tail off: so about a tenth of a text is at the last
-    level, from temperature 0 to 1.2 (measured on SmolLM2-135M).
+    At temperature 1 without other samplers, 70 % of a small model's tokens have a probability below .30, and
+    half below .10. The edges of the fixed scale are multiplied by 1 + 2 T², or 1 + T² if `top_p`, `top_k` or
+    `min_p` cuts off the tail, so that about a tenth of a text reaches the last level, from temperature 0 to
+    1.2 (measured on SmolLM2-135M).
     """
     given = parameters.get("temperature")
     temperature = float(given) if isinstance(given, int | float) else 1.0
@@ -55,28 +55,28 @@ def fitted(parameters: Parameters) -> Scale:
 
 
 def widest(scales: Iterable[Scale]) -> Scale:
-    """One scale for answers beside each other: that of the answer in which most surprise is usual."""
+    """Return the scale with the largest edges, to share between answers shown side by side."""
     return max(scales, key=lambda scale: scale.edges[-1], default=FIXED)
 
 
 class Mode(StrEnum):
-    """What the colour of a token tells."""
+    """The quantity that colours a token."""
 
     FITTED = "fitted"
-    """Its probability, by a scale fitted to what the run's parameters make likely."""
+    """Probability, on a scale fitted to the run's parameters."""
     CONTINUOUS = "continuous"
-    """Its probability on the same scale, in shades without steps."""
+    """Probability on the fitted scale, in continuous shades."""
     PROBABILITY = "probability"
-    """Its probability, by one scale for all runs."""
+    """Probability, on a fixed scale for all runs."""
     SURPRISAL = "surprisal"
     ENTROPY = "entropy"
     RANK = "rank"
     DIFFERENCE = "difference"
-    """How much more another model is surprised; only where there is a second scoring."""
+    """Surprisal difference to another model; only with a second scoring."""
     OFF = "off"
 
     def next(self, *, is_scored_twice: bool = False) -> Mode:
-        """The one after it, around the end."""
+        """Return the next mode, cyclically."""
         modes = [mode for mode in Mode if is_scored_twice or mode is not Mode.DIFFERENCE]
         return modes[(modes.index(self) + 1) % len(modes)]
 
@@ -85,7 +85,7 @@ _SURPRISALS = (0.5, 1.0, 2.0, 4.0)
 _ENTROPIES = (0.25, 0.75, 1.5, 2.5)
 _RANKS = (1, 2, 3, 5)
 _DIFFERENCES = (0.5, 2.0)
-"""One probability about 1.6 and 7.4 times the other."""
+"""Nats; probability ratios of about 1.6 and 7.4."""
 _ROUNDING = 1e-9
 
 _LEGENDS: dict[Mode, tuple[str, str, str, str, str]] = {
@@ -99,10 +99,9 @@ _LEGENDS: dict[Mode, tuple[str, str, str, str, str]] = {
 
 
 def legend(mode: Mode, scale: Scale = FIXED) -> tuple[str, str, str, str, str]:
-    """What each of the five levels stands for; empty words for no colour.
+    """Return the labels of the five levels, from expected to surprising; empty for no colour.
 
-    They go from expected to surprising, for a difference from what surprises the own model more to what
-    surprises the other one more.
+    A difference goes from more surprising to the run's own model to more surprising to the other one.
     """
     if mode in _LEGENDS:
         return _LEGENDS[mode]
@@ -116,12 +115,12 @@ def _percent(surprisal: float) -> str:
 
 
 def scale_of(mode: Mode, scale: Scale) -> Scale:
-    """The scale that a mode goes by, where it goes by probability: `scale` is the one fitted to the run."""
+    """Return the scale of a probability mode; `scale` is the one fitted to the run."""
     return FIXED if mode is Mode.PROBABILITY else scale
 
 
 def shade(choice: Choice, index: int, scale: Scale) -> float | None:
-    """A token's surprise from 0 (certain) to 1 (at or beyond the last level); None without a logprob."""
+    """Return a token's surprise from 0 (certain) to 1 (at least the last edge); None without a logprob."""
     surprisal = -choice.logprobs[index]
     return None if isnan(surprisal) else min(max(surprisal, 0.0) / scale.edges[-1], 1.0)
 
@@ -129,10 +128,10 @@ def shade(choice: Choice, index: int, scale: Scale) -> float | None:
 def level(
     choice: Choice, index: int, mode: Mode, scale: Scale = FIXED, second: SecondScoring | None = None
 ) -> int | None:
-    """A token's level from 0 (expected) to 4 (surprising); None where the mode has nothing to tell.
+    """Return a token's level from 0 (expected) to 4 (surprising); None if the mode's figure is unknown.
 
-    `scale` is the one fitted to the run's parameters, `second` another model's scoring of this choice or of
-    another one.
+    `scale` is fitted to the run's parameters; `second` is another model's scoring, of this choice or of a
+    different one.
     """
     match mode:
         case Mode.FITTED | Mode.CONTINUOUS | Mode.PROBABILITY:
@@ -153,9 +152,9 @@ def level(
 
 
 def difference_level(nats: float | None) -> int | None:
-    """The level of a difference in surprisal, 2 for about none; None where it is unknown.
+    """Return the level of a surprisal difference, 2 for about none; None if it is unknown.
 
-    Below 2 the own model is more surprised, above 2 the other one.
+    Below 2 the run's own model is more surprised, above 2 the other model.
     """
     if nats is None or isnan(nats):
         return None
@@ -173,19 +172,19 @@ def _level(value: float | None, edges: tuple[float, float, float, float]) -> int
 
 
 Notable: TypeAlias = Literal["surprising", "not_first", "low_coverage"]
-"""What makes a token one to go to."""
+"""Why a token is notable."""
 
 
 class Thresholds(NamedTuple):
-    """From where on a token is notable."""
+    """The thresholds for notable tokens."""
 
     surprising: float = -log(SURPRISING)
     """The surprisal in nats above which a token is surprising."""
     low_coverage: float = LOW_COVERAGE
-    """The probability that listed alternatives sum to, below which they cover little."""
+    """The probability sum of the listed alternatives below which coverage is low."""
 
     def next(self, kind: Notable, choice: Choice, position: int, step: int = 1) -> int | None:
-        """The next notable token (step 1) or the previous one (-1); None where there is none."""
+        """Return the index of the next (step 1) or previous (-1) notable token; None if there is none."""
         places = range(position + step, len(choice) if step > 0 else -1, step)
         match kind:
             case "surprising":

@@ -1,4 +1,4 @@
-"""Parameter values: reading them from text, checking them, stepping and showing them."""
+"""Parse, check, step and format parameter values."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _ON = {"on", "true", "yes", "1"}
 _OFF = {"off", "false", "no", "0"}
 
 _MOST_DIGITS = 18
-"""Of a whole number that counts something; Python refuses to read thousands of them."""
+"""Maximum digits of a count; Python refuses to parse thousands of digits."""
 
 
 def parse_value(field: Field, text: str) -> ParameterValue:
-    """Read a value as a person types it.
+    """Parse a value typed by the user.
 
-    `stop` is a JSON list of strings or one plain text (with `\\n`, `\\t` and the like understood),
-    `logit_bias` a JSON object or `ID=BIAS` pairs separated by blanks or commas.
+    `stop` is a JSON list of strings or one plain text (with escapes such as `\\n` and `\\t`), `logit_bias` a
+    JSON object or `ID=BIAS` pairs separated by whitespace or commas.
 
-    Raises BadValueError where the text is not a value of the field's type; the range is not looked at.
+    Raises BadValueError if the text is not a value of the field's type; the range is not checked.
     """
     stripped = text.strip()
     match field.kind:
@@ -59,9 +59,9 @@ def parse_value(field: Field, text: str) -> ParameterValue:
 
 
 def value_from_json(field: Field, value: JsonValue) -> ParameterValue:
-    """Take a value as JSON or TOML holds it; a single `stop` text becomes a tuple of one.
+    """Convert a JSON or TOML value; a single `stop` text becomes a tuple.
 
-    Raises BadValueError where it is of another type (`true` is not a number, `1.5` is not an integer).
+    Raises BadValueError for a value of the wrong type (`true` is not a number, `1.5` is not an integer).
     """
     match field.kind:
         case Kind.INTEGER if isinstance(value, int) and _is_finite(value):
@@ -84,9 +84,9 @@ def value_from_json(field: Field, value: JsonValue) -> ParameterValue:
 
 
 def check_value(field: Field, value: ParameterValue, limits: Mapping[str, Range] | None = None) -> str | None:
-    """What is wrong with a value of the right type, in one line; None where nothing is.
+    """Return the problem with a value of the right type, in one line, or None.
 
-    `limits` holds an endpoint's own ranges by field name; they replace the contract's.
+    `limits` holds an endpoint's ranges by field name; they replace those of the API contract.
     """
     allowed = (limits or {}).get(field.name, field.range)
     match value:
@@ -112,9 +112,9 @@ def check_value(field: Field, value: ParameterValue, limits: Mapping[str, Range]
 def step_value(
     field: Field, value: ParameterValue | None, steps: int, limits: Mapping[str, Range]
 ) -> ParameterValue:
-    """The value some steps up or down, kept within the range; an unset field begins at its start value.
+    """Step a value up or down within its range; an unset field gets its `start` value.
 
-    Raises BadValueError for a field that has no steps.
+    Raises BadValueError if the field is neither a number nor a switch.
     """
     if field.kind is Kind.SWITCH:
         return not value if value is not None else bool(field.start)
@@ -136,12 +136,12 @@ def step_value(
 
 
 def whole_number(text: str) -> int | None:
-    """The number that a few ASCII digits write; None for anything else."""
+    """Parse up to 18 ASCII digits; None for any other text."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
 def format_value(value: ParameterValue | None) -> str:
-    """A value as a person reads and may type it; `—` where unset."""
+    """Format a value for display, such that `parse_value` accepts it; `—` if unset."""
     match value:
         case None:
             return "—"

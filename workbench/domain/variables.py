@@ -1,4 +1,4 @@
-"""Variables in prompts: `{{name}}`, replaced by a text and by nothing cleverer."""
+"""Variables in prompts: `{{name}}`, replaced by plain text."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ class Filled(NamedTuple):
 
     text: str
     unknown: tuple[str, ...] = ()
-    """Variables without a value, in order; they stay in the text as they were."""
+    """Variables without a value, in order; they are left in the text."""
 
 
 def find_variables(text: str) -> tuple[str, ...]:
-    """The names of the variables in a text, each once, in order of appearance.
+    """Return the distinct variable names in a text, in order of appearance.
 
-    A name is letters, digits, `_` and `-`, begins with a letter or `_`, and touches its braces.
+    A name consists of letters, digits, `_` and `-`, begins with a letter or `_`, and touches its braces.
     """
     return tuple(dict.fromkeys(_VARIABLE.findall(text)))
 
 
 def fill(text: str, values: Mapping[str, str]) -> Filled:
-    """Replace every variable that has a value; what a value holds is not looked into again."""
+    """Replace every variable that has a value; variables within values are not replaced."""
     filled = _VARIABLE.sub(lambda match: values.get(match[1], match[0]), text)
     return Filled(filled, tuple(name for name in find_variables(text) if name not in values))
 
 
 def fill_prompt(prompt: Prompt, values: Mapping[str, str]) -> Prompt:
-    """A prompt with its variables filled in; token ids have none, and without any value nothing is filled.
+    """Fill in a prompt's variables; a prompt of token ids has none, and without values nothing is filled in.
 
-    Raises BadValueError naming variables without a value, once any is given.
+    Raises BadValueError, which names the variables without a value, unless `values` is empty.
     """
     if not values:
         return prompt
@@ -58,7 +58,7 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def unfilled(names: Sequence[str]) -> BadValueError:
-    """The error that tells of variables without a value."""
+    """Return the error for variables without a value."""
     return BadValueError(
         f"No value for {', '.join(names)}",
         "Variables are filled in as soon as one has a value.",

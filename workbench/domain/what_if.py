@@ -1,7 +1,7 @@
-"""What other sampling parameters would make of a token's distribution, from the listed alternatives alone.
+"""Apply other sampling parameters to a token's distribution, using only its listed alternatives.
 
-What is not listed stays unknown: where a sampler's cut depends on it, that is reported, not guessed.
-Only the model's raw logprobs can be reshaped; logprobs after sampling have been reshaped once already.
+Unlisted tokens are unknown, so a result that depends on them is marked as inexact. Only raw model logprobs
+can be reshaped; post-sampling logprobs are already reshaped.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from math import exp, fsum, log
 from typing import NamedTuple
 
 LLAMA_ORDER = ("top_k", "top_p", "min_p", "temperature")
-"""llama.cpp's order: temperature comes last, so the cuts are made on the model's own probabilities."""
+"""llama.cpp's order: temperature comes last, so the other samplers see the raw probabilities."""
 
 
 _LARGEST_VOCABULARY = 1e6
 
 
 class Sampling(NamedTuple):
-    """The parameters that reshape a distribution; None is neutral."""
+    """The parameters that reshape a distribution; None means neutral."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -28,7 +28,7 @@ class Sampling(NamedTuple):
 
     @property
     def is_neutral(self) -> bool:
-        """Whether nothing would change."""
+        """Whether the parameters change nothing."""
         return (
             self.temperature in (None, 1)
             and self.top_p in (None, 1)
@@ -41,15 +41,15 @@ class Reshaped(NamedTuple):
     """A distribution after the samplers."""
 
     probabilities: tuple[float | None, ...]
-    """Of each listed token, in the order given; 0 where filtered out; None where it had no number."""
+    """By listed token, in the given order; 0 if filtered out, None without a logprob."""
     remaining: float
-    """The remaining mass; temperature reshapes it as the fewest tokens that it can be."""
+    """The remaining mass; temperature treats it as the fewest tokens that it can consist of."""
     remaining_is_exact: bool
     """Whether `remaining`, and with it every probability, is certain rather than an estimate."""
 
     @property
     def survivors(self) -> int:
-        """How many listed tokens could still be chosen."""
+        """The number of listed tokens that are not filtered out."""
         return sum(1 for probability in self.probabilities if probability)
 
 
@@ -61,9 +61,9 @@ def reshape(
 ) -> Reshaped:
     """Apply samplers to listed raw logprobs (nats), in an endpoint's order.
 
-    Samplers that `order` does not name are applied first, in llama.cpp's order. Unlisted mass counts as
-    tokens no likelier than the least of the `top` likeliest listed ones (None: of all); a token may be listed
-    beside those only because it was chosen.
+    Samplers not named in `order` are applied first, in llama.cpp's order. No unlisted token is assumed more
+    likely than the least likely of the `top` most likely listed ones (None: of all listed); a further token
+    may be listed only because it was chosen.
     """
     state = _State.of(logprobs, len(logprobs) if top is None else top)
     known = [name for name in order if name in LLAMA_ORDER]
@@ -92,7 +92,7 @@ class _State:
         weights = [None if logprob is None else exp(min(logprob, 0.0)) for logprob in logprobs]
         total = fsum(weight for weight in weights if weight is not None)
         remaining = max(1 - total, 0.0)
-        # Listed probabilities are rounded: what rounding leaves is not a token.
+        # Listed probabilities are rounded; a tiny remainder is a rounding error.
         return _State(weights, remaining if remaining > 1e-6 else 0.0, top)
 
     def ranked(self) -> list[int]:
@@ -100,7 +100,7 @@ class _State:
         return [-index for _, index in sorted(known, reverse=True)]
 
     def most_unlisted(self) -> float:
-        """The weight above which no unlisted token is."""
+        """Return the upper bound of an unlisted token's weight."""
         ranked = self.ranked()[: self.top]
         return (self.weights[ranked[-1]] or 0.0) if ranked else 1.0
 
@@ -130,7 +130,7 @@ class _State:
 
         self.weights = [None if weight is None else hot(weight) for weight in self.weights]
         if self.remaining:
-            # No unlisted token is likelier than the least likely listed one, so it is at least so many.
+            # The fewest tokens that the remaining mass can consist of.
             count = min(max(self.remaining / least, 1.0), _LARGEST_VOCABULARY)
             self.remaining, self.exact = count * hot(self.remaining / count), False
 
@@ -161,7 +161,7 @@ class _State:
             return
         least, most_unlisted = fraction * (self.weights[ranked[0]] or 0.0), self.most_unlisted()
         self.cut({index for index in ranked if (self.weights[index] or 0.0) >= least})
-        # What a nucleus left of the remaining mass is only known where the nucleus was.
+        # After an inexact step, `remaining` is only an estimate, so it must not decide the cut.
         if most_unlisted < least or (self.exact and self.remaining < least):
             self.drop_remaining()
         elif self.remaining:
