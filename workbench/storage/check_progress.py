@@ -1,4 +1,4 @@
-"""The progress of a check as JSON Lines: its settings, then each case as it ends, also for a killed check."""
+"""The progress of a check as JSON Lines: its settings, then each finished case; a killed check can resume."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from workbench.domain.json_values import JsonValue, parse_json
 
 
 def _line(value: object) -> bytes:
-    # Names of files need not be Unicode, nor texts of tokens; and differences may be infinite.
+    # json.dumps also writes lone surrogates (in file names and token texts) and infinite differences.
     return json.dumps(msgspec.to_builtins(value)).encode() + b"\n"
 
 
 class CheckProgress:
-    """Appends results to a file; `done` holds what an earlier check left there."""
+    """Appends results to a file; `done` holds the results of an earlier, interrupted check."""
 
     def __init__(self, path: Path, settings: Mapping[str, JsonValue]) -> None:
-        """`settings` are what the results depend on.
+        """Open or create the file; `settings` are all settings that the results depend on.
 
-        Raises StorageError where the file cannot be written, or belongs to a check with other settings.
+        Raises StorageError if the file cannot be written, or belongs to a check with other settings.
         """
         self._path = path
         self.done: list[CaseResult] = []
@@ -41,10 +41,10 @@ class CheckProgress:
             raise error if isinstance(error, StorageError) else self._failed(error) from None
 
     def _begin(self, head: bytes) -> None:
-        """Read what is there, and leave the file at the end of its last whole line."""
+        """Read the existing results, and truncate the file after its last complete line."""
         self._file.seek(0)
         first = self._file.readline()
-        # A check that was killed may have left half a line.
+        # A killed check may have left an incomplete line.
         if len(first) < len(head) and head.startswith(first):
             self._file.truncate(0)
             self._file.write(head)
@@ -72,7 +72,7 @@ class CheckProgress:
             raise self._failed(error) from None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def _failed(self, error: Exception) -> StorageError:

@@ -1,4 +1,4 @@
-"""What a person configures (`config.toml`, never rewritten) and what the program remembers (`state.toml`)."""
+"""The user's configuration (`config.toml`, never rewritten) and the program's state (`state.toml`)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from workbench.storage.files import Folders, write_atomically
 from workbench.storage.toml_files import about, read_toml, typed
 
 ColourBy: TypeAlias = Literal["fitted", "continuous", "probability", "surprisal", "entropy", "rank", "off"]
-"""What tokens are coloured by."""
+"""The quantity that colours tokens."""
 Fraction: TypeAlias = Annotated[float, msgspec.Meta(gt=0, lt=1)]
-"""More than nothing and less than all."""
+"""Between 0 and 1, exclusive."""
 
 DEFAULT_THEME = "dark"
-"""The theme where nobody chose one."""
+"""The theme if none was chosen."""
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the person set; every key is optional."""
+    """The keys of `config.toml`, all optional."""
 
     endpoint: Annotated[str, about("Endpoint of a new session; empty: the one in use, at first local.")] = ""
     preset: Annotated[str, about("Preset of a new session; empty keeps the current settings.")] = ""
@@ -49,17 +49,17 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LoadedConfig(NamedTuple):
-    """The configuration, and what was wrong with its file; a key at fault has its default."""
+    """The configuration and the problems in its file; invalid keys have their defaults."""
 
     config: Config
     problems: tuple[StorageError, ...] = ()
 
 
 class State(Struct, frozen=True, omit_defaults=True):
-    """What the program remembers from one start to the next."""
+    """The program's state, kept between starts."""
 
     session: str = ""
-    """Path of the session that was open last."""
+    """Path of the last open session."""
     theme: str = ""
     colour_by: ColourBy | None = None
     surprising: Fraction | None = None
@@ -67,12 +67,12 @@ class State(Struct, frozen=True, omit_defaults=True):
 
 
 def config_file(folders: Folders) -> Path:
-    """The file that a person edits."""
+    """Return the path of `config.toml`."""
     return folders.config / "config.toml"
 
 
 def load_config(folders: Folders) -> LoadedConfig:
-    """The configuration; defaults where there is no file, and for every key that is wrong."""
+    """Load the configuration, with defaults if there is no file, and for every invalid key."""
     path = config_file(folders)
     if not path.exists():
         return LoadedConfig(Config())
@@ -85,7 +85,7 @@ def load_config(folders: Folders) -> LoadedConfig:
 
 
 def load_state(folders: Folders) -> State:
-    """What was remembered; nothing where the file is missing or damaged, as only the program writes it."""
+    """Load the state; empty if the file is missing or damaged, because only the program writes it."""
     try:
         state, _ = typed(read_toml(folders.state / "state.toml").table, State)
     except StorageError:
@@ -94,23 +94,23 @@ def load_state(folders: Folders) -> State:
 
 
 def save_state(folders: Folders, state: State) -> None:
-    """Remember for the next start. Raises StorageError where the file cannot be written."""
+    """Save the state. Raises StorageError if the file cannot be written."""
     kept = msgspec.to_builtins(state)
     write_atomically(folders.state / "state.toml", tomli_w.dumps(kept).encode("utf-8", "replace"))
 
 
 def chosen_theme(config: Config, state: State) -> str:
-    """The theme to start with: the person's setting, else the one last picked, else the default."""
+    """Return the theme to start with: as configured, else as last picked, else the default."""
     return config.theme or state.theme or DEFAULT_THEME
 
 
 def chosen_colour_by(config: Config, state: State) -> ColourBy:
-    """What to colour by at the start: the person's setting, else what was last picked."""
+    """Return the colouring to start with: as configured, else as last picked, else the default."""
     return config.colour_by or state.colour_by or "fitted"
 
 
 def chosen_thresholds(config: Config, state: State) -> tuple[float, float]:
-    """The probability of a surprising token and the low top-k mass: as set, else as last picked."""
+    """Return the surprise and low-coverage thresholds: as configured, else as last picked, else defaults."""
     return (
         config.surprising or state.surprising or SURPRISING,
         config.low_coverage or state.low_coverage or LOW_COVERAGE,

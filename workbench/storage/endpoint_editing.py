@@ -1,4 +1,4 @@
-"""A person's endpoint profile as fields of text, and changed in place: what they wrote around it stays."""
+"""Edit an endpoint profile as text fields, and save it without losing comments or order in the file."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _KEY_BEGINNING = re.compile(
 
 
 class EndpointField(Struct, frozen=True):
-    """One thing to set of an endpoint."""
+    """An editable field of an endpoint."""
 
     name: str
-    """As the file spells it, with its table's name and a dot before it: `key.environment`."""
+    """The key in the file, with its table's name (`key.environment`)."""
     help: str
     schema: Mapping[str, Any]
     """The JSON schema of its value."""
@@ -56,13 +56,13 @@ ENDPOINT_FIELDS: tuple[EndpointField, ...] = (
     EndpointField("name", NAME_HINT, {"type": "string"}),
     *_fields(schema_of(EndpointFile)),
 )
-"""Every field, in the order in which a person sets them."""
+"""All fields, in the order of the form."""
 
 _BY_NAME = {field.name: field for field in ENDPOINT_FIELDS}
 
 
 def looks_like_key(text: str) -> bool:
-    """Whether a text is more likely an API key than the name of a variable that holds one."""
+    """Whether a text is more likely an API key than the name of an environment variable."""
     if _KEY_BEGINNING.match(text):
         return True
     has_digits = any(map(str.isdigit, text))
@@ -82,16 +82,16 @@ def _holds_key(name: str, text: str) -> bool:
 
 
 def texts_of(endpoint: Endpoint) -> dict[str, str]:
-    """An endpoint's fields as text, by name."""
+    """Return an endpoint's fields as text, by field name."""
     file = profile_of(endpoint)
     values = {field.name: reduce(getattr, field.name.split("."), file) for field in ENDPOINT_FIELDS[1:]}
     return {"name": endpoint.name, **{name: _text(value) for name, value in values.items()}}
 
 
 def with_texts(endpoint: Endpoint, texts: Mapping[str, str]) -> Endpoint:
-    """An endpoint with fields set to what texts mean, by name.
+    """Return the endpoint with fields set from texts by field name.
 
-    Raises BadValueError, which names the field, for an unknown field or a text that is not a value of it.
+    Raises BadValueError, which names the field, for an unknown field or an invalid value.
     """
     table, before = profile_table(endpoint), texts_of(endpoint)
     for name, typed in texts.items():
@@ -120,7 +120,7 @@ def with_texts(endpoint: Endpoint, texts: Mapping[str, str]) -> Endpoint:
 
 
 def field_of(key: str) -> str:
-    """The field that a key of a profile's file belongs to; empty where there is none."""
+    """Return the field that a key of the profile belongs to; empty if there is none."""
     return next((name for name in _BY_NAME if f"{key}.".startswith(f"{name}.")), "")
 
 
@@ -142,7 +142,7 @@ def _text(value: object) -> str:
 
 
 def _value(text: str, schema: Mapping[str, Any]) -> Any:
-    """What a text means; the text itself where it means nothing of that type."""
+    """Parse a text by its JSON schema; return the text itself if it does not fit the type."""
     match schema:
         case {"anyOf": [first, *_]}:
             return _value(text, first)
@@ -169,11 +169,11 @@ def _value(text: str, schema: Mapping[str, Any]) -> Any:
 def save_endpoint(
     folders: Folders, endpoint: Endpoint, loaded: EndpointList, *, was: str = "", like: str = ""
 ) -> Path:
-    """Write a profile as the person's own, changing only what differs in the file that is there.
+    """Write a user profile; in an existing file, change only the values that differ.
 
-    `was` names the person's profile that this one takes the place of, if another; `like` names the built-in
-    profile whose settings a new file takes over. Raises StorageError, whose `key` is at fault, where the
-    endpoint could not be read back, the name is another's, or a file cannot be written.
+    `was` is the name of the user profile being edited or renamed; `like` is the built-in profile that a new
+    file refers to for its settings. Raises StorageError, with the invalid key as `key`, if the endpoint could
+    not be read back, the name is invalid or taken, or a file cannot be written.
     """
     folder = endpoints_folder(folders)
     path = folder / f"{endpoint.name}.toml"
@@ -201,9 +201,9 @@ def save_endpoint(
 
 
 def _edited(text: str, endpoint: Endpoint, shipped: Mapping[str, Endpoint], path: Path) -> str:
-    """The file's text with the endpoint's values."""
+    """Return the file's text with the endpoint's values. Raises StorageError."""
     try:
-        # A value that the profile it is like would bring back needs a profile without `like`.
+        # `like` is dropped if it would restore a value that the endpoint does not have.
         for start in (text, with_value(text, ("like",), None)):
             edited = _with_differences(start, endpoint, shipped)
             if _read(edited, endpoint.name, shipped) == endpoint:
@@ -224,14 +224,14 @@ def _read(text: str, name: str, shipped: Mapping[str, Endpoint]) -> Endpoint | N
 
 
 def _with_differences(text: str, endpoint: Endpoint, shipped: Mapping[str, Endpoint]) -> str:
-    """The text with the values in which the endpoint differs from the file."""
-    # A new file without an address is not a profile yet.
+    """Write the values that differ from the file into its text."""
+    # A new file is not a valid profile until it has a base URL.
     current = _read(text, endpoint.name, shipped)
     if current is None:
         text = with_value(text, ("base_url",), endpoint.base_url)
         current = _read(text, endpoint.name, shipped)
     before, after = _values(current), _values(endpoint)
-    # A table whose last value goes takes its header along, so what comes is written first.
+    # Removing a table's last value also removes its header, so new values are written first.
     for key, value in after.items():
         if before.get(key) != value:
             text = with_value(text, key, value)
@@ -239,14 +239,14 @@ def _with_differences(text: str, endpoint: Endpoint, shipped: Mapping[str, Endpo
         if key not in after:
             text = with_value(text, key, None)
             if key in _values(_read(text, endpoint.name, shipped)):
-                # Taken over from the profile that it is like.
+                # The value comes from the `like` profile; override it with the default.
                 default = getattr(EndpointFile(""), key[0]) if len(key) == 1 else None
                 text = with_value(text, key, default)
     return text
 
 
 def _values(endpoint: Endpoint | None) -> dict[tuple[str, ...], object]:
-    """What a file would say of an endpoint, by key."""
+    """Return the values of an endpoint's profile by key."""
     return {} if endpoint is None else dict(_flat(profile_table(endpoint)))
 
 

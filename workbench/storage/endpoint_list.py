@@ -1,4 +1,4 @@
-"""Find endpoints: built-in profiles, the person's, and bare URLs."""
+"""Find endpoints: built-in profiles, user profiles and bare URLs."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ class EndpointList(Struct, frozen=True):
 
     endpoints: Mapping[str, Endpoint]
     problems: list[StorageError]
-    """Everything wrong with the person's profiles. Such a profile is left out, and never replaced by the
-    built-in one of that name, which would send a prompt elsewhere than the person meant."""
+    """All problems in user profiles. An invalid profile is omitted, and not replaced by the built-in one of
+    the same name, which would send prompts to a different server than intended."""
     own: frozenset[str] = frozenset()
-    """Names of the endpoints that come from the person's files."""
+    """Names of the user profiles."""
     broken: Mapping[str, StorageError] = {}
-    """The first problem of each profile that is left out."""
+    """The first problem of each omitted profile, by name."""
     shipped: Mapping[str, Endpoint] = {}
-    """The built-in profiles, also those that a person's replaces."""
+    """All built-in profiles, including those replaced by user profiles."""
 
 
 def endpoints_folder(folders: Folders) -> Path:
-    """Where a person's profiles are."""
+    """Return the folder of user profiles."""
     return folders.config / "endpoints"
 
 
 def load_endpoints(folders: Folders) -> EndpointList:
-    """Every profile there is; a person's profile replaces the built-in one of that name."""
+    """Load all profiles; a user profile replaces the built-in one of the same name."""
     shipped, _ = _read_folder(_SHIPPED, {})
     own, problems = _read_folder(endpoints_folder(folders), shipped)
     found = {name: endpoint for name, endpoint in shipped.items() if name == LOCAL or name not in problems}
@@ -63,7 +63,7 @@ def load_endpoints(folders: Folders) -> EndpointList:
 
 
 def builtin_endpoint(folders: Folders, name: str) -> Endpoint | None:
-    """A built-in profile, read alone; None where there is none of that name, or a person's replaces it."""
+    """Load a single built-in profile; None if it does not exist or a user profile replaces it."""
     path = _SHIPPED / f"{name}.toml"
     if not is_endpoint_name(name) or not path.exists() or (endpoints_folder(folders) / path.name).exists():
         return None
@@ -73,7 +73,7 @@ def builtin_endpoint(folders: Folders, name: str) -> Endpoint | None:
 def _read_folder(
     folder: Path, shipped: Mapping[str, Endpoint]
 ) -> tuple[dict[str, Endpoint], dict[str, list[StorageError]]]:
-    """The endpoints of a folder's profiles, and what is wrong with the others, by name."""
+    """Return the endpoints of a folder's valid profiles, and the problems of the others, by name."""
     endpoints: dict[str, Endpoint] = {}
     problems: dict[str, list[StorageError]] = {}
     for path in sorted(folder.glob("*.toml")):
@@ -103,11 +103,11 @@ def _ordered(endpoints: Mapping[str, Endpoint]) -> dict[str, Endpoint]:
 
 
 def endpoint_for(name_or_url: str, api_key_env: str | None, loaded: EndpointList) -> Endpoint:
-    """The profile of a name, or an endpoint at a bare URL, which gets no key unless `api_key_env` names one.
+    """Return the profile with a name, or an endpoint for a bare URL, which has a key only with `api_key_env`.
 
-    `api_key_env` takes the place of a profile's own key source. A bare URL goes by the contract's ranges.
+    `api_key_env` replaces a profile's key source. A bare URL uses the ranges of the API contract.
 
-    Raises BadValueError where there is no such profile or its file is wrong, or the URL is not valid.
+    Raises BadValueError if the profile does not exist or is invalid, or the URL is invalid.
     """
     key = _named_key(api_key_env)
     name = without_invisible(name_or_url)
@@ -143,7 +143,7 @@ def _named_key(variable: str | None) -> EnvironmentKey | None:
     if variable is None:
         return None
     if not is_variable(variable):
-        # What was given is not repeated, as it may be the key.
+        # The error does not repeat the argument, because it may be the key itself.
         raise BadValueError(
             "api-key-env: not the name of an environment variable",
             hint="Put the key into a variable, and give the variable's name here.",
@@ -153,7 +153,7 @@ def _named_key(variable: str | None) -> EnvironmentKey | None:
 
 
 def offered(loaded: EndpointList, environment: Mapping[str, str]) -> tuple[Endpoint, ...]:
-    """The endpoints whose key is in the environment: to be offered, never used by default."""
+    """Return the endpoints whose key variable is set; they are offered, never used by default."""
     return tuple(
         endpoint
         for endpoint in loaded.endpoints.values()
@@ -162,23 +162,23 @@ def offered(loaded: EndpointList, environment: Mapping[str, str]) -> tuple[Endpo
 
 
 def profile_text(folders: Folders, name: str) -> str:
-    """The text of a profile's file: the person's, however wrong it is, else the built-in one.
+    """Return the text of a profile's file: the user's, even if invalid, else the built-in one.
 
-    Raises StorageError where there is none or it cannot be read.
+    Raises StorageError if it does not exist or cannot be read.
     """
     path = endpoints_folder(folders) / f"{name}.toml"
     return read_text(path if path.exists() else _SHIPPED / path.name)
 
 
 def save_profile_text(folders: Folders, name: str, text: str) -> None:
-    """Write a person's profile as they wrote it. Raises StorageError where it cannot be written."""
+    """Write the text of a user profile unchanged. Raises StorageError if it cannot be written."""
     write_atomically(endpoints_folder(folders) / f"{name}.toml", text.encode())
 
 
 def delete_endpoint(folders: Folders, name: str) -> None:
-    """Delete a person's profile; the built-in one of that name is used again.
+    """Delete a user profile; the built-in one of that name is used again.
 
-    Raises StorageError where there is none or it cannot be deleted.
+    Raises StorageError if it does not exist or cannot be deleted.
     """
     if not is_endpoint_name(name):
         raise StorageError(f"There is no endpoint named {one_line(name, 40)!r}")

@@ -1,4 +1,4 @@
-"""An endpoint as its profile holds it: the one structure that files, form, command line and schema share."""
+"""The structure of an endpoint profile, shared by files, the form, the command line and the JSON schema."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SECRET_NAME = re.compile(r"(api[-_]?key|apikey|secret|password|token|bearer)$",
 _SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
 _SECRET_VALUE = re.compile(r"(bearer\s|basic\s|sk[-_])", re.IGNORECASE)
 _NOT_LIKE = ("base_url", "key", "proxy", "prices", "requests_per_minute")
-"""What a profile that is like another does not take over."""
+"""Keys that a profile does not take over from its `like` profile."""
 
 _PARAMETERS = {parameter.name: parameter for parameter in PARAMETERS}
 _Seconds: TypeAlias = Annotated[float, Meta(ge=0.1, le=86_400)]
@@ -52,7 +52,7 @@ _BY_PARAMETER = {"propertyNames": {"enum": list(_PARAMETERS)}}
 
 
 class KeyTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the API key is found; never the key itself."""
+    """The source of the API key; never the key itself."""
 
     environment: Annotated[str, about("NAME of the environment variable with the key; never a key.")] = ""
     command: Annotated[str | list[str], about("Or a command that prints it: pass show jiekou")] = ""
@@ -62,7 +62,7 @@ class KeyTable(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TimeoutsTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """Seconds an exchange may take."""
+    """Timeouts of a request, in seconds."""
 
     connect: Annotated[_Seconds, about("Seconds to wait for a connection.")] = 10
     read: Annotated[_Seconds, about("Seconds between two chunks; a long prompt may take minutes.")] = 600
@@ -70,7 +70,7 @@ class TimeoutsTable(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PricesTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a million tokens cost."""
+    """Prices per million tokens."""
 
     prompt: Annotated[_Price | None, about("Price of a million prompt tokens, where known.")] = None
     completion: Annotated[_Price | None, about("Price of a million completion tokens, where known.")] = None
@@ -78,7 +78,7 @@ class PricesTable(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EndpointFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """A profile; its name is the file's."""
+    """A profile; its name is the name of its file."""
 
     base_url: Annotated[str, about("With or without /v1 at its end.", examples=["https://host/v1"])]
     like: Annotated[str, about("Built-in profile whose settings are used where this one has none.")] = ""
@@ -123,19 +123,19 @@ class EndpointFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def is_endpoint_name(name: str) -> bool:
-    """Whether a profile may have this name, which is also its file's."""
+    """Whether a name is valid for a profile and its file."""
     return _NAME.fullmatch(name) is not None
 
 
 def is_variable(name: str) -> bool:
-    """Whether this can be an environment variable's name (a key pasted in its place is not)."""
+    """Whether a text can be the name of an environment variable and does not look like a key."""
     return _VARIABLE.fullmatch(name) is not None and _SECRET_VALUE.match(name) is None
 
 
 def url_problem(
     url: str, schemes: Sequence[str] = ("http", "https"), example: str = "https://host/v1"
 ) -> str | None:
-    """What is wrong with an address, in words that do not repeat it; None where nothing is."""
+    """Return the problem with a URL, without repeating the URL; None if it is valid."""
     try:
         parts = urlsplit(url)
         valid = parts.scheme in schemes and bool(parts.hostname) and (parts.port or 1) > 0
@@ -153,9 +153,9 @@ def url_problem(
 def read_profile(
     name: str, table: Mapping[str, Any], shipped: Mapping[str, Endpoint]
 ) -> tuple[Endpoint | None, list[Fault]]:
-    """The endpoint that a profile's table describes, and what is wrong; None where anything is.
+    """Return the endpoint described by a profile's table, or None if there are faults, and the faults.
 
-    The settings of the shipped profile that `like` names are taken over, its address and key are not.
+    Settings of the built-in profile named by `like` are taken over, except those in `_NOT_LIKE`.
     """
     faults = list(_keys_in(table))
     for fault in faults:
@@ -181,7 +181,7 @@ def read_profile(
 
 
 def _keys_in(table: Mapping[str, Any]) -> Iterator[Fault]:
-    """Where a table holds a key itself."""
+    """Yield a fault for each entry that holds a key itself."""
     inner = table.get("key")
     keys: list[tuple[str, ...]] = [(name,) for name in table if _SECRET_NAME.search(name)]
     if isinstance(inner, str):
@@ -193,7 +193,7 @@ def _keys_in(table: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _faults(file: EndpointFile) -> Iterator[Fault]:
-    """What is wrong with values of the right type."""
+    """Yield the faults of values that have the right type."""
     if why := url_problem(without_invisible(file.base_url)):
         yield Fault(("base_url",), why)
     if (proxy := without_invisible(file.proxy)) and (
@@ -269,7 +269,7 @@ def _range(name: str, low: float, high: float) -> Range:
 
 
 def profile_of(endpoint: Endpoint) -> EndpointFile:
-    """A profile from which `read_profile` makes the same endpoint."""
+    """Return the profile of an endpoint, the inverse of `read_profile`."""
     values = {
         field.name: getattr(endpoint, field.name)
         for field in fields(Endpoint)
@@ -292,5 +292,5 @@ def profile_of(endpoint: Endpoint) -> EndpointFile:
 
 
 def profile_table(endpoint: Endpoint) -> dict[str, Any]:
-    """What a profile's file says of an endpoint: all that differs from the defaults."""
+    """Return the table of an endpoint's profile: all values that differ from the defaults."""
     return table_of(profile_of(endpoint))

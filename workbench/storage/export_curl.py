@@ -1,4 +1,4 @@
-"""One request as a program that sends it again: a curl command, or Python."""
+"""Export a request as a curl command or a Python program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import MappingProxyType
 from workbench.domain.json_values import JsonObject
 
 KEY_VARIABLE = "WORKBENCH_API_KEY"
-"""The environment variable that exported commands read a key from, where the endpoint names none."""
+"""The environment variable that holds the key for exported commands, if the endpoint names none."""
 
 
 def to_curl(
@@ -22,15 +22,15 @@ def to_curl(
     key_header: str = "Authorization",
     headers: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """The request as a curl command; the key is read from an environment variable when it runs.
+    """Return the request as a curl command that reads the key from an environment variable.
 
-    `key_header` is the header that carries the key; empty sends none. `headers` are sent besides.
+    `key_header` is the header for the key; if empty, no key is sent. `headers` are additional headers.
     """
     beginning = _key_beginning(key_header)
     parts = [f"curl {shlex.quote(url)}", "-H 'Content-Type: application/json'"]
     parts += [f"-H {shlex.quote(f'{name}: {value}')}" for name, value in headers.items()]
     if key_header:
-        # The name of a header may hold what a shell would run.
+        # A header name may contain shell syntax.
         name = re.sub(r'([$`"\\])', r"\\\1", key_header)
         parts.append(f'-H "{name}: {beginning}${_variable(key_variable)}"')
     parts.append(f"--data-raw {shlex.quote(json.dumps(body))}")
@@ -45,9 +45,9 @@ def to_python(
     key_header: str = "Authorization",
     headers: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """The request as a Python program that needs nothing but Python; the key comes from the environment.
+    """Return the request as a Python program without dependencies that reads the key from the environment.
 
-    `key_header` is the header that carries the key; empty sends none. `headers` are sent besides.
+    `key_header` is the header for the key; if empty, no key is sent. `headers` are additional headers.
     """
     lines = [f"{json.dumps(name)}: {json.dumps(value)}," for name, value in headers.items()]
     if key_header:

@@ -1,4 +1,4 @@
-"""Runs as pictures of their probabilities: a self-contained HTML page, and SVG."""
+"""Export runs coloured by probability: as a self-contained HTML page, and as SVG."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.storage.export_text import answer_figures, parameter_texts, run_f
 
 _INK = ("#1f2328", "#7a4b00", "#9a3a00", "#b3261e", "#ffffff")
 _PAPER = ("#ffffff", "#fff3d6", "#ffe0c2", "#ffd0cc", "#a11d33")
-"""Ink and paper of the five levels of probability (≥ .90, .60, .30, .10, below)."""
+"""Text and background colours of the five probability levels (≥ .90, .60, .30, .10, below)."""
 
 _STYLE = """
 body{font:16px/1.6 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;
@@ -36,7 +36,7 @@ def _escape(text: str) -> str:
 
 
 def to_html(session: Session) -> str:
-    """One page without scripts or anything from elsewhere; alternatives show on hover."""
+    """Return an HTML page without scripts or external resources; alternatives appear on hover."""
     title = _escape(session.title or "Untitled session")
     labels = zip(range(5), legend(Mode.PROBABILITY), strict=True)
     key = " ".join(f'<span class="l{n}">{escape(label)}</span>' for n, label in labels)
@@ -91,7 +91,7 @@ def _percent(logprob: float | None) -> str:
 
 
 def to_svg(run: Run) -> str:
-    """A picture of a run's answers in a fixed-width type, each token on the paper of its level."""
+    """Return an SVG of a run's answers in a monospaced font, each token on the background of its level."""
     boxes: list[str] = []
     row = column = 0
     for choice in run.ordered:

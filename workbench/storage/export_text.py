@@ -1,4 +1,4 @@
-"""Sessions and runs as others read them: Markdown, text, JSON Lines, curl and Python, never with a key."""
+"""Export sessions as Markdown, plain text and JSON Lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workbench.storage.toml_text import sound
 
 
 def chat_to_markdown(session: Session) -> str:
-    """The turns shown, one after another; empty where there are none."""
+    """Return the shown turns as Markdown; empty if there are none."""
     turns = session.chat.turns
     path, branches = turns.path(), turns.branch_counts()
     if not path:
@@ -45,7 +45,7 @@ def chat_to_markdown(session: Session) -> str:
 
 
 def messages_of(session: Session) -> Mapping[str, list[dict[str, str]]]:
-    """The messages up to each answer and the answer itself, by the id of its run."""
+    """Return the messages up to and including each answer, by the id of the answer's run."""
     found: dict[str, list[dict[str, str]]] = {}
     for turn in session.chat.turns.all:
         if turn.run:
@@ -68,20 +68,19 @@ def _figures(run: Run | None) -> Iterator[str]:
 
 
 def inline(text: str) -> str:
-    """A text as one line of Markdown."""
-    # Markup in a title is shown, not followed.
+    """Return a text as one line of Markdown, with markup escaped."""
     return re.sub(r"([\\`*_\[\]<>#|~!])", r"\\\1", visible(" ".join(text.split())))
 
 
 def code(text: str) -> str:
-    """A text as a piece of code within a line."""
+    """Return a text as Markdown inline code."""
     text = visible(" ".join(text.split()))
     ticks = "`" * (_longest(text) + 1)
     return f"{ticks} {text} {ticks}"
 
 
 def fenced(text: str) -> str:
-    """A text as a block that it cannot break out of."""
+    """Return a text as a Markdown code block with a fence longer than any in the text."""
     fence = "`" * max(_longest(text) + 1, 3)
     return f"{fence}text\n{visible(text)}\n{fence}"
 
@@ -91,7 +90,7 @@ def _longest(text: str) -> int:
 
 
 def to_text(session: Session) -> str:
-    """Prompts and answers alone."""
+    """Return the prompts and answers only."""
     answers = ((run, choice) for run in session.runs for choice in run.ordered)
     return sound(
         "\n".join(f"{prompt_to_editor(run.request.prompt)}{choice.text}\n" for run, choice in answers)
@@ -99,7 +98,7 @@ def to_text(session: Session) -> str:
 
 
 def to_markdown(session: Session) -> str:
-    """Prompts, parameters and answers for a person to read; their text cannot break out of its fences."""
+    """Return the session as Markdown: the conversation, and each run's prompt, parameters and answers."""
     lines = [f"# {inline(session.title) or 'Untitled session'}\n", chat_to_markdown(session)]
     for number, run in enumerate(session.runs, 1):
         lines.append(f"\n## {number}. {inline(run_title(run))}\n")
@@ -116,12 +115,12 @@ def to_markdown(session: Session) -> str:
 
 
 def run_title(run: Run) -> str:
-    """What a person calls a run: its name, else its model."""
+    """Return a run's name, else its model."""
     return run.name or run.model or run.request.model or "run"
 
 
 def run_facts(session: Session, run: Run) -> list[str]:
-    """When and where a run was sent, under which preset, what it branched from, and how it ended."""
+    """Return a run's start time, endpoint, model, preset, origin and outcome, as far as known."""
     facts = [f"{run.started:%Y-%m-%d %H:%M:%S} UTC", run.endpoint, run.model or run.request.model]
     if run.preset:
         facts.append(f"preset {run.preset}")
@@ -141,13 +140,13 @@ _ORIGINS = {
 
 
 def parameter_texts(run: Run) -> list[str]:
-    """The parameters that were set, the seed among them, as `temperature = 0.2`."""
+    """Return the set parameters as `temperature = 0.2`."""
     values = run.request.parameters.to_json().items()
     return [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in values]
 
 
 def answer_figures(run: Run, choice: Choice) -> list[str]:
-    """An answer's number, how it ended, and its figures as far as they are known."""
+    """Return an answer's number, finish reason and known figures."""
     summary = summarise(run, choice)
     figures = [
         f"Answer {choice.index + 1}",
@@ -162,9 +161,9 @@ def answer_figures(run: Run, choice: Choice) -> list[str]:
 
 
 def to_json_lines(session: Session) -> str:
-    """One run a line, as the API would have answered it, with its request.
+    """Return one line per run: the response in the API's format, with the request.
 
-    The answers of a conversation come with its `messages` up to and with the answer.
+    Runs of a conversation also have its `messages`, up to and including the answer.
     """
     messages = messages_of(session)
     lines = [
@@ -181,7 +180,7 @@ def _run_to_json(run: Run) -> dict[str, JsonValue]:
         "created": run.created if run.created is not None else int(run.started.timestamp()),
         "model": run.model or run.request.model,
         "choices": [_choice_to_json(choice) for choice in run.ordered],
-        # What was asked is one request, also where it went out as several.
+        # A split request is exported as the single request that it was split from.
         "request": run.request.body() if run.parts else run.bodies[0],
         "endpoint": run.endpoint,
         "run": run.id,
@@ -216,5 +215,5 @@ def _choice_to_json(choice: Choice) -> JsonObject:
 
 
 def _finite(logprob: float | None) -> float | None:
-    # JSON has no infinity; llama.cpp and vLLM write this number for it.
+    # JSON has no infinity; llama.cpp and vLLM write -9999 instead.
     return -9999.0 if logprob == float("-inf") else logprob

@@ -1,4 +1,4 @@
-"""Where files are; and files read, deleted, and written whole or not at all: errors name the file."""
+"""The program's folders, and functions to read, delete and atomically write files, with errors to show."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 
 APPLICATION = "completion-workbench"
-"""The folders' name wherever the system's conventions ask for one."""
+"""The application name in the system's usual folders."""
 
 HOME_VARIABLE = "WORKBENCH_HOME"
-"""The environment variable that puts all folders under one."""
+"""The environment variable that sets a common parent of all folders."""
 
 
 class Folders(Struct, frozen=True):
-    """The folders that the program reads and writes; each is made when something is first written to it."""
+    """The folders that the program reads and writes; created on the first write."""
 
     config: Path
-    """What a person edits: config.toml, endpoints, presets, themes, templates."""
+    """The user's config.toml, endpoints, presets, themes and templates."""
     data: Path
-    """Sessions and what belongs to them."""
+    """Sessions and their sidecars and trash."""
     state: Path
-    """What the program remembers by itself."""
+    """The program's own state."""
 
     @staticmethod
     def default(environment: Mapping[str, str]) -> Folders:
-        """The system's usual folders, or all under `WORKBENCH_HOME` where that is set."""
+        """Return the system's usual folders, or those under `WORKBENCH_HOME` if it is set."""
         if home := environment.get(HOME_VARIABLE):
             base = Path(home).expanduser()
             return Folders(base / "config", base / "data", base / "state")
-        # platformdirs is needed only here, and not when a folder was named.
+        # Imported late: not needed if the variable is set.
         from platformdirs import PlatformDirs
 
         usual = PlatformDirs(APPLICATION, appauthor=False)
@@ -44,9 +44,9 @@ class Folders(Struct, frozen=True):
 
 
 def read_text(path: Path, most: int | None = None) -> str:
-    """A file's text, without the byte order mark that some editors put before it.
+    """Read a file's text, without a byte order mark.
 
-    Raises StorageError where it cannot be read, has more than `most` bytes, or is not UTF-8.
+    Raises StorageError if the file cannot be read, has more than `most` bytes, or is not UTF-8.
     """
     raw = read_bytes(path, -1 if most is None else most + 1)
     if most is not None and len(raw) > most:
@@ -55,7 +55,7 @@ def read_text(path: Path, most: int | None = None) -> str:
 
 
 def read_bytes(path: Path, size: int = -1, *, hint: str = "") -> bytes:
-    """A file's bytes, at most its first `size`. Raises StorageError where it cannot be read."""
+    """Read a file's bytes, at most the first `size`. Raises StorageError if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(size)
@@ -64,7 +64,7 @@ def read_bytes(path: Path, size: int = -1, *, hint: str = "") -> bytes:
 
 
 def decode_text(raw: bytes, path: Path) -> str:
-    """The text of a file's bytes, without its byte order mark. Raises StorageError where it is not UTF-8."""
+    """Decode a file's bytes, without a byte order mark. Raises StorageError if they are not UTF-8."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -79,7 +79,7 @@ def decode_text(raw: bytes, path: Path) -> str:
 
 
 def delete_file(path: Path) -> None:
-    """Delete a file. Raises StorageError where there is none or it cannot be deleted."""
+    """Delete a file. Raises StorageError if it does not exist or cannot be deleted."""
     try:
         path.unlink()
     except OSError as error:
@@ -87,13 +87,13 @@ def delete_file(path: Path) -> None:
 
 
 def refused(path: Path, what: str, error: OSError, hint: str = "") -> StorageError:
-    """The error that the system refuses something to be done with a file, such as `cannot be read`."""
+    """Convert an OSError on a file; `what` continues its name, such as `cannot be read`."""
     why = error.strerror or str(error)
     return StorageError(f"{one_line(path.name, 80)} {what}", why, hint, path=str(path))
 
 
 def followed(path: Path) -> Path:
-    """What a symbolic link leads to; anything else, and one that leads nowhere, as it is."""
+    """Return the target of a symbolic link; the path itself if it is not a link or cannot be resolved."""
     try:
         return path.resolve() if path.is_symlink() else path
     except (OSError, RuntimeError):
@@ -101,16 +101,16 @@ def followed(path: Path) -> Path:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Put a file in place in one step, so that a reader or a crash meets the old one or the new one.
+    """Write a file atomically: a reader, or a crash, sees either the old or the new content.
 
-    The folder is made where it is missing; a file that exists keeps its permissions, and a symbolic link
-    stays one. Raises StorageError where the file cannot be written; the old one is untouched then.
+    A missing folder is created. An existing file keeps its permissions, a symbolic link is followed. Raises
+    StorageError if the file cannot be written; the old file is then unchanged.
     """
     target = followed(path)
     temporary: str | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Names may have 255 bytes.
+        # File names are limited to 255 bytes.
         handle, temporary = tempfile.mkstemp(".part", f".{target.name[:40]}.", target.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(data)

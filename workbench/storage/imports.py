@@ -1,4 +1,4 @@
-"""Reading what other programs wrote: a JSON Lines export, and a curl command."""
+"""Import runs from JSON Lines, and requests from curl commands."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from workbench.storage.toml_files import in_utc
 
 
 class CurlCommand(Struct, frozen=True):
-    """What a curl command would send."""
+    """A parsed curl command."""
 
     url: str
     request: Request
     had_key: bool = False
-    """Whether it held a key, which was left out."""
+    """Whether the command contained a key, which was dropped."""
 
 
 def runs_from_json_lines(text: str) -> list[Run]:
-    """The runs of a JSON Lines export. Raises StorageError naming the line at fault."""
+    """Read the runs of a JSON Lines export. Raises StorageError, which names the invalid line."""
     runs = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
@@ -114,14 +114,14 @@ _ANSI = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": 
 
 
 def is_curl(text: str) -> bool:
-    """Whether a text begins as a curl command does."""
+    """Whether a text starts with `curl`."""
     return re.match(r"\s*curl\s", text) is not None
 
 
 def curl_from_text(text: str) -> CurlCommand:
-    """The request in a curl command; its headers, and so any key in them, are dropped.
+    """Parse a curl command; its headers are dropped, including any key.
 
-    Raises BadValueError where it is not such a command, its data is in a file, or it asks for a chat.
+    Raises BadValueError if it has no JSON data, reads its data from a file, or sends chat messages.
     """
     plain = _COMMENTS_BEFORE.sub("", text)
     plain = _ANSI_QUOTED.sub(lambda found: shlex.quote(_ANSI_ESCAPE.sub(_escaped_character, found[1])), plain)
@@ -176,7 +176,7 @@ def _curl_command(url: str, data: str, *, had_key: bool) -> CurlCommand:
 
 
 def _escaped_character(found: re.Match[str]) -> str:
-    """What a shell makes of an escape inside `$'…'`."""
+    """Return the character of a shell escape within `$'…'`."""
     code = found[1] or found[2]
     return chr(int(code, 16)) if code else _ANSI.get(found[3], found[3])
 

@@ -1,4 +1,4 @@
-"""Journals: a streaming run's tokens, written beside its session as they come, until the file has the run."""
+"""Journals: sidecar files with the tokens of a streaming run, until the run is in the session file."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from workbench.storage.toml_text import parse, sound, toml_table
 
 
 class Grown(NamedTuple):
-    """Tokens that a choice received."""
+    """New tokens of a choice."""
 
     choice: int
     revision: int
     start: int
-    """Its first token among them; from 0 they take the place of all before."""
+    """Index of the first new token; 0 replaces all earlier tokens."""
     columns: Columns
 
 
 class Increment(Struct, frozen=True):
-    """What a run received since the increment before, copied, for another thread to write."""
+    """A copy of the tokens that a run received since the previous increment, for the writing thread."""
 
     run: Run
-    """The run without its choices."""
+    """The run, without its choices."""
     grown: tuple[Grown, ...]
 
 
 class Increments:
-    """Copies what a run receives; for the thread on which its columns grow."""
+    """Creates a run's increments; used in the thread that adds its tokens."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -48,7 +48,7 @@ class Increments:
         self._began = False
 
     def take(self) -> Increment | None:
-        """What came since the last call, the run itself with the first one; None where nothing did."""
+        """Return what changed since the last call, or None; the first call always returns an increment."""
         grown = _take_grown(self._run, self._have)
         if self._began and not grown:
             return None
@@ -57,7 +57,7 @@ class Increments:
 
 
 def _take_grown(run: Run, have: dict[int, tuple[int, int]]) -> tuple[Grown, ...]:
-    """What choices hold beyond `have`, which is revision and count by choice and is brought up to date."""
+    """Return the tokens that are not in `have` (revision and token count by choice), and update `have`."""
     grown: list[Grown] = []
     for choice in run.ordered:
         revision, count = have.get(choice.index, (choice.revision, 0))
@@ -70,18 +70,18 @@ def _take_grown(run: Run, have: dict[int, tuple[int, int]]) -> tuple[Grown, ...]
 
 
 class Journal:
-    """Writes one run's journal: a header, increments of its columns, and its end."""
+    """Writes a run's journal: a header, increments, and the end."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._size = 0
         self._lines: list[dict[str, object]] = []
-        """What could not be written yet."""
+        """Lines that are not written yet."""
         self._have: dict[int, tuple[int, int]] = {}
         self._began = self._ended = False
 
     def progress(self, increment: Increment) -> None:
-        """Write an increment. Raises OSError; it is written with the next call then."""
+        """Write an increment. Raises OSError; the next call then writes it again."""
         self._take(increment.run, increment.grown)
         self._write()
 
@@ -95,7 +95,7 @@ class Journal:
             self._have[tokens.choice] = tokens.revision, tokens.start + len(tokens.columns.texts)
 
     def end(self, run: Run) -> None:
-        """Write what the increments lack of a run that is over, and how it ended. Raises OSError."""
+        """Write the remaining tokens of a run that has ended, and its final header. Raises OSError."""
         if not self._ended:
             self._take(run, _take_grown(run, self._have))
             ends = [[choice.index, choice.finish_reason, choice.echoed] for choice in run.ordered]
@@ -104,12 +104,12 @@ class Journal:
         self._write()
 
     def appending_at(self, offset: int) -> None:
-        """Write where in the session's file the run is about to be appended. Raises OSError."""
+        """Write the offset in the session file at which the run will be appended. Raises OSError."""
         self._lines.append({"append": offset})
         self._write()
 
     def discard(self) -> None:
-        """Remove the journal: its run is in the session's file."""
+        """Delete the journal, because the run is in the session file."""
         with suppress(OSError):
             self._path.unlink()
 
@@ -117,7 +117,7 @@ class Journal:
         data = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in self._lines).encode()
         handle = os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600)
         try:
-            # A failed write may have left a part behind the last good line.
+            # A failed write may have left an incomplete line at the end.
             os.ftruncate(handle, self._size)
             os.lseek(handle, self._size, os.SEEK_SET)
             write_all(handle, data)
@@ -128,7 +128,7 @@ class Journal:
 
 
 def write_all(handle: int, data: bytes) -> None:
-    """Write all of some bytes to an open file. Raises OSError."""
+    """Write all bytes to an open file. Raises OSError."""
     view = memoryview(data)
     while view:
         view = view[os.write(handle, view) :]
@@ -139,21 +139,18 @@ def _header(run: Run) -> str:
 
 
 class Recovered(Struct, frozen=True):
-    """What a journal held."""
+    """The contents of a journal."""
 
     path: Path
     run: Run
     ended: bool
-    """Whether the run was over; else the program ended while it streamed."""
+    """Whether the run had ended; otherwise the program ended while it was streaming."""
     offset: int | None
-    """Where in the session's file it was being appended, if it got that far."""
+    """The offset in the session file at which it was to be appended; None if not reached."""
 
 
 def read_journal(path: Path) -> Recovered | None:
-    """What a journal holds up to the first line that is not whole; None where not even a run began.
-
-    Raises OSError.
-    """
+    """Read a journal up to the first invalid line; None if it has no header. Raises OSError."""
     run: Run | None = None
     ended, offset = False, None
     with path.open("rb") as file, suppress(BadField, ValueError, TypeError, KeyError):
@@ -188,7 +185,7 @@ def _extend(run: Run, entry: dict[str, object]) -> None:
     if not isinstance(index, int):
         raise TypeError
     if start == 0:
-        # Tokens were replaced as a whole.
+        # All tokens were replaced.
         run.choices.pop(index, None)
     add_columns(run.choice(index), entry)
 

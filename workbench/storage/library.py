@@ -25,12 +25,12 @@ from workbench.storage.session_store import SessionStore
 from workbench.storage.toml_text import tables_in
 
 KEPT = timedelta(days=30)
-"""How long a deleted session can be brought back."""
+"""How long deleted sessions are kept."""
 
 _MOMENT = "%Y%m%dT%H%M%S%f"
 _NAME = re.compile(r"(\d{8}T\d{12})-[0-9a-f]{4}-(.+\.toml)", re.DOTALL)
 _LONGEST = 200
-"""Bytes of a session's file name that are kept; file systems allow 255 with what is put before it."""
+"""Maximum bytes kept of a session's file name: with the prefix it must fit into 255 bytes."""
 
 
 class Deleted(Struct, frozen=True):
@@ -43,13 +43,13 @@ class Deleted(Struct, frozen=True):
 
 
 class Trash:
-    """One folder of deleted sessions, whose file names say when each was deleted."""
+    """A folder of deleted sessions, with the time of deletion in their file names."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def put(self, path: Path) -> Deleted:
-        """Move a session's file here. Raises StorageError; nothing was changed then."""
+        """Move a session's file here. Raises StorageError; the file is then unchanged."""
         now = datetime.now(UTC)
         stem = os.fsencode(path.stem)[:_LONGEST].decode(errors="ignore")
         name = f"{stem}.toml"
@@ -58,11 +58,11 @@ class Trash:
         return Deleted(name, now, trash)
 
     def deleted(self) -> list[Deleted]:
-        """What can be brought back, the one deleted last first."""
+        """Return the deleted sessions, most recently deleted first."""
         found: list[Deleted] = []
         with suppress(OSError):
             for path in self.folder.iterdir():
-                # A name of digits that are no date is not one of ours.
+                # A ValueError means that the digits are not a date: the file is not from this program.
                 with suppress(ValueError):
                     if parts := _NAME.fullmatch(path.name):
                         when = datetime.strptime(parts[1], _MOMENT).replace(tzinfo=UTC)
@@ -70,7 +70,7 @@ class Trash:
         return sorted(found, key=lambda deletion: deletion.when, reverse=True)
 
     def empty_old(self, now: datetime) -> None:
-        """Remove for good what was deleted longer ago than `KEPT`."""
+        """Permanently delete sessions that were deleted more than `KEPT` before `now`."""
         for deleted in self.deleted():
             if now - deleted.when > KEPT:
                 with suppress(OSError):
@@ -78,7 +78,7 @@ class Trash:
 
 
 def move(source: Path, target: Path) -> None:
-    """Move a file, which must not be there under its new name. Raises StorageError; nothing changed then."""
+    """Move a file; the target must not exist. Raises StorageError; the file is then unchanged."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         source.rename(target)
@@ -89,33 +89,33 @@ def move(source: Path, target: Path) -> None:
 
 _INDEX_FORMAT = 1
 _TEXT = 4000
-"""Characters of prompts and answers that a listing keeps of each session for searching."""
+"""Maximum characters of prompts and answers that the index keeps per session for searching."""
 _TOKENS = b"\n[[runs.tokens]]\n"
 
 
 class Listed(Struct, frozen=True):
-    """A session as a list shows it."""
+    """A session in a list."""
 
     path: str
     title: str
-    """Empty where nobody gave it one."""
+    """Empty if the user gave none."""
     created: str
-    """ISO 8601, as the file says; empty where it does not."""
+    """ISO 8601, as in the file; empty if missing."""
     modified: float
-    """Unix seconds."""
+    """Unix time in seconds."""
     size: int
-    """Bytes."""
+    """Size in bytes."""
     runs: int = 0
     tags: tuple[str, ...] = ()
     text: str = ""
     """The beginning of its prompts and answers, for search and preview."""
     error: str = ""
-    """Why it is not a session; empty where it is one."""
+    """Why the file is not a valid session; otherwise empty."""
     line: int | None = None
-    """The line at fault; None also where the file could not be read."""
+    """The invalid line; None if unknown or the file could not be read."""
 
     def matches(self, query: str) -> bool:
-        """Whether every word is somewhere in its title, tags, prompts or answers, in any case."""
+        """Whether every word of a query is in the title, file name, tags, prompts or answers, in any case."""
         within = "\n".join((self.title, Path(self.path).stem, *self.tags, self.text)).casefold()
         return all(word in within for word in query.casefold().split())
 
@@ -126,7 +126,7 @@ class _Index(Struct, frozen=True):
 
 
 def safe_name(title: str) -> str:
-    """A file name without its ending that any file system takes, near to a title as a person typed it."""
+    """Return a file name, without suffix, close to a title and valid on all file systems."""
     name = unicodedata.normalize("NFC", title)
     kept = "".join("-" if sign in '/\\:*?"<>|' or not sign.isprintable() else sign for sign in name)
     short = " ".join(kept.split()).strip(". -").encode(errors="replace")[:120].decode(errors="ignore").strip()
@@ -143,16 +143,16 @@ class Library:
         self._index = folders.state / "sessions.json"
 
     def new_path(self, title: str = "") -> Path:
-        """A path in the folder that no file has, named after a title or the time."""
+        """Return an unused path in the folder, named after a title or the current time."""
         name = safe_name(title or f"{datetime.now():%Y-%m-%d %H.%M.%S}")
         paths = (self.folder / f"{stem}.toml" for stem in chain([name], (f"{name} {n}" for n in count(2))))
         return next(path for path in paths if not os.path.lexists(path))
 
     def sessions(self) -> list[Listed]:
-        """All sessions, the one changed last first; broken ones too.
+        """Return all sessions, most recently modified first, including invalid ones.
 
-        Reads only files that changed since the last call, and may be called from a thread. Raises
-        StorageError where the folder cannot be read.
+        Reads only files that changed since the last call. May be called in any thread. Raises StorageError if
+        the folder cannot be read.
         """
         self.trash.empty_old(datetime.now(UTC))
         known = self._read_index()
@@ -167,7 +167,7 @@ class Library:
         for entry in entries:
             if entry.name.startswith("."):
                 continue
-            # One that another program has just deleted, or a link that leads nowhere.
+            # The file may just have been deleted, or be a dangling link.
             with suppress(OSError):
                 stat = entry.stat()
                 old = known.get(entry.path)
@@ -181,11 +181,11 @@ class Library:
         return sorted(listed.values(), key=lambda session: session.modified, reverse=True)
 
     def search(self, query: str) -> list[Listed]:
-        """The sessions in which every word appears. Raises StorageError."""
+        """Return the sessions that contain every word of a query. Raises StorageError."""
         return [session for session in self.sessions() if session.matches(query)]
 
     def _read_index(self) -> dict[str, Listed]:
-        # The index only saves time: whatever is wrong with it, it is built again.
+        # The index is only a cache, rebuilt if it is damaged.
         try:
             index = msgspec.convert(parse_json(self._index.read_bytes()), _Index)
         except (OSError, ValueError, msgspec.ValidationError):
@@ -193,17 +193,17 @@ class Library:
         return {listed.path: listed for listed in index.sessions} if index.format == _INDEX_FORMAT else {}
 
     def rename(self, path: Path, title: str) -> None:
-        """Give a session another title. Raises StorageError."""
+        """Change a session's title. Raises StorageError."""
         with closing(SessionStore.open(path).store) as store:
             store.rename(title)
 
     def tag(self, path: Path, tags: tuple[str, ...]) -> None:
-        """Give a session other tags. Raises StorageError."""
+        """Replace a session's tags. Raises StorageError."""
         with closing(SessionStore.open(path).store) as store:
             store.tag(tags)
 
     def duplicate(self, path: Path) -> Path:
-        """A copy of a session under a title of its own; answers with its path. Raises StorageError."""
+        """Copy a session under a new title, and return the copy's path. Raises StorageError."""
         opened = SessionStore.open(path)
         opened.store.close()
         if opened.error is not None:
@@ -217,15 +217,15 @@ class Library:
 
     def delete(self, path: Path) -> Deleted:
         """Move a session to the trash. Raises StorageError."""
-        # What a window that is gone left beside the file belongs to it.
+        # Opening the session merges sidecars left by closed windows into the file.
         with suppress(StorageError):
             SessionStore.open(path).store.close()
         return self.trash.put(path)
 
     def undelete(self) -> Path:
-        """Bring back the session that was deleted last; under another name where its own is taken.
+        """Restore the last deleted session, under a different name if its own is taken, and return its path.
 
-        Raises StorageError where there is none, or it cannot be moved.
+        Raises StorageError if there is none or it cannot be moved.
         """
         deleted = self.trash.deleted()
         if not deleted:
@@ -238,7 +238,7 @@ class Library:
 
 
 def read_listed(path: Path) -> Listed:
-    """What a list shows of a file; token columns are not read. Raises FileNotFoundError."""
+    """Read the list entry of a session file, without its token columns. Raises FileNotFoundError."""
     stat = path.stat()
     bare = Listed(str(path), "", "", stat.st_mtime, stat.st_size)
     try:
@@ -249,10 +249,10 @@ def read_listed(path: Path) -> Listed:
         return msgspec.structs.replace(bare, error=error.strerror or str(error))
     try:
         try:
-            # Columns are most of the file and nothing that a list shows.
+            # Token columns are most of the file, and lists do not show them.
             document = parse_document(_without_tokens(raw), path)
         except StorageError:
-            # A text may hold what looks like columns; and the line at fault is that of the whole file.
+            # A text may contain what looks like token columns; errors need line numbers of the whole file.
             document = parse_document(raw, path)
     except StorageError as error:
         text = raw[:_TEXT].decode(errors="replace")
@@ -270,7 +270,7 @@ def read_listed(path: Path) -> Listed:
 
 
 def _without_tokens(raw: bytes) -> bytes:
-    # A pattern would hold every other thread up for seconds on a long session.
+    # A regular expression would block other threads for seconds on a long session.
     kept, at = [], 0
     while (start := raw.find(_TOKENS, at)) != -1:
         kept.append(raw[at:start])

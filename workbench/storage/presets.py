@@ -1,4 +1,4 @@
-"""Presets as TOML files: the built-in ones, and the person's, which may be handed to someone else."""
+"""Built-in and user presets as TOML files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PARAMETER_SCHEMA = {"properties": _PARAMETERS, "propertyNames": {"enum": list(_
 
 
 class PresetFile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A preset as its file holds it."""
+    """The structure of a preset file."""
 
     name: Annotated[str, about("Name shown in lists; empty: the file's name.")] = ""
     note: Annotated[str, about("What it is good for.")] = ""
@@ -59,21 +59,21 @@ class PresetFile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 
 
 class PresetList(Struct, frozen=True):
-    """All presets by name: the built-in ones first, in their order, then the person's by name."""
+    """All presets by name: the built-in ones first, in their order, then the user's by name."""
 
     presets: Mapping[str, Preset]
     problems: list[StorageError]
-    """Everything wrong with the person's files; such a file is left out and left alone."""
+    """All problems in the user's files; invalid files are omitted."""
     files: Mapping[str, Path]
-    """The files of the person's presets, by name; a preset without one is built in."""
+    """The files of user presets, by preset name; built-in presets have none."""
     broken: Mapping[str, StorageError]
-    """The problem of each preset that is left out, by the name it has and by its file's."""
+    """The problem of each omitted preset, by preset name and by file name."""
 
     def named(self, name: str) -> Preset:
-        """The preset of a name.
+        """Return the preset with a name.
 
-        Raises StorageError where there is none, or for what is wrong in the person's file of that name: a
-        built-in one never takes its place.
+        Raises StorageError if it does not exist or the user's file for it is invalid; the built-in preset of
+        that name is not used instead.
         """
         if name in self.broken and name not in self.files:
             raise self.broken[name]
@@ -85,12 +85,12 @@ class PresetList(Struct, frozen=True):
 
 
 def presets_folder(folders: Folders) -> Path:
-    """Where a person's presets are."""
+    """Return the folder of user presets."""
     return folders.config / "presets"
 
 
 def load_presets(folders: Folders) -> PresetList:
-    """Every preset there is; a person's replaces the built-in one of that name."""
+    """Load all presets; a user preset replaces the built-in one of the same name."""
     presets = {shipped.name: shipped for shipped in map(read_preset, sorted(_SHIPPED.glob("*.toml")))}
     problems: list[StorageError] = []
     broken: dict[str, StorageError] = {}
@@ -115,10 +115,7 @@ def load_presets(folders: Folders) -> PresetList:
 
 
 def read_preset(path: Path) -> Preset:
-    """The preset that a file holds, wherever it is.
-
-    Raises StorageError, with the line, for the first thing that is wrong.
-    """
+    """Read a preset file in any folder. Raises StorageError for its first fault, with the line."""
     return _preset(read_toml(path))
 
 
@@ -132,7 +129,7 @@ def _preset(file: TomlFile) -> Preset:
             extra = parse_json(extra)
         if not isinstance(extra, dict):
             raise file.error(Fault(("extra",), "must be a table, or a JSON object as text"))
-    # Dates, which JSON does not have, become texts.
+    # Dates become strings, because JSON has no dates.
     values: dict[str, JsonValue] = msgspec.to_builtins(found.parameters)
     try:
         parameters = Parameters.from_json(values, msgspec.to_builtins(extra))
@@ -152,7 +149,7 @@ def _preset(file: TomlFile) -> Preset:
 
 
 def write_preset(preset: Preset) -> bytes:
-    """A preset's file. Raises StorageError where it holds what no file can (half of a character)."""
+    """Return the bytes of a preset file. Raises StorageError if a text contains a lone surrogate."""
     extra = dict(preset.parameters.extra)
     file = PresetFile(
         name=preset.name,
@@ -171,9 +168,9 @@ def write_preset(preset: Preset) -> bytes:
 
 
 def save_preset(folders: Folders, preset: Preset) -> Path:
-    """Write a person's preset; one of that name is replaced.
+    """Write a user preset, replacing the one of the same name.
 
-    Raises StorageError where the name is not valid or the file cannot be written.
+    Raises StorageError if the name is invalid or the file cannot be written.
     """
     preset = preset._replace(name=_checked(preset.name))
     path = load_presets(folders).files.get(preset.name) or _free_file(folders, preset.name)
@@ -182,9 +179,9 @@ def save_preset(folders: Folders, preset: Preset) -> Path:
 
 
 def rename_preset(folders: Folders, name: str, new: str) -> Preset:
-    """Give a person's preset another name; its file stays.
+    """Rename a user preset, in the same file.
 
-    Raises StorageError where there is none of that name, or there is one of the new name already.
+    Raises StorageError if it does not exist, the new name is invalid or taken, or the file cannot be written.
     """
     loaded = load_presets(folders)
     path = _own_file(loaded, name)
@@ -197,9 +194,9 @@ def rename_preset(folders: Folders, name: str, new: str) -> Preset:
 
 
 def duplicate_preset(folders: Folders, name: str) -> Preset:
-    """Write a copy of any preset, also a built-in one, as the person's, under a free name.
+    """Copy a user or built-in preset to a user preset with an unused name.
 
-    Raises StorageError where there is none of that name.
+    Raises StorageError if the preset does not exist or the file cannot be written.
     """
     loaded = load_presets(folders)
     preset = loaded.named(name)._replace(name=_free_name(loaded, name))
@@ -208,22 +205,22 @@ def duplicate_preset(folders: Folders, name: str) -> Preset:
 
 
 def delete_preset(folders: Folders, name: str) -> None:
-    """Delete a person's preset; the built-in one of that name is used again.
+    """Delete a user preset; the built-in one of that name is used again.
 
-    Raises StorageError where there is none, or it cannot be deleted.
+    Raises StorageError if it does not exist or cannot be deleted.
     """
     delete_file(_own_file(load_presets(folders), name))
 
 
 def export_preset(preset: Preset, path: Path) -> None:
-    """Write a preset to a file to hand on. Raises StorageError where it cannot be written."""
+    """Write a preset to any file. Raises StorageError if it cannot be written."""
     write_atomically(path, write_preset(preset))
 
 
 def import_preset(folders: Folders, path: Path) -> Preset:
-    """Import a preset from a file as the person's, under a free name where its own is taken.
+    """Import a file as a user preset, under an unused name if its own is taken.
 
-    Raises StorageError where the file is not a preset or it cannot be written.
+    Raises StorageError if the file is not a preset, or the preset cannot be written.
     """
     preset = read_preset(path)
     loaded = load_presets(folders)

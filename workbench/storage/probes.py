@@ -1,4 +1,4 @@
-"""What probes found, one file an endpoint; the program's own, so never among a person's profiles."""
+"""Probe results, one file per endpoint, in the state folder apart from the user's profiles."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from workbench.storage.toml_files import read_toml
 
 
 def probe_file(folders: Folders, endpoint: str) -> Path:
-    """Where an endpoint's probe is kept; a bare URL is not a file name, so its digest is used."""
+    """Return the path of an endpoint's probe; for a bare URL its digest is the file name."""
     name = endpoint if is_endpoint_name(endpoint) else hashlib.sha256(endpoint.encode()).hexdigest()[:16]
     return folders.state / "probes" / f"{name}.toml"
 
 
 def save_probe(folders: Folders, probe: Probe) -> Path:
-    """Keep a probe; an older one of the endpoint is replaced. Raises StorageError."""
+    """Save a probe, replacing the endpoint's previous one. Raises StorageError."""
     path = probe_file(folders, probe.endpoint)
     write_atomically(path, tomli_w.dumps(probe.to_json()).encode("utf-8", "replace"))
     return path
 
 
 def load_probe(folders: Folders, endpoint: str) -> Probe | None:
-    """The last probe of an endpoint; None where there is none, or its file is damaged."""
+    """Load an endpoint's last probe; None if there is none or its file is damaged."""
     try:
         return probe_from_table(read_toml(probe_file(folders, endpoint)).table)
     except (StorageError, msgspec.ValidationError):
@@ -39,5 +39,5 @@ def load_probe(folders: Folders, endpoint: str) -> Probe | None:
 
 
 def probe_from_table(table: Mapping[str, Any]) -> Probe:
-    """The inverse of a probe's `to_json`. Raises msgspec.ValidationError for another table."""
+    """Parse a probe's table, the inverse of `Probe.to_json`. Raises msgspec.ValidationError."""
     return msgspec.convert({**table, "is_partial": table.get("partial", False)}, Probe)

@@ -17,7 +17,7 @@ from workbench.storage.files import read_text
 
 
 class PromptRow(Struct, frozen=True):
-    """A row of a file, which holds its prompt under the first of these names that it has."""
+    """A row of a prompt file; the first of these columns that exists holds the prompt."""
 
     prompt: str = ""
     text: str = ""
@@ -29,14 +29,14 @@ _USUAL_COLUMNS = PromptRow.__struct_fields__
 
 
 def read_prompts(path: Path, column: str = "") -> tuple[str, ...]:
-    """The prompts of a file, by its ending.
+    """Read the prompts of a file; the file name's suffix determines the format.
 
-    `.jsonl` and `.ndjson` hold one JSON value a line: a string, or an object with the prompt under `column`;
-    `.csv` and `.tsv` hold the prompt in `column` (by default one called prompt, text, input or question, or
-    the only one), separated as their header is by commas, semicolons, tabs or bars. Any other file is
-    text: prompts divided by lines `---` where it has one, else a line each.
+    `.jsonl` and `.ndjson` hold a JSON value per line: a string, or an object with the prompt under `column`;
+    `.csv` and `.tsv` hold the prompt in `column` (by default prompt, text, input or question, or the only
+    column); the header determines the separator: comma, semicolon, tab or bar. Any other file is text with
+    prompts separated by lines `---` if there are any, else one prompt per line.
 
-    Raises StorageError with the file and the line at fault.
+    Raises StorageError with the file and, where known, the line.
     """
     text = read_text(path)
     match path.suffix.lower():
@@ -77,7 +77,7 @@ def _json_lines(path: Path, text: str, column: str) -> Iterator[str]:
 
 
 def _rows(path: Path, text: str, column: str) -> Iterator[str]:
-    # The limit is the module's own, and no text is longer than the file that holds it.
+    # The limit is global to the csv module; no field is longer than the file.
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     text, separators = _separators(text, "\t" if path.suffix.lower() == ".tsv" else ",")
     headers = {separator: header for separator in separators if (header := _header(text, separator))}
@@ -106,7 +106,7 @@ def _rows(path: Path, text: str, column: str) -> Iterator[str]:
 
 
 def _separators(text: str, usual: str) -> tuple[str, str]:
-    """The text, with an empty line for a line `sep=;` at its beginning, and what may separate values."""
+    """Return the text, with a leading line `sep=;` blanked, and the possible separators."""
     first, _, others = text.partition("\n")
     declared = first.rstrip("\r")
     if len(declared) == 5 and declared.startswith("sep=") and declared[4] != '"':
@@ -115,7 +115,7 @@ def _separators(text: str, usual: str) -> tuple[str, str]:
 
 
 def _header(text: str, separator: str) -> list[str]:
-    """The names of the columns; empty where the first record is not one with this separator."""
+    """Return the column names; empty if the first record is invalid with this separator."""
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
         return [name.strip() for name in next(filter(None, rows), [])]

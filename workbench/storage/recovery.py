@@ -1,4 +1,4 @@
-"""What windows that are gone left beside a session's file, and the repair of a torn append."""
+"""Recover the sidecars of closed windows, and repair an incomplete append to a session file."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from workbench.storage.sidecars import StoredDraft, read_draft, short_name
 
 
 class Found(Struct, frozen=True):
-    """What was recovered; the sidecars stay until `forget()`."""
+    """The recovered data; the sidecars are kept until `forget()`."""
 
     notes: tuple[str, ...]
     runs: tuple[Run, ...]
     draft: Draft | None
-    """The session's own draft, as its last owner left it."""
+    """The session's draft, as left by its last owner."""
     spare_drafts: tuple[Draft, ...]
     spare_paths: tuple[Path, ...]
     repaired: bool
-    """Whether the end of the file was cut off."""
+    """Whether the end of the file was truncated."""
     _done: tuple[Path, ...]
 
     def forget(self) -> None:
-        """Remove the sidecars whose content is safe elsewhere by now."""
+        """Delete the sidecars whose content has been saved elsewhere."""
         for path in self._done:
             with suppress(OSError):
                 path.unlink()
 
 
 def recover(path: Path, raw: bytes, orphans: list[Path], error: StorageError | None) -> Found:
-    """Read the sidecars of windows that are gone, and cut off an append that they did not finish.
+    """Read the sidecars of closed windows, and truncate an append that they did not finish.
 
-    `error` is why the file is not a session as it stands, if it is not. The file must be locked. Raises
-    OSError or StorageError.
+    `error` is the parse error of the file, if any. The caller must hold the file's lock. Raises OSError or
+    StorageError.
     """
     journals = [(orphan, read_journal(orphan)) for orphan in orphans if orphan.suffix == ".run"]
     found = (journal for _, journal in journals if journal is not None)

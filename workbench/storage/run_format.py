@@ -1,4 +1,4 @@
-"""A run as TOML text and back: its header first for a person to read, its token columns compact and last."""
+"""Convert runs to TOML and back: the readable header first, the compact token columns last."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from workbench.storage.toml_files import EPOCH, BadField, in_utc, record, table_
 from workbench.storage.toml_text import sound, toml_column, toml_string, toml_table
 
 _ALWAYS_SENT = {"max_tokens": "max_tokens", "stream": "stream", "stream_options": "include_usage"}
-"""What a body has although nobody set it, with its parameter; `unasked` of a run names what nobody set."""
+"""Body fields sent even if unset, with their parameters; `unasked` of a run lists those that were unset."""
 
 RUN_MARK = b"\n[[runs]]\n"
-"""What every run of a file begins with."""
+"""The start of every run in a file."""
 
 
 def run_to_toml(run: Run) -> str:
-    """A run as one `[[runs]]` section that can be appended to a session file.
+    """Return a run as a `[[runs]]` section that can be appended to a session file.
 
-    Every choice comes first with its text, then the token columns of all, so that a reader meets prompt,
-    parameters and answers before any table of numbers.
+    The texts of all choices precede the token columns, so that prompt, parameters and answers can be read
+    before any numbers.
     """
     return sound("".join(_run_lines(run)))
 
@@ -86,7 +86,7 @@ class _Choice(Struct, frozen=True):
 
 
 class _Run(Struct, frozen=True):
-    """A run as its file holds it."""
+    """The structure of a run in a file."""
 
     id: str = ""
     started: datetime = EPOCH
@@ -117,13 +117,13 @@ class _Run(Struct, frozen=True):
 
 
 _SAME = (*_Run.__struct_fields__[: _Run.__struct_fields__.index("unasked")], "usage", "error")
-"""What a run and its file call by one name."""
+"""Attributes with the same name in `Run` and `_Run`."""
 _SPLITS = ("prompts", "choices")
 
 
 def header_to_table(run: Run) -> dict[str, object]:
-    """Everything of a run but its choices."""
-    # Rounded as the columns are, so that a run recovered from its journal is written the same again.
+    """Return a run's table without its choices."""
+    # Rounded like the columns, so that a run recovered from its journal is written identically.
     first_token = None if run.first_token is None else round(run.first_token, 6)
     return {
         **table_of(
@@ -147,7 +147,7 @@ def _request_to_tables(run: Run) -> dict[str, Any]:
     body = run.sent or run.request.body()
     plain, as_json = plain_table(body)
     tables: dict[str, Any] = {"request": plain, "request_json": as_json}
-    # The body alone does not tell a field left unset from one that is always sent.
+    # The body does not show whether a field that is always sent was set.
     if _read_request(body) == run.request:
         return tables
     values = run.request.parameters.values
@@ -185,7 +185,7 @@ def _read_prompt(value: JsonValue) -> Prompt:
 
 
 def run_from_table(table: Mapping[str, Any], where: str = "the run") -> Run:
-    """The run in a table of a file. Raises BadField naming the key at fault."""
+    """Parse a run's table. Raises BadField, which names the invalid key."""
     file = record(table, _Run, where)
     sent = json_table(file.request, file.request_json)
     values: dict[str, Any] = {name: getattr(file, name) for name in _SAME}
@@ -211,7 +211,7 @@ def run_from_table(table: Mapping[str, Any], where: str = "the run") -> Run:
         add_columns(run.choice(index), columns)
     for stored in file.choices:
         choice = run.choice(stored.index)
-        # A person may have taken the tokens out.
+        # The user may have deleted the token columns.
         if stored.text and not len(choice):
             choice.append(ReceivedToken(stored.text), file.timing.first_token or 0.0)
         choice.echoed = min(stored.echoed, len(choice))
@@ -235,7 +235,7 @@ def _request_of(file: _Run, sent: JsonObject) -> Request:
 
 
 def add_columns(choice: Choice, table: Mapping[str, object]) -> None:
-    """Add the tokens that a table's columns hold. Raises BadField where they do not fit together."""
+    """Add the tokens of a table of columns to a choice. Raises BadField if the columns are inconsistent."""
     try:
         choice.extend(columns_from_table(table))
     except (ValueError, OverflowError) as error:
@@ -243,14 +243,17 @@ def add_columns(choice: Choice, table: Mapping[str, object]) -> None:
 
 
 def plain_table(table: JsonObject) -> tuple[dict[str, JsonValue], dict[str, str]]:
-    """A JSON object as TOML can hold it, and apart from it, as JSON text, the keys that hold a null."""
+    """Split a JSON object into the part that TOML can hold, and JSON texts of the values with a null."""
     plain = {key: value for key, value in table.items() if not holds_null(value)}
     as_json = {key: json.dumps(_plain(value)) for key, value in table.items() if key not in plain}
     return plain, as_json
 
 
 def json_table(table: Mapping[str, object], as_json: Mapping[str, object] | None = None) -> JsonObject:
-    """A TOML table as a JSON object (moments become texts), joined with the keys kept as JSON text."""
+    """Convert a TOML table to a JSON object (dates become strings) and add the values kept as JSON text.
+
+    Raises BadField if such a text is not JSON.
+    """
     joined = {key: _json(value) for key, value in table.items()}
     for key, text in (as_json or {}).items():
         try:
@@ -275,14 +278,14 @@ def _json(value: object) -> JsonValue:
 
 
 def without_run(body: bytes, run: Run) -> bytes | None:
-    """The runs of a file without one; None where that one is not written as this program writes it."""
-    # No text holds these bytes by chance: they have quotation marks, which a text escapes.
+    """Remove a run from a file's bytes; None if the run is not found as this program writes it."""
+    # These bytes cannot occur within a string: they contain quotation marks, which strings escape.
     before, found, after = body.partition(run_to_toml(run).encode())
     return before + after if found else None
 
 
 def with_run(body: bytes, run: Run, following: Run | None) -> bytes | None:
-    """The runs of a file with one more before another, or last; None where that other is not found."""
+    """Insert a run before `following`, or at the end; None if `following` is not found."""
     data = run_to_toml(run).encode()
     if following is None:
         return body + data
@@ -291,7 +294,7 @@ def with_run(body: bytes, run: Run, following: Run | None) -> bytes | None:
 
 
 def with_order(body: bytes, runs: Sequence[Run]) -> bytes | None:
-    """The runs of a file with some in this order, at their places; None where one is not found."""
+    """Reorder some runs among the positions that they occupy; None if one is not found."""
     parts = body.split(RUN_MARK)
     found = {part: index for index, part in enumerate(parts)}
     texts = [run_to_toml(run).encode().removeprefix(RUN_MARK) for run in runs]
@@ -303,6 +306,6 @@ def with_order(body: bytes, runs: Sequence[Run]) -> bytes | None:
 
 
 def with_name(body: bytes, run: Run, was: str) -> bytes | None:
-    """The runs of a file with one under its new name; None where it is not found under the old one."""
+    """Rename a run from `was` in a file's bytes; None if it is not found under the old name."""
     before, found, after = body.partition(run_to_toml(replace(run, name=was)).encode())
     return before + run_to_toml(run).encode() + after if found else None

@@ -1,4 +1,4 @@
-"""A session's file as bytes: reading it, appending to it, repairing a torn append."""
+"""Read session files, append to them, and find incomplete appends."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from workbench.storage.toml_files import BadField
 from workbench.storage.toml_text import loads, tables_in
 
 _MOST_PARTS = 64
-"""How many parts of a file are tried as one run before the file is read as a whole."""
+"""Maximum parts of a file to join into one run before the whole file is read instead."""
 
 
 class Contents(Struct, frozen=True):
-    """What a session's file holds."""
+    """The parsed contents of a session file."""
 
     session: Session
     head: int
-    """Bytes before the first run; 0 where runs are not all that follows, or not all of them."""
+    """Bytes before the first run; 0 if anything else follows the first run, or runs precede it."""
 
 
 def parse_document(raw: bytes, path: Path) -> dict[str, object]:
-    """The TOML document in some bytes. Raises StorageError naming the line at fault."""
+    """Parse a TOML document. Raises StorageError, which names the invalid line."""
     try:
         return loads(raw)
     except UnicodeDecodeError as error:
@@ -45,7 +45,7 @@ def parse_document(raw: bytes, path: Path) -> dict[str, object]:
 
 
 def error_in(raw: bytes, path: Path) -> StorageError | None:
-    """Why some bytes are not TOML, naming the line at fault; None where they are."""
+    """Return the parse error of a TOML document; None if it is valid."""
     try:
         parse_document(raw, path)
     except StorageError as error:
@@ -54,7 +54,7 @@ def error_in(raw: bytes, path: Path) -> StorageError | None:
 
 
 def parse_session(raw: bytes, path: Path) -> Contents:
-    """The session in a file's bytes. Raises StorageError."""
+    """Parse a session file. Raises StorageError."""
     document = parse_document(raw, path)
     try:
         session = session_from_tables(document)
@@ -67,9 +67,9 @@ def parse_session(raw: bytes, path: Path) -> Contents:
 
 
 def parse_runs(raw: bytes, path: Path, *, with_tokens: bool = True) -> list[Run]:
-    """The runs in bytes that were appended to a file. Raises StorageError.
+    """Parse runs that were appended to a file. Raises StorageError.
 
-    Without tokens, the text of each choice is one piece.
+    Without tokens, each choice has its text as a single token.
     """
     document = parse_document(raw, path)
     if not with_tokens:
@@ -82,7 +82,7 @@ def parse_runs(raw: bytes, path: Path, *, with_tokens: bool = True) -> list[Run]
 
 
 def line_end(raw: bytes) -> bytes:
-    """What ends the first line of a file: LF, or CRLF as editors on Windows write it."""
+    """Return the line end of a file's first line: LF or CRLF."""
     return b"\r\n" if raw[: raw.find(b"\n")].endswith(b"\r") else b"\n"
 
 
@@ -95,9 +95,9 @@ def _marks(raw: bytes, last_first: bool = False) -> Iterator[int]:
 
 
 def head_size(raw: bytes) -> int:
-    """How many bytes stand before the first run; all of them where there is none."""
+    """Return the number of bytes before the first run; all if there is none."""
     for mark in _marks(raw):
-        # A prompt may hold the mark too; what precedes it is not a whole document then.
+        # A prompt may contain the mark too; the bytes before it are then not a valid document.
         if _is_document(raw[:mark]):
             return mark
     return len(raw)
@@ -112,10 +112,10 @@ def _is_document(raw: bytes) -> bool:
 
 
 def torn_at(raw: bytes) -> int | None:
-    """Where the last run begins if the file is whole without it; None where something else is broken."""
+    """Return the offset of the last run if the file is valid without it; None if more is damaged."""
     for tries, mark in enumerate(_marks(raw, last_first=True)):
         if _is_document(raw[:mark]):
-            # A later run would have to end the torn one, so only an unended last run is torn.
+            # A later run would have to close the incomplete one, so only the last run can be incomplete.
             return mark
         if tries == 20:
             break
@@ -123,10 +123,7 @@ def torn_at(raw: bytes) -> int | None:
 
 
 def append(path: Path, data: bytes, size: int) -> None:
-    """Append to a file of a known size and wait for the disk; on failure the file is as before.
-
-    Raises OSError.
-    """
+    """Append to a file of a known size and sync it. Raises OSError; the file is then unchanged."""
     handle = os.open(path, os.O_WRONLY)
     try:
         os.lseek(handle, size, os.SEEK_SET)
@@ -141,7 +138,7 @@ def append(path: Path, data: bytes, size: int) -> None:
 
 
 def broken(path: Path, why: str, line: int | None) -> StorageError:
-    """The error that a file is not a session."""
+    """Return the error for a file that is not a valid session."""
     return StorageError(
         f"{one_line(path.name, 80)} is not a readable session",
         why,
@@ -152,15 +149,15 @@ def broken(path: Path, why: str, line: int | None) -> StorageError:
 
 
 def not_written(path: Path, error: OSError) -> StorageError:
-    """The error that something could not be stored."""
+    """Return the error for a file that cannot be written."""
     return refused(path, "cannot be written", error, "Free some space or check the permissions.")
 
 
 def iterate_runs(path: Path, *, with_tokens: bool = True) -> Iterator[Run]:
-    """The runs in a session's file one by one, so that a long file takes no more memory than its longest run.
+    """Yield the runs of a session file, so that a long file takes only the memory of its longest run.
 
-    Without tokens, as `parse_runs` has them, it takes a third less time. What is appended meanwhile is not
-    read. Raises StorageError, also midway.
+    Without tokens, as in `parse_runs`, it takes a third less time. Runs appended during the iteration are not
+    read. Raises StorageError, possibly after some runs.
     """
     count = 0
     parts: list[bytes] = []
@@ -169,7 +166,7 @@ def iterate_runs(path: Path, *, with_tokens: bool = True) -> Iterator[Run]:
         try:
             runs = parse_runs(b"".join(parts), path, with_tokens=with_tokens)
         except StorageError:
-            # A prompt may hold the mark too: what precedes it goes on with the next part then.
+            # A prompt may contain the mark too: the run then continues in the next part.
             if len(parts) == _MOST_PARTS:
                 break
             continue
@@ -177,12 +174,12 @@ def iterate_runs(path: Path, *, with_tokens: bool = True) -> Iterator[Run]:
         count += len(runs)
         parts = []
     if parts:
-        # Where it is broken, and in which line, is found in the whole file.
+        # Parse the whole file, which gives errors the right line number.
         yield from parse_session(read_bytes(path), path).session.runs[count:]
 
 
 def _parts(path: Path) -> Iterator[bytes]:
-    """A file divided before each line that begins a run. Raises StorageError."""
+    """Split a file before each line that may begin a run. Raises StorageError."""
     try:
         with path.open("rb") as file:
             left = os.fstat(file.fileno()).st_size
@@ -199,21 +196,21 @@ def _parts(path: Path) -> Iterator[bytes]:
 
 
 def read_runs(path: Path) -> list[Run]:
-    """The runs in a session's file as it is, without taking hold of it. Raises StorageError."""
+    """Read the runs of a session file, without locking it. Raises StorageError."""
     return parse_session(read_bytes(path), path).session.runs
 
 
 _GUARD = 256
-"""Bytes before the known end that tell whether a file was only appended to."""
+"""Bytes before the known end that are compared to check that a file was only appended to."""
 
 
 @dataclass(slots=True)
 class FileState:
-    """A session's file as this window last read or wrote it."""
+    """The state of a session file when this window last read or wrote it."""
 
     size: int = 0
     head: int = 0
-    """Bytes before the first run; 0 where the runs' bytes cannot be copied as they are."""
+    """Bytes before the first run; 0 if the runs' bytes cannot be copied unchanged."""
     draft: Draft = field(default_factory=Draft)
     """The draft in the file."""
     guard: bytes = b""
@@ -221,23 +218,23 @@ class FileState:
     start: bytes = b""
     """The bytes before the first run."""
     line_end: bytes = b"\n"
-    """What ends its lines: LF or CRLF."""
+    """LF or CRLF."""
     identity: tuple[int, int, int] | None = None
-    """None where there is no file yet."""
+    """None if there is no file yet."""
 
     @staticmethod
     def of(path: Path, raw: bytes, head: int, draft: Draft) -> FileState:
-        """What is known once a file's bytes were read or written."""
+        """Return the state after a file's bytes were read or written."""
         return FileState(len(raw), head, draft, raw[-_GUARD:], raw[:head], line_end(raw), identity(path))
 
     def appended(self, path: Path, data: bytes) -> None:
-        """Take note of bytes that were added at the end."""
+        """Update the state after bytes were appended."""
         self.size += len(data)
         self.guard = (self.guard + data)[-_GUARD:]
         self.identity = identity(path)
 
     def was_appended_to(self, path: Path) -> bool:
-        """Whether the file grew and what was known of it is still there. Raises OSError."""
+        """Whether the file grew and still starts with the known bytes. Raises OSError."""
         if self.identity is None or path.stat().st_size <= self.size:
             return False
         with path.open("rb") as file:
@@ -248,7 +245,7 @@ class FileState:
 
 
 def identity(path: Path) -> tuple[int, int, int] | None:
-    """Inode, modification time and size, which differ after any change; None where there is no file."""
+    """Return inode, modification time (ns) and size, which detect changes; None if there is no file."""
     try:
         stat = path.stat()
     except FileNotFoundError:
@@ -257,7 +254,7 @@ def identity(path: Path) -> tuple[int, int, int] | None:
 
 
 def read_from(path: Path, offset: int) -> bytes:
-    """A file's bytes from an offset on. Raises OSError."""
+    """Read a file's bytes from an offset on. Raises OSError."""
     with path.open("rb") as file:
         file.seek(offset)
         return file.read()
@@ -267,5 +264,5 @@ _FILE = Path(__file__).parent / "shipped" / "demo.toml"
 
 
 def load_demo() -> Run:
-    """The recorded run: the embedded model's answer to the example prompt, with five alternatives a token."""
+    """Load the demo: the embedded model's answer to the example prompt, with five alternatives per token."""
     return parse_session(_FILE.read_bytes(), _FILE).session.runs[0]

@@ -1,4 +1,4 @@
-"""The head of a session file, its conversation and its runs, as TOML tables and back; see `run_format`."""
+"""Convert a session's head, conversation and runs to TOML tables and back; see `run_format`."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class _Turn(Struct, frozen=True):
 
 
 def chat_to_table(chat: Chat) -> dict[str, Any]:
-    """All of a conversation but its turns; empty where nothing of it is set."""
+    """Return a conversation's table without its turns; empty if nothing is set."""
     last = chat.turns.last if chat.turns.all else None
     return {**table_of(_Chat(chat.template, last, chat.when_full, chat.context, chat.prefixes)), **chat.other}
 
 
 def turns_to_tables(chat: Chat) -> list[dict[str, Any]]:
-    """The turns of a conversation, its system prompt as the first."""
+    """Return the tables of a conversation's turns, with the system prompt as the first."""
     system = [] if chat.system is None else [Turn(Role.SYSTEM, chat.system, SYSTEM)]
     names = _Turn.__struct_fields__
     return [
@@ -56,7 +56,7 @@ def turns_to_tables(chat: Chat) -> list[dict[str, Any]]:
 
 
 def chat_from_tables(table: Mapping[str, Any], turns: Sequence[Mapping[str, Any]]) -> Chat:
-    """The conversation that a file holds. Raises BadField naming the table and key at fault."""
+    """Parse a conversation. Raises BadField, which names the table and the invalid key."""
     file = record(table, _Chat, "the session: chat")
     read = [
         (entry, record(entry, _Turn, f"the session: turns {number}")) for number, entry in enumerate(turns, 1)
@@ -65,7 +65,7 @@ def chat_from_tables(table: Mapping[str, Any], turns: Sequence[Mapping[str, Any]
     system = None
     if found and found[0].role == Role.SYSTEM and found[0].id in ("", SYSTEM):
         system, found = found[0].text, found[1:]
-    # Where the end of the path is not named, somebody wrote the turns by hand, one after another.
+    # Turns written by hand have no `last` and no parents; they form a single path.
     is_tree = file.last is not None or any(turn.parent for turn in found)
     return Chat(
         Turns(tuple(found), file.last or "") if is_tree else linked(found),
@@ -79,7 +79,7 @@ def chat_from_tables(table: Mapping[str, Any], turns: Sequence[Mapping[str, Any]
 
 
 FORMAT = 1
-"""The version of the format that this program writes."""
+"""The format version that this program writes."""
 
 _KNOWN = {parameter.name for parameter in PARAMETERS}
 
@@ -97,7 +97,7 @@ class _Draft(Struct, frozen=True):
 
 
 class _Session(Struct, frozen=True):
-    """A session as its file holds it."""
+    """The structure of a session file."""
 
     format: int = 0
     id: str = ""
@@ -112,7 +112,7 @@ class _Session(Struct, frozen=True):
 
 
 def head_to_toml(session: Session) -> str:
-    """Everything of a session file that stands before its runs."""
+    """Return the text of a session file before its runs."""
     head = _Session(
         FORMAT,
         session.id,
@@ -129,7 +129,7 @@ def head_to_toml(session: Session) -> str:
 
 
 def session_from_tables(document: Mapping[str, object]) -> Session:
-    """The session that a parsed file holds. Raises BadField naming the table and key at fault."""
+    """Create a session from a parsed file. Raises BadField, which names the table and the invalid key."""
     file = record(document, _Session, "the session")
     return Session(
         id=file.id,
@@ -145,13 +145,13 @@ def session_from_tables(document: Mapping[str, object]) -> Session:
 
 
 def runs_from_tables(document: Mapping[str, object]) -> list[Run]:
-    """The runs that a parsed file holds. Raises BadField naming the table and key at fault."""
+    """Create the runs of a parsed file. Raises BadField, which names the table and the invalid key."""
     runs = record({"runs": document.get("runs", [])}, _Session, "the session").runs
     return [run_from_table(run, f"the session: runs {number}") for number, run in enumerate(runs, 1)]
 
 
 def draft_to_table(draft: Draft) -> dict[str, Any]:
-    """A draft as a file holds it."""
+    """Return a draft's table."""
     unknown = draft.other.get("parameters")
     table = table_of(
         _Draft(
@@ -173,9 +173,9 @@ def draft_to_table(draft: Draft) -> dict[str, Any]:
 
 
 def draft_from_table(table: Mapping[str, Any]) -> Draft:
-    """The draft in a table; parameters that this version does not know are kept aside.
+    """Parse a draft's table; parameters unknown to this version are kept in `other`.
 
-    Raises BadField for a value of another type.
+    Raises BadField for a value of the wrong type.
     """
     file = record(table, _Draft, "the draft")
     known = {name: value for name, value in file.parameters.items() if name in _KNOWN}

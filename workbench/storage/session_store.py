@@ -1,4 +1,4 @@
-"""One window's hold on a session's file: nothing that was typed or streamed is lost on the way to it."""
+"""Store a window's session in its file, without losing typed or streamed text on errors or crashes."""
 
 from __future__ import annotations
 
@@ -42,45 +42,45 @@ def _as_they_are(body: bytes) -> bytes:
 
 
 HEAD = ("id", "created", "title", "tags", "variables", "chat", "other")
-"""What windows of one session share besides its runs, by the session's names."""
+"""Attributes of `Session`, besides the runs, that the windows of a session share."""
 _START = 64
-"""Bytes at the beginning of a file that tell its format."""
+"""Bytes at the start of a file that are read to find its format version."""
 _UNREADABLE = "Check the name and the file's permissions."
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What other windows and programs did to a session."""
+    """Changes to a session by other windows and programs."""
 
     runs: tuple[Run, ...] = ()
-    """Runs that they added."""
+    """Added runs."""
     session: Session | None = None
-    """The whole session, where they did more than add runs: what they wrote, and what was changed here."""
+    """The whole session, merged with this window's changes, if more than runs changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedSession:
-    """A session that was opened, and what a person should know of it."""
+    """An opened session, with notes for the user."""
 
     store: SessionStore
     session: Session
     notes: tuple[str, ...] = ()
     """What was recovered or repaired, one line each."""
     read_only: bool = False
-    """Whether nothing may be written: a broken file, a newer format, or a folder that refuses."""
+    """Whether writing is disabled: an invalid file, a newer format, or missing permissions."""
     error: StorageError | None = None
-    """Why the file is not a session; `text` shows it then."""
+    """Why the file is not a valid session, if so."""
     text: str = ""
-    """The file's text where it is not a session."""
+    """The file's text if it is not a valid session."""
     spare_drafts: tuple[Draft, ...] = ()
-    """Drafts that second windows left behind; `SessionStore.forget_spare_drafts()` removes them."""
+    """Drafts left by second windows; `SessionStore.forget_spare_drafts()` deletes them."""
 
 
 class SessionStore:
-    """Keeps a session in its file: drafts and streaming runs beside it, finished runs appended to it.
+    """Stores a session: drafts and streaming runs in sidecars, finished runs appended to its file.
 
-    It is used by one thread at a time, which nothing but the disk makes wait. Where something cannot be
-    written a StorageError is raised, everything stays in memory, and the next call tries again.
+    Must be used by one thread at a time. If writing fails, a StorageError is raised, all data is kept in
+    memory, and the next call retries.
     """
 
     def __init__(self, path: Path, session: Session) -> None:
@@ -89,9 +89,9 @@ class SessionStore:
         self.session = session
         self.read_only = False
         self.owns_draft = False
-        """Whether this window's draft is the session's; a second window has one of its own at first."""
+        """Whether this window's draft is the session's; a second window at first has a separate draft."""
         self.notes: list[str] = []
-        """What a person should know of the file since it was opened; whoever shows a note takes it out."""
+        """Notes for the user since the file was opened; the caller removes those it shows."""
         self._window = uuid.uuid4().hex[:12]
         self._sidecars = Sidecars(self.path, self._window)
         self._known = FileState()
@@ -102,16 +102,16 @@ class SessionStore:
         self._pending: list[Run] = []
         self._spare: tuple[Path, ...] = ()
         self._changed: set[str] = set()
-        """What of the head was changed here and could not be written yet, by the session's names."""
+        """Attributes of the head that were changed here and are not written yet."""
         self._draft_changed = False
         self._draft_found = Draft()
-        """The draft that the file held when it was opened."""
+        """The draft in the file when it was opened."""
 
     @staticmethod
     def create(path: Path, session: Session | None = None) -> SessionStore:
-        """A new session whose file appears with the first thing worth keeping.
+        """Create a session; its file is created when something is first stored.
 
-        Raises StorageError where the file exists or its folder cannot be written.
+        Raises StorageError if the file exists or its folder cannot be written.
         """
         store = SessionStore(path, session or Session())
         try:
@@ -132,10 +132,10 @@ class SessionStore:
 
     @staticmethod
     def open(path: Path, *, create: bool = False) -> OpenedSession:
-        """Open a file, recover what a window that is gone left beside it, and repair a torn append.
+        """Open a file, recover the sidecars of closed windows, and repair an incomplete append.
 
-        `create` begins a session where there is no file. Raises StorageError where the file cannot be
-        read; one that is broken is opened read-only, with its error and its text.
+        With `create`, a missing file starts a new session. Raises StorageError if the file cannot be read; an
+        invalid file is opened read-only, with its error and its text.
         """
         if create and not os.path.lexists(path):
             store = SessionStore.create(path)
@@ -182,7 +182,7 @@ class SessionStore:
             self._store_draft()
             found.forget()
         except StorageError as error:
-            # What was recovered is shown; its sidecars stay for the next start.
+            # The recovered data is shown; its sidecars stay for the next start.
             notes.append(str(error))
         return replace(opened, notes=tuple(notes), spare_drafts=found.spare_drafts)
 
@@ -205,7 +205,7 @@ class SessionStore:
 
     @contextmanager
     def _storing(self) -> Iterator[None]:
-        """Say whatever the disk refuses in a person's words. Raises StorageError."""
+        """Convert errors of the disk and the lock to StorageError; also raise it if read-only."""
         if self.read_only:
             raise StorageError(
                 f"{one_line(self.path.name, 80)} is open read-only",
@@ -222,18 +222,18 @@ class SessionStore:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Hold the lock on the file, which exists and whose news are known. Raises StorageError."""
+        """Hold the lock on the file, after reading the changes of others. Raises StorageError."""
         with self._storing(), self._sidecars.lock:
             self._news += self._absorb()
             yield
 
     @property
     def unsaved(self) -> tuple[Run, ...]:
-        """Finished runs that could not be written yet."""
+        """Finished runs that are not written yet."""
         return tuple(self._pending)
 
     def save_draft(self, draft: Draft) -> None:
-        """Store the draft beside the file; call it at most two seconds after an edit. Raises StorageError."""
+        """Store the draft in a sidecar, at most two seconds after an edit. Raises StorageError."""
         with self._storing():
             if draft != self.session.draft:
                 self.session.draft = draft
@@ -242,9 +242,9 @@ class SessionStore:
             self._store_draft()
 
     def _take_over_draft(self) -> None:
-        """Own the session's draft once the window that did is gone and this one has edited its own.
+        """Take ownership of the session's draft if its owner has closed and this window edited its own.
 
-        What that window left as its draft is kept as one of a second window.
+        The former owner's draft is kept as that of a second window.
         """
         if self.owns_draft or not self._draft_changed or not self._sidecars.own():
             return
@@ -266,12 +266,12 @@ class SessionStore:
     def _ensure_file(self) -> None:
         if self._known.identity is None:
             with self._writing():
-                # Another window may have begun the file by now.
+                # Another window may have created the file in the meantime.
                 if self._known.identity is None:
                     self._rewrite()
 
     def progress(self, increment: Increment) -> None:
-        """Store what a streaming run received. Raises StorageError."""
+        """Write the new tokens of a streaming run to its journal. Raises StorageError."""
         with self._storing():
             journal = self._journal(increment.run)
             try:
@@ -285,20 +285,17 @@ class SessionStore:
         return self._journals[run.id]
 
     def wait_at_most(self, seconds: float) -> None:
-        """How long to wait for another program that is writing the file."""
+        """Set how long to wait for another program that is writing the file."""
         self._sidecars.lock.timeout = seconds
 
     def finish(self, run: Run) -> None:
-        """Append a run that is over to the file, and every earlier one that could not be written.
-
-        Raises StorageError.
-        """
-        # A copy, as another thread may name the run at any time.
+        """Append a finished run to the file, after all runs that are not written yet. Raises StorageError."""
+        # A copy, because another thread may rename the run at any time.
         self._keep(replace(run))
         self.flush()
 
     def flush(self) -> None:
-        """Write what could not be written before. Raises StorageError."""
+        """Write the finished runs that are not written yet. Raises StorageError."""
         if not self._pending:
             return
         with self._storing():
@@ -327,17 +324,17 @@ class SessionStore:
         self._known.appended(self.path, data)
 
     def save(self) -> None:
-        """Write draft, title and everything else of the head into the file. Raises StorageError."""
+        """Write the head (draft, title and so on) to the file. Raises StorageError."""
         with self._storing():
             self.flush()
             with self._writing():
                 self._rewrite()
 
     def _rewrite(self, edited: Callable[[bytes], bytes | None] = _as_they_are) -> None:
-        """Put a new file in place, without pending runs.
+        """Replace the file, without pending runs.
 
-        `edited` makes the new runs' bytes of the old ones, or None where all are to be written anew, as they
-        are where there is no file.
+        `edited` returns the new bytes of the runs from the old ones, or None to convert all runs again, as is
+        done if there is no file.
         """
         mine = self.session.draft
         draft = mine if self.owns_draft else self._known.draft
@@ -348,26 +345,26 @@ class SessionStore:
         body = edited(self.path.read_bytes()[at:].replace(line_end, b"\n")) if at else None
         if body is None:
             held = {run.id for run in self._pending}
-            # One that the file has no more was removed by another window.
+            # Runs missing from the file were removed by another window.
             gone = {run.id for run in self.session.runs} - self._stored if is_there else set()
             stored = [run for run in self.session.runs if run.id not in held | gone]
             body = "".join(map(run_to_toml, stored)).encode()
             self._stored = {run.id for run in stored}
-        # A text in TOML escapes its own CR, so that what ends a line changes no text.
+        # TOML strings escape CR, so changing the line ends does not change texts.
         head, body = head.replace(b"\n", line_end), body.replace(b"\n", line_end)
         write_atomically(self.path, head + body)
         self._known = FileState.of(self.path, head + body, len(head), draft)
         self._changed.clear()
         if self.owns_draft:
             self._draft_changed = False
-            # The file holds it from now on.
+            # The draft is now in the file.
             self._sidecars.draft.unlink(missing_ok=True)
 
     @contextmanager
     def _changing_runs(self) -> Iterator[list[Run]]:
-        """Change the session's runs and its file; where that fails, the session is as before.
+        """Restore the session's runs if changing them, or the file, fails.
 
-        Yields the runs as they are before. Raises StorageError.
+        Yields a copy of the runs before the change. Raises StorageError.
         """
         with self._writing():
             runs, pending, stored = list(self.session.runs), list(self._pending), set(self._stored)
@@ -378,7 +375,7 @@ class SessionStore:
                 raise
 
     def remove(self, run: Run) -> None:
-        """Take a run out of the session and its file. Raises StorageError; the session is as before then."""
+        """Remove a run from the session and its file. Raises StorageError; the session is then unchanged."""
         with self._changing_runs() as was:
             self.session.runs[:] = [other for other in was if other.id != run.id]
             self._pending = [other for other in self._pending if other.id != run.id]
@@ -389,9 +386,9 @@ class SessionStore:
                 journal.discard()
 
     def restore(self, run: Run, before: str) -> None:
-        """Bring a run back that was removed, before the run of that id, else as the last one.
+        """Restore a removed run, before the run with the id `before`, else at the end.
 
-        Raises StorageError; the session is as before then.
+        Raises StorageError; the session is then unchanged.
         """
         with self._changing_runs() as was:
             if any(other.id == run.id for other in was):
@@ -403,9 +400,9 @@ class SessionStore:
             self._rewrite(partial(with_run, run=run, following=following))
 
     def put_in_order(self, ids: Sequence[str]) -> None:
-        """Let runs stand in the order of their ids, at the places that they have between them.
+        """Reorder the runs named by `ids` among the positions that they occupy.
 
-        Raises StorageError; the session is as before then.
+        Raises StorageError; the session is then unchanged.
         """
         self.flush()
         with self._changing_runs() as was:
@@ -413,22 +410,22 @@ class SessionStore:
             self._rewrite(partial(with_order, runs=[run for run in self.session.runs if run.id in wanted]))
 
     def name_run(self, run: Run, name: str) -> None:
-        """Give a run another name. Raises StorageError."""
+        """Rename a run. Raises StorageError."""
         with self._writing():
             mine = self.session.run(run.id)
             if mine is None:
                 return
-            # What another window wrote may have brought another name.
+            # Another window may have renamed it.
             was, mine.name = mine.name, name
             if run.id in self._stored:
                 self._rewrite(partial(with_name, run=mine, was=was))
 
     def rename(self, title: str) -> None:
-        """Give the session another title; its file keeps its name. Raises StorageError."""
+        """Change the session's title; its file keeps its name. Raises StorageError."""
         self._save_head("title", title)
 
     def keep_chat(self, chat: Chat) -> None:
-        """Store the conversation as it is now, with the turns that others added. Raises StorageError."""
+        """Store the conversation, with the turns added by other windows. Raises StorageError."""
         turns = chat.turns if self._theirs is None else chat.turns.merged(self._theirs.chat.turns)
         self._save_head("chat", replace(chat, turns=turns))
 
@@ -437,7 +434,7 @@ class SessionStore:
         self._save_head("variables", values)
 
     def tag(self, tags: tuple[str, ...]) -> None:
-        """Give the session other tags. Raises StorageError."""
+        """Replace the session's tags. Raises StorageError."""
         self._save_head("tags", tags)
 
     def _save_head(self, name: str, value: object) -> None:
@@ -446,9 +443,9 @@ class SessionStore:
         self.save()
 
     def poll(self) -> News:
-        """What other windows or programs did since the last call; cheap where nothing changed.
+        """Return the changes by other windows and programs since the last call; cheap if there are none.
 
-        Raises StorageError where the file was broken meanwhile.
+        Raises StorageError, for example if the file has become invalid.
         """
         if self.read_only or self._known.identity is None:
             return News()
@@ -466,7 +463,7 @@ class SessionStore:
             return News(added, replace(self.session, runs=list(map(replace, self.session.runs))))
 
     def _absorb(self) -> list[Run]:
-        """Read what others wrote, and finish what one that is gone did not; the lock is held."""
+        """Read the changes of others, and recover closed windows' runs; the caller must hold the lock."""
         now = identity(self.path)
         if now == self._known.identity:
             return []
@@ -519,16 +516,16 @@ class SessionStore:
         return added
 
     def forget_spare_drafts(self) -> None:
-        """Remove the drafts that second windows left behind, once a person has seen them."""
+        """Delete the drafts left by second windows, once the user has seen them."""
         for path in self._spare:
             with suppress(OSError):
                 path.unlink()
         self._spare = ()
 
     def close(self) -> None:
-        """Save what changed and let go of the file; what cannot be saved stays in sidecars.
+        """Save all changes and release the file; sidecars keep what cannot be saved.
 
-        Raises StorageError, after letting go.
+        Raises StorageError, after releasing the file.
         """
         try:
             if not self.read_only and (self._pending or self._changed or self._draft_changed):
@@ -540,7 +537,7 @@ class SessionStore:
 
 
 def append_runs(path: Path, runs: Iterable[Run]) -> None:
-    """Append runs to a session's file without reading it; windows that have it open find them there.
+    """Append runs to a session file without reading it; windows that have it open will show them.
 
     Raises StorageError.
     """
@@ -569,9 +566,9 @@ def _busy(path: Path) -> BusyError:
 
 
 def take_over(mine: Session, theirs: Session, *, keeps: Collection[str] = ()) -> None:
-    """Let a session have what another window wrote in it; its runs are added by whoever shows them.
+    """Update a session in place with another window's changes, except added runs, which the caller adds.
 
-    `keeps` names what was changed here too, of `HEAD`; the turns of both conversations are kept.
+    `keeps` names the attributes of `HEAD` to keep; the turns of both conversations are merged.
     """
     settings = mine.chat if "chat" in keeps else theirs.chat
     chat = replace(settings, turns=mine.chat.turns.merged(theirs.chat.turns))
@@ -586,7 +583,7 @@ def take_over(mine: Session, theirs: Session, *, keeps: Collection[str] = ()) ->
 
 
 def _is_newer(start: bytes) -> bool:
-    """Whether a file is of a newer format, by its first bytes."""
-    # The format stands first, so that a file of a newer one need not be understood.
+    """Whether a file has a newer format, by its first bytes."""
+    # The format comes first, so that the rest of a newer file need not be parsed.
     found = re.match(rb"(?:\xef\xbb\xbf)?format\s*=\s*(\d+)", start)
     return found is not None and int(found[1]) > FORMAT

@@ -1,4 +1,4 @@
-"""The hidden files beside a session's file: locks, drafts and journals, one set for each window."""
+"""Sidecars: hidden files beside a session file, with each window's locks, draft and journals."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from workbench.storage.toml_files import BadField
 from workbench.storage.toml_text import parse, sound, toml_table
 
 _WAIT = 20.0
-"""Seconds to wait for another program that is writing."""
+"""Seconds to wait for another program's lock."""
 
 
 class StoredDraft(Struct, frozen=True):
-    """A draft that a window left behind."""
+    """A draft in a sidecar."""
 
     draft: Draft
     owned: bool
-    """Whether the window owned the session's draft; else it was a second window's own."""
+    """Whether it is the session's draft; otherwise it is a second window's separate draft."""
 
 
 def short_name(name: str) -> str:
-    """A file name that leaves room for what is added to it; file systems allow 255 bytes."""
+    """Shorten a file name so that prefixes and suffixes fit into 255 bytes."""
     raw = os.fsencode(name)
     if len(raw) <= 160:
         return name
@@ -43,7 +43,7 @@ def short_name(name: str) -> str:
 
 
 class Sidecars:
-    """The names of a session's sidecars, and one window's presence among them."""
+    """The sidecars of a session, and the locks of one window."""
 
     def __init__(self, path: Path, window: str) -> None:
         self._folder = path.parent
@@ -59,7 +59,7 @@ class Sidecars:
         """Held while the session's file is written."""
 
     def _lock_at(self, suffix: str) -> BaseFileLock:
-        """A lock on a file of its own, private to the user, that threads of one window may share."""
+        """Create a lock on a sidecar, private to the user and shared by the window's threads."""
         path = self._at(suffix)
         return self._kind(path, timeout=_WAIT, mode=0o600, thread_local=False, fallback_to_soft=False)
 
@@ -67,14 +67,14 @@ class Sidecars:
         return self._folder / f"{self._prefix}{suffix}"
 
     def enter(self) -> bool:
-        """Show that this window is there; True where it owns the session's draft. Raises OSError.
+        """Mark this window as open, and return whether it owns the session's draft. Raises OSError.
 
-        A folder that takes no locks on files, as some mounted ones do, gets files that name their process.
+        On file systems without file locks, lock files with the process id are used instead.
         """
         try:
             self._show_presence()
         except OSError:
-            # No other window knows the file's name, so what refuses the lock is the file system.
+            # The file name is unique to this window, so the file system does not support locks.
             self._use(SoftFileLock)
             self._show_presence()
         try:
@@ -91,15 +91,15 @@ class Sidecars:
             raise
 
     def own(self) -> bool:
-        """Own the session's draft where nobody else does; whether this window does now. Raises OSError."""
+        """Try to own the session's draft, and return whether this window owns it. Raises OSError."""
         return self._owner.is_locked or _try(self._owner)
 
     def set_aside(self, in_file: Draft, needless: tuple[Draft, ...]) -> int:
-        """Keep the drafts of owners that are gone as those of second windows; how many there are.
+        """Keep the drafts of closed owners as those of second windows, and return their number.
 
-        For a window that owns the draft from now on, whose own will take the place of theirs: `in_file` is
-        what the last one saved; what is `needless` to keep is not kept. The session is locked. Raises OSError
-        or StorageError.
+        Called when this window becomes the owner and its draft replaces theirs. `in_file` is the draft in the
+        file; drafts in `needless` are not kept. The caller must hold the lock. Raises OSError or
+        StorageError.
         """
         kept = 0
         with self.orphans() as orphans:
@@ -113,39 +113,36 @@ class Sidecars:
                     write_draft(path, stored.draft, owned=False)
                     kept += 1
         if in_file not in needless:
-            # A name as that of a window that is gone.
+            # Named like the draft of a closed window.
             write_draft(self._at(f"{uuid.uuid4().hex[:12]}.draft"), in_file, owned=False)
             kept += 1
         return kept
 
     def leave(self) -> None:
-        """Give up presence and ownership, and leave no lock behind."""
+        """Release this window's locks and delete their files."""
         with suppress(OSError):
             _try(self.lock)
         for lock in (self._owner, self._alive, self.lock):
             if lock.is_locked:
-                # Removed while it is held: whoever waits for it notices, and begins another one.
+                # Deleted while held: a waiting process notices this and creates a new file.
                 with suppress(OSError):
                     Path(lock.lock_file).unlink()
                 lock.release()
 
     def journal(self, run_id: str) -> Path:
-        """Where this window keeps the journal of a run."""
+        """Return the path of this window's journal for a run."""
         if not re.fullmatch(r"\w{1,40}", run_id, re.ASCII):
             run_id = hashlib.sha256(run_id.encode(errors="replace")).hexdigest()[:32]
         return self._at(f"{self._window}.{run_id}.run")
 
     @property
     def draft(self) -> Path:
-        """Where this window keeps its draft."""
+        """The path of this window's draft."""
         return self._at(f"{self._window}.draft")
 
     @contextmanager
     def orphans(self) -> Iterator[list[Path]]:
-        """Drafts and journals of windows that are gone, kept from others while the block runs.
-
-        Raises OSError.
-        """
+        """Yield the drafts and journals of closed windows, locked against other windows. Raises OSError."""
         held: list[BaseFileLock] = []
         mine: list[Path] = []
         try:
@@ -184,7 +181,7 @@ def write_draft(path: Path, draft: Draft, owned: bool) -> None:
 
 
 def read_draft(path: Path) -> StoredDraft | None:
-    """The draft in a sidecar; None where it has none. Raises OSError."""
+    """Read the draft in a sidecar; None if it is invalid. Raises OSError."""
     try:
         stored: Any = parse_json(path.read_bytes())
         draft = draft_from_table(parse(stored["draft"]))

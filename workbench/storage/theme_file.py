@@ -1,4 +1,4 @@
-"""A theme as its file holds it: colours as Textual reads them, and how tokens are coloured."""
+"""The structure of a theme file: Textual's theme colours, and the token colours."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from workbench.storage.toml_files import about
 
 LEVELS = 5
-"""Steps from a sure token to a surprising one."""
+"""Number of levels from a certain to a surprising token."""
 
 _Required: TypeAlias = Annotated[str, Meta(examples=["#1b1e24"])]
 _Levels: TypeAlias = Annotated[
@@ -19,14 +19,14 @@ _Levels: TypeAlias = Annotated[
 
 
 class TokenColours(Struct, frozen=True, forbid_unknown_fields=True):
-    """How tokens are coloured."""
+    """The colours of tokens."""
 
     hue: Annotated[str, about("Colour of surprising tokens; empty: the theme's accent.")] = ""
     levels: Annotated[_Levels, about("Backgrounds of the levels, instead of those mixed from the hue.")] = []
 
 
 class ThemeFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """The keys of a theme; its name is the file's."""
+    """The keys of a theme; its name is the file name."""
 
     primary: _Required
     background: _Required

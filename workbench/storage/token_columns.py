@@ -1,6 +1,6 @@
-"""Token columns as a file holds them: each one a single string.
+"""Convert token columns to TOML values and back: each column is a single string.
 
-A column kept as one string opens many times faster than an array; an array of texts is understood too.
+A string is parsed many times faster than an array; an array of texts is accepted too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from workbench.domain.choice import Columns
 from workbench.domain.json_values import parse_json
 
 MOST_SECONDS = 1e9
-"""More than any answer takes."""
+"""The largest valid time in seconds."""
 
 _decode_texts = msgspec.json.Decoder(list[str]).decode
 _decode_floats = msgspec.json.Decoder(list[float | None]).decode
@@ -24,7 +24,7 @@ _decode_integers = msgspec.json.Decoder(list[int]).decode
 
 
 def columns_to_table(columns: Columns) -> dict[str, str | list[str]]:
-    """The columns under their names in a file; what no token has is left out. `at` has microseconds."""
+    """Return the columns by their names in a file, without empty ones; `at` is rounded to microseconds."""
     table: dict[str, str | list[str]] = {"text": columns.texts}
     if not all(map(isnan, columns.logprobs)):
         table["logprob"] = " ".join(map(repr, columns.logprobs))
@@ -45,12 +45,12 @@ def columns_to_table(columns: Columns) -> dict[str, str | list[str]]:
 
 
 def are_times(seconds: Sequence[float]) -> bool:
-    """Whether all of some numbers may be seconds since a request."""
+    """Whether all numbers are valid as seconds since the request."""
     return isfinite(sum(seconds)) and min(seconds, default=0) >= 0 and max(seconds, default=0) <= MOST_SECONDS
 
 
 def columns_from_table(table: Mapping[str, object]) -> Columns:
-    """The columns in a file's table. Raises ValueError where one is not a column of its kind."""
+    """Parse the columns in a file's table. Raises ValueError if one is invalid."""
     texts, alternative_texts = _texts(table, "text"), _texts(table, "alternative_text")
     count, alternatives = len(texts), len(alternative_texts)
     at = _floats(table, "at", count, 0.0)
@@ -76,7 +76,7 @@ def _texts(table: Mapping[str, object], name: str) -> list[str]:
         try:
             return _decode_texts(value)
         except msgspec.DecodeError:
-            # Half a surrogate pair is text here, but not to the decoder.
+            # The decoder rejects lone surrogates, which are valid here.
             value = parse_json(value)
     if not isinstance(value, list) or not set(map(type, value)) <= {str}:
         raise ValueError(f"{name} is not a list of texts")
@@ -97,7 +97,7 @@ def _floats(table: Mapping[str, object], name: str, count: int, missing: float) 
     try:
         numbers = _decode_floats(_as_json(column.replace("nan", "null")))
     except msgspec.DecodeError:
-        # Infinities, and what a person wrote otherwise.
+        # Infinities, and other notations written by hand.
         return array("d", map(float, column.split()))
     return array("d", [nan if number is None else number for number in numbers])
 
@@ -111,7 +111,7 @@ def _integers(table: Mapping[str, object], name: str) -> array[int]:
 
 
 def _as_json(column: str) -> str:
-    """Numbers as a JSON array, which is read many times faster than a text is split and converted."""
+    """Return the numbers as a JSON array, which is parsed many times faster than by split and conversion."""
     return f"[{column.replace(' ', ',')}]"
 
 

@@ -1,4 +1,4 @@
-"""Find and change single values of a TOML file that a person wrote: comments, order and all else stay."""
+"""Find and change single values in TOML text, without losing comments and order."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _KEY = re.compile(rf"\s*{_PART}(?:\s*\.\s*{_PART})*\s*=")
 
 
 class NotEditable(ValueError):
-    """The file spells a value in a way that cannot be changed without touching other values."""
+    """A value is written such that it cannot be changed without changing other values."""
 
 
 class Statement(Struct, frozen=True):
-    """A table's header, or `key = value`, which may go over several lines."""
+    """A table header, or a `key = value`, which may span several lines."""
 
     path: tuple[str, ...]
-    """The names of its tables and its own."""
+    """The names of its tables, and its own name."""
     first: int
     last: int
-    """Its lines, counted from 0."""
+    """First and last line, counted from 0."""
     value: object
     """None for a header."""
 
 
 def statements(lines: Sequence[str]) -> Iterator[Statement]:
-    """The headers and values of a valid TOML text, in its order."""
+    """Yield the headers and values of a valid TOML text in order."""
     table: tuple[str, ...] = ()
     number = 0
     while number < len(lines):
@@ -51,7 +51,7 @@ def statements(lines: Sequence[str]) -> Iterator[Statement]:
 
 
 def _names(value: object) -> tuple[str, ...]:
-    """The keys that lead through nested tables of one key each."""
+    """Return the keys of nested tables that have one key each."""
     while isinstance(value, list):
         value = value[0]
     if not isinstance(value, Mapping) or not value:
@@ -61,7 +61,7 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 def _value_at(lines: Sequence[str], first: int) -> tuple[int, Any]:
-    """The last line of a statement, and the table that it makes."""
+    """Return the last line of a statement, and its parsed table."""
     for last in range(first, len(lines)):
         try:
             return last, parse("\n".join(lines[first : last + 1]))
@@ -71,10 +71,10 @@ def _value_at(lines: Sequence[str], first: int) -> tuple[int, Any]:
 
 
 def with_value(text: str, path: Sequence[str], value: object) -> str:
-    """A TOML text with one value set, or left out where it is None; `path` is a key, or a table and a key.
+    """Set a value in a TOML text, or remove it if None; `path` is a key, or a table and a key.
 
-    Values are texts, numbers, switches and lists of them. Raises NotEditable where the result would not be
-    the same file but for that value.
+    Values are strings, numbers, booleans and lists of them. Raises NotEditable if anything else in the file
+    would change.
     """
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     try:
@@ -88,9 +88,9 @@ def with_value(text: str, path: Sequence[str], value: object) -> str:
 
 
 def changed(table: Mapping[str, Any], path: Sequence[str], value: object) -> dict[str, Any]:
-    """A table with one value set, or left out where it is None, as a table that is left empty is.
+    """Return a table with a value set, or removed if None; inner tables that become empty are removed too.
 
-    Raises TypeError where the path leads through a value that is not a table.
+    Raises TypeError if the path leads through a value that is not a table.
     """
     copy = dict(table)
     name, *inner_path = path
@@ -123,7 +123,7 @@ def _replaced(lines: list[str], statement: Statement, value: object) -> list[str
 
 
 def _comment(lines: list[str]) -> str:
-    """The comment behind a value, with the blanks before it."""
+    """Return the comment after a value, including the whitespace before it."""
     last, value = lines[-1], parse("\n".join(lines))
     for found in re.finditer(r"\s*#", last):
         try:
@@ -135,7 +135,7 @@ def _comment(lines: list[str]) -> str:
 
 
 def _without_empty_table(lines: list[str], table: tuple[str, ...]) -> list[str]:
-    """The lines without the header of a table that is empty now."""
+    """Remove the header of a table if it is empty."""
     inside = [statement for statement in statements(lines) if table and statement.path[: len(table)] == table]
     if len(inside) != 1 or inside[0].value is not None:
         return lines

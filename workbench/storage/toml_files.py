@@ -1,4 +1,4 @@
-"""TOML files as structures: mistakes in those that people write name file, line and a way out."""
+"""Convert TOML files to structures, with errors that name the file, the line and a remedy."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ _STEP = re.compile(r"\.([^.\[]+)|(\[\.\.\.\])|\[(\d+)\]")
 
 
 class Fault(Struct, frozen=True):
-    """A mistake in a table."""
+    """An invalid key or value in a table."""
 
     key: tuple[str, ...]
-    """The names of the tables around it and its own."""
+    """The names of its tables, and its own name."""
     why: str
-    """Continues the sentence that the key's name begins: "must be true or false"."""
+    """A phrase that follows the key's name: "must be true or false"."""
     hint: str = ""
-    """What to do about it."""
+    """What to do next."""
 
     @property
     def name(self) -> str:
-        """The key as TOML spells it, such as `key.environment`."""
+        """The dotted key, such as `key.environment`."""
         return ".".join(self.key)
 
 
 class TomlFile(Struct, frozen=True):
-    """A TOML file's text and the table it holds."""
+    """A TOML file's text and its parsed table."""
 
     path: Path
     text: str
     table: dict[str, Any]
 
     def error(self, fault: Fault) -> StorageError:
-        """A mistake in this file as an error that names file and line."""
+        """Return a fault as an error that names the file and the line."""
         line = self._line_of(fault.key)
         where = f"{self.path.name}, line {line}" if line else self.path.name
         name = one_line(fault.name, 60)
@@ -63,7 +63,7 @@ class TomlFile(Struct, frozen=True):
         )
 
     def _line_of(self, key: tuple[str, ...]) -> int | None:
-        """The line of a key, else of the nearest table around it."""
+        """Return the line of a key, else of the innermost table around it; None if neither is found."""
         lines: dict[tuple[str, ...], int] = {}
         try:
             for statement in statements(self.text.split("\n")):
@@ -75,10 +75,7 @@ class TomlFile(Struct, frozen=True):
 
 
 def read_toml(path: Path) -> TomlFile:
-    """Read a TOML file.
-
-    Raises StorageError, with the line where there is one, for a file that cannot be read or is not TOML.
-    """
+    """Read a TOML file. Raises StorageError if it cannot be read, or, with the line, if it is not TOML."""
     text = read_text(path, _MOST_BYTES)
     try:
         return TomlFile(path, text, parse(text))
@@ -93,9 +90,9 @@ def read_toml(path: Path) -> TomlFile:
 
 
 def typed(table: Mapping[str, Any], kind: type[_T]) -> tuple[_T | None, list[Fault]]:
-    """A table as a structure, in which each key at fault has its default, and the faults.
+    """Convert a table to a structure, in which invalid keys have their defaults, and return the faults too.
 
-    None where a required key is missing or at fault.
+    The structure is None if a required key is missing or invalid.
     """
     faults: list[Fault] = []
     while True:
@@ -112,12 +109,12 @@ def typed(table: Mapping[str, Any], kind: type[_T]) -> tuple[_T | None, list[Fau
 
 
 def about(description: str, **constraints: Any) -> Meta:
-    """What a key is for and what its value must be, as errors, the form and editors show it."""
+    """Return a key's description and constraints, used by errors, the form and editors."""
     return Meta(description=description, **constraints)
 
 
 def unknown_key(key: tuple[str, ...], known: Iterable[str]) -> Fault:
-    """The fault of a key that does not exist, with the nearest that does."""
+    """Return the fault for an unknown key, with a similar known key as hint."""
     known = list(known)
     near = get_close_matches(key[-1], known, 1, 0.5)
     return Fault(
@@ -126,7 +123,7 @@ def unknown_key(key: tuple[str, ...], known: Iterable[str]) -> Fault:
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """The JSON schema of a structure, without references."""
+    """Return the JSON schema of a structure, without references."""
     (found,), components = msgspec.json.schema_components((kind,), ref_template="{name}")
 
     def resolved(schema: Any) -> Any:
@@ -135,11 +132,11 @@ def schema_of(kind: Any) -> dict[str, Any]:
         if not isinstance(schema, dict):
             return schema
         if name := schema.get("$ref"):
-            # A title says what a value must be, which the name of a class does not.
+            # A title describes the valid values; the generated one is only the class name.
             schema = {**components[name], **schema}
             del schema["$ref"], schema["title"]
         if names := schema.get("propertyNames"):
-            # Editors complete properties.
+            # Editors complete only `properties`.
             by_name = dict.fromkeys(names["enum"], schema.get("additionalProperties", {}))
             schema = {**schema, "properties": {**by_name, **schema.get("properties", {})}}
         return {key: resolved(item) for key, item in schema.items()}
@@ -149,9 +146,9 @@ def schema_of(kind: Any) -> dict[str, Any]:
 
 
 def _fault(message: str, table: Mapping[str, Any], kind: Any) -> Fault:
-    """What msgspec says of a table, in a person's words."""
+    """Convert a msgspec error message to a fault."""
     is_unknown = message.startswith(_UNKNOWN)
-    # A key of a person's may hold what looks like a path.
+    # An unknown key may contain text that looks like a path.
     found = None if any(message == f"{_UNKNOWN} `{name}`" for name in table) else _PATH.search(message)
     schema = schema_of(kind)
     key: tuple[str, ...] = ()
@@ -161,7 +158,7 @@ def _fault(message: str, table: Mapping[str, Any], kind: Any) -> Fault:
                 return Fault(key, f"has a mistake in entry {int(entry) + 1}")
             break
         inner = _at(table, key)
-        # msgspec does not say which key of a mapping.
+        # msgspec does not name the invalid key of a mapping, so each is tried alone.
         only = ((part, changed(table, key, {part: inner[part]})) for part in inner)
         alone = (part for part, with_part in only if _message(with_part, kind) == message)
         name = next(alone) if is_any else step
@@ -198,7 +195,7 @@ def _at(table: Any, key: Iterable[str]) -> Any:
 
 
 def _wanted(schema: Mapping[str, Any], key: tuple[str, ...] = ()) -> str:
-    """What a value must be by its JSON schema."""
+    """Describe the valid values of a JSON schema."""
     match schema:
         case {"title": str(words)}:
             return words
@@ -225,15 +222,15 @@ def _wanted(schema: Mapping[str, Any], key: tuple[str, ...] = ()) -> str:
 _Record = TypeVar("_Record", bound=Struct)
 
 EPOCH = datetime.fromtimestamp(0, UTC)
-"""The moment where a file names none."""
+"""The time used if a file has none."""
 
 
 class BadField(ValueError):
-    """A key holds another type of value than it should."""
+    """A key has an invalid value."""
 
 
 def record(table: object, kind: type[_Record], where: str) -> _Record:
-    """A table as a structure; `where` names the table in messages. Raises BadField with the key at fault."""
+    """Convert a table to a structure; `where` names it in messages. Raises BadField, which names the key."""
     if not isinstance(table, Mapping):
         raise BadField(f"{where} is not a table")
     found, faults = typed(table, kind)
@@ -243,12 +240,12 @@ def record(table: object, kind: type[_Record], where: str) -> _Record:
 
 
 def unknown(table: Mapping[str, Any], kind: type[Struct]) -> dict[str, Any]:
-    """What a table holds besides a structure's keys."""
+    """Return the entries of a table that are not fields of a structure."""
     return {name: value for name, value in table.items() if name not in kind.__struct_fields__}
 
 
 def table_of(value: Any, *always: str) -> dict[str, Any]:
-    """The table of a structure or dataclass: all that differs from the defaults, and the keys `always`."""
+    """Convert a structure or dataclass to a table of the keys `always` and all non-default values."""
     found = ((name, default, getattr(value, name)) for name, default in _defaults(value.__class__).items())
     return {name: _plain(current) for name, default, current in found if name in always or current != default}
 
@@ -271,7 +268,7 @@ def _plain(value: Any) -> Any:
 
 
 def in_utc(moment: datetime) -> datetime:
-    """A moment in UTC, as one without a zone is. Raises BadField where it has no date in some time zone."""
+    """Convert a time to UTC, assumed if it has no zone. Raises BadField if its year is out of range."""
     try:
         there = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
         if EPOCH.year <= there.year < MAXYEAR:

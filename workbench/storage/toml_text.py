@@ -1,4 +1,4 @@
-"""TOML as text: written with arrays on one line and texts with their line breaks, and read fast."""
+"""Write TOML with one-line arrays and multi-line strings, and parse it fast."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def sound(text: str) -> str:
-    """Text with lone surrogates, which no UTF-8 file can hold, as U+FFFD."""
+    """Replace lone surrogates, which UTF-8 cannot encode, by U+FFFD."""
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 
 def toml_string(text: str) -> str:
-    """A text as a TOML string; one with line breaks keeps them visible."""
+    """Return a text as a TOML string, multi-line if it has line breaks."""
     if "\n" in text:
         return '"""\n' + "\n".join(_escape(line) for line in text.split("\n")) + '"""'
     return f'"{_escape(text)}"'
 
 
 def _escape(text: str) -> str:
-    # JSON's escapes are all TOML's, and C writes them; DEL is the one character that only TOML forbids.
+    # json is fast, and its escapes are valid TOML; only DEL must be escaped in addition.
     return json.dumps(text, ensure_ascii=False)[1:-1].replace("\x7f", "\\u007f")
 
 
 def toml_texts(texts: list[str]) -> str:
-    """Many texts as a JSON array in one literal string, which opens ten times faster than a TOML array."""
+    """Return texts as a JSON array in a literal string, parsed ten times faster than a TOML array."""
     written = json.dumps(texts, ensure_ascii=False).replace("\x7f", "\\u007f")
     return "'''" + (written.replace("'", "\\u0027") if "''" in written else written) + "'''"
 
 
 def toml_column(column: str | list[str]) -> str:
-    """A token column; a literal string, whose end tomllib finds without looking at each character."""
+    """Return a column as a literal string, whose end the parser finds without checking each character."""
     return f"'{column}'" if isinstance(column, str) else toml_texts(column)
 
 
 def toml_value(value: object) -> str:
-    """A value as TOML writes it on the right of `=`. Raises TypeError for what TOML cannot hold."""
+    """Return a value as TOML, for the right of `=`. Raises TypeError for types that TOML does not have."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -69,12 +69,12 @@ def _inline(value: object) -> str:
 
 
 def toml_key(key: str) -> str:
-    """A key, quoted where it must be."""
+    """Return a key, quoted if necessary."""
     return key if _BARE.fullmatch(key) else f'"{_escape(key)}"'
 
 
 def toml_table(table: Mapping[str, object], name: str = "") -> Iterator[str]:
-    """The lines of a table, its own values first and the tables in it after them, each under its header."""
+    """Yield the lines of a table: its own values first, then its inner tables with their headers."""
     inner = {key: value for key, value in table.items() if isinstance(value, Mapping)}
     for key, value in table.items():
         if key not in inner:
@@ -87,17 +87,17 @@ def toml_table(table: Mapping[str, object], name: str = "") -> Iterator[str]:
 
 _TABLE = "\n[[runs.tokens]]\n"
 _LONG = 200
-"""Characters from which a column is worth taking out."""
+"""Minimum characters of a column that is cut out before parsing."""
 _CONTROLS = bytes(code for code in (*range(32), 127) if code not in b"\t\n")
-"""What no TOML may hold as it is, but for line ends with a carriage return, which are left to tomli."""
+"""Bytes that TOML forbids, and CR; texts with CR line ends are left to tomli."""
 
 
 _LONG_NUMBER = re.compile(r"0[xob][0-9A-Fa-f_]{3500}")
-"""What may be an integer that Python reads, and refuses to write in decimal digits."""
+"""A hexadecimal, octal or binary integer that Python may parse but refuse to format in decimal."""
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The table of a TOML text. Raises tomli.TOMLDecodeError for whatever cannot be read, with its line."""
+    """Parse a TOML text. Raises tomli.TOMLDecodeError, with the line, for anything that cannot be parsed."""
     try:
         return _parse(text)
     except tomli.TOMLDecodeError:
@@ -113,7 +113,7 @@ def _parse(text: str) -> dict[str, Any]:
     table = tomli.loads(text)
     check_depth(table)
     if _LONG_NUMBER.search(text):
-        # Whoever shows the number would fail.
+        # Raises ValueError now rather than when the number is shown.
         repr(table)
     return table
 
@@ -129,18 +129,16 @@ def _reaches_limit(text: str) -> bool:
 
 
 def _line_at_limit(text: str) -> int:
-    """Where the line begins at which the parser reaches one of its limits."""
+    """Return the offset of the line at which the parser reaches a limit."""
     ends = [*(found.end() for found in re.finditer("\n", text)), len(text)]
     line = bisect_left(ends, True, key=lambda end: _reaches_limit(text[:end]))
     return ends[line - 1] if line else 0
 
 
 def loads(raw: bytes) -> dict[str, object]:
-    """What `parse` makes of some bytes, many times faster where they hold long token columns.
+    """Parse bytes like `parse`, but many times faster if they contain long token columns.
 
-    A byte order mark at the beginning is left out.
-
-    Raises UnicodeDecodeError or tomli.TOMLDecodeError.
+    A leading byte order mark is skipped. Raises UnicodeDecodeError or tomli.TOMLDecodeError.
     """
     text = raw.decode("utf-8-sig")
     if len(text) > _LONG and len(raw.translate(None, _CONTROLS)) == len(raw):
@@ -151,7 +149,7 @@ def loads(raw: bytes) -> dict[str, object]:
 
 
 def _cut(text: str) -> tuple[str, dict[str, str]]:
-    """The text with a name in place of each long column, and the columns by name."""
+    """Replace each long column by a placeholder; return the text and the columns by placeholder."""
     mark = uuid.uuid4().hex
     kept: list[str] = []
     columns: dict[str, str] = {}
@@ -175,7 +173,7 @@ def _cut(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _literal_at(text: str, at: int, end: int) -> tuple[int, int] | None:
-    """Where the text of a literal string stands that is all that follows `=` on a line; else None."""
+    """Return start and end of a literal string that is all that follows `=` on a line, or None."""
     start = text.find("=", at, end) + 1
     if not start:
         return None
@@ -188,11 +186,11 @@ def _literal_at(text: str, at: int, end: int) -> tuple[int, int] | None:
 
 
 def _put_back(short: str, columns: Mapping[str, str]) -> dict[str, object] | None:
-    """The document with its columns; None where it is none, or a column was but a part of a text."""
+    """Parse the text and restore the columns; None if it is invalid or a column was part of a string."""
     try:
         document = parse(short)
     except tomli.TOMLDecodeError:
-        # The error is to be that of the whole text.
+        # The caller parses the whole text, for an error with the right line.
         return None
     found = 0
     for run in tables_in(document.get("runs")):
@@ -205,5 +203,5 @@ def _put_back(short: str, columns: Mapping[str, str]) -> dict[str, object] | Non
 
 
 def tables_in(value: object) -> list[dict[str, object]]:
-    """The tables in a value that should be an array of them."""
+    """Return the tables in a value that should be an array of tables."""
     return [table for table in value if isinstance(table, dict)] if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""Files that hold the values of prompts' variables: a table of names in TOML or JSON."""
+"""Read the values of prompt variables from a TOML or JSON file."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _MOST_BYTES = 16_000_000
 
 
 def load_variables(path: Path) -> Mapping[str, str]:
-    """The values in a file, by name; a file whose name ends in `.json` is JSON, any other TOML.
+    """Read a file's values by name; a file with the suffix `.json` is JSON, any other TOML.
 
-    Numbers and switches become the text that a person would write. Raises StorageError naming the file and
-    what is wrong.
+    Numbers and booleans become text. Raises StorageError if the file is unreadable or invalid.
     """
     text = read_text(path, _MOST_BYTES)
     try:
