@@ -1,4 +1,4 @@
-"""The command line: parses, then hands over to the screen or to a command without one."""
+"""The command line: opens the screen or runs a command."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ Elsewhere: pip install --upgrade completion-workbench"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit status."""
+    """Run the command line and return the exit status."""
     if argv is None:
         _use_utf8()
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         if not arguments:
             return open_screen({})
-        # Parsing takes a fiftieth of the start, and a plain one has nothing to parse.
+        # Imported only if there are arguments: loading the parser takes 2 % of the start.
         status: int = importlib.import_module("workbench.cli.command_line").run(arguments)
         return status
     except BadValueError as problem:
-        # Of a start without arguments: any others are refused by their parser.
+        # Raised only without arguments; otherwise the parser reports it.
         print_message(sentences(problem.title, problem.message, problem.hint), "workbench: error: ")
         return ExitStatus.BAD_ARGUMENTS
     except WorkbenchError as error:
@@ -43,11 +43,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print_message(f"A package that the workbench needs is missing or out of date: {error}.\n{_INSTALL}")
         return ExitStatus.FAILED
     except BrokenPipeError:
-        # The reader is gone; point the descriptor elsewhere so that the interpreter's last flush is quiet.
+        # The reader has closed the pipe; redirect stdout so that the interpreter's final flush does not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitStatus.FAILED
     except OSError as error:
-        # What a system refuses of any file, such as a name that is too long.
+        # Any file error that is not converted earlier, such as a name that is too long.
         print_message(": ".join(map(str, filter(None, (error.filename, error.strerror)))) or str(error))
         return ExitStatus.FAILED
     except KeyboardInterrupt:
@@ -55,33 +55,33 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 SCREEN_RATE = ("TEXTUAL_FPS", "120")
-"""The variable, read when Textual is imported, that says how often a second what has changed is drawn.
+"""The environment variable, read when Textual is imported, that sets the maximum frames per second.
 
-A key waits half of such a turn for its frame; turns without a change cost nothing, so that the pace at which
-tokens are shown stays what the main screen makes it.
+A key press waits half a frame on average before it is drawn. Frames without changes cost nothing, so the
+main screen still determines how often streamed tokens are drawn.
 """
 
 
 def open_screen(options: Mapping[str, object]) -> int:
-    """Open the screen with the options that differ from a plain start; returns the exit status."""
+    """Open the screen with the non-default options, and return the exit status."""
     os.environ.setdefault(*SCREEN_RATE)
     with garbage.held():
-        # The screen's imports are only paid for by those who open it.
+        # Imported late: commands without a screen do not need it.
         opened: int = importlib.import_module("workbench.cli.screen").run(**options)
     return opened
 
 
 def _use_utf8() -> None:
-    """Start this process again in Python's UTF-8 mode where the locale would read its arguments otherwise.
+    """Restart this process in Python's UTF-8 mode if the file system encoding is not UTF-8.
 
-    The standard streams are UTF-8 too, whatever the environment says; one that is closed leads nowhere.
+    The standard streams are set to UTF-8 too; closed ones are redirected to the null device.
     """
     if sys.getfilesystemencoding() != "utf-8":
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         stream = getattr(sys, name)
         if stream is None:
-            # Else the next file that is opened gets its number, and what is meant for it.
+            # Otherwise the next opened file would get this descriptor, and the stream's output.
             os.dup2(os.open(os.devnull, os.O_RDWR), number)
             setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8"))
         elif isinstance(stream, TextIOWrapper):

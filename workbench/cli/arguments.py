@@ -1,4 +1,4 @@
-"""Options of the command line: one for each field of the parameter table, and the prompt's."""
+"""Options of the command line for parameters, prompts and endpoints."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from workbench.storage.files import decode_text, read_text
 
 
 def option_of(field: Field) -> str:
-    """The option of a field: `top_p` is `--top-p`."""
+    """Return a field's option: `--top-p` for `top_p`."""
     return f"--{field.name.replace('_', '-')}"
 
 
 def add_prompt_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that give a prompt of any kind."""
+    """Add the options for prompts of any kind."""
     group = parser.add_argument_group("prompt")
     group.add_argument(
         "--prompt", action="append", metavar="TEXT", help="the prompt; repeat it for a list of prompts"
@@ -41,14 +41,14 @@ def add_prompt_options(parser: argparse.ArgumentParser) -> None:
 
 
 def endpoint_name(text: str) -> str:
-    """The `type` of an option that names an endpoint. Raises ArgumentTypeError where it is empty."""
+    """The `type` of an endpoint option. Raises ArgumentTypeError if the name is empty."""
     if not text.strip():
         raise argparse.ArgumentTypeError("no endpoint is named (a variable may not be set)")
     return unicode_text(text)
 
 
 def add_endpoint_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say where a request goes."""
+    """Add the options that select endpoint, model and key."""
     group = parser.add_argument_group("endpoint")
     group.add_argument(
         "--endpoint",
@@ -91,9 +91,9 @@ def add_parameter_options(parser: argparse.ArgumentParser) -> None:
 
 
 def read_prompt(arguments: argparse.Namespace) -> Prompt:
-    """The prompt that the options give.
+    """Return the prompt given by the options.
 
-    Raises BadValueError where there is none, or where a file cannot be read.
+    Raises BadValueError if there is none or a file cannot be read.
     """
     texts = [TextPrompt(text) for text in arguments.prompt or []]
     texts += [TextPrompt(_read_file(name)) for name in arguments.prompt_file or []]
@@ -112,9 +112,9 @@ def read_prompt(arguments: argparse.Namespace) -> Prompt:
 def read_parameters(
     arguments: argparse.Namespace, limits: Mapping[str, Range], lenient: bool
 ) -> tuple[Parameters, list[str]]:
-    """The parameters that the options give, and a line for everything wrong with them, with its range.
+    """Return the parameters given by the options, and one line per problem, with the allowed range.
 
-    An endpoint marked lenient decides about ranges itself; only values of a wrong type are named then.
+    With `lenient`, ranges are left to the endpoint, and only values of the wrong type are problems.
     """
     values: dict[str, ParameterValue] = {}
     problems: list[BadValueError] = []
@@ -140,13 +140,13 @@ def read_parameters(
 
 
 def refuse(problems: Iterable[str]) -> None:
-    """Raises BadValueError with the lines of problems of arguments, each once, where there are any."""
+    """Raise BadValueError with the distinct problems, one per line, if there are any."""
     if lines := dict.fromkeys(problems):
         raise BadValueError("\n".join(lines))
 
 
 def explain(problem: BadValueError, limits: Mapping[str, Range]) -> str:
-    """A problem of an argument as one line that names option and range."""
+    """Return a problem of an argument as one line with the option and its range."""
     field = next((parameter for parameter in PARAMETERS if parameter.name == problem.field), None)
     if field is None:
         return f"{problem.title}. {problem.hint}".strip()
@@ -177,7 +177,7 @@ def _extra(pair: str) -> tuple[str, JsonValue]:
 
 
 def read_input(name: str) -> str:
-    """The text of a file, or of standard input where the name is -. Raises StorageError."""
+    """Read the text of a file, or of standard input if the name is `-`. Raises StorageError."""
     return decode_text(sys.stdin.buffer.read(), Path("stdin")) if name == "-" else read_text(Path(name))
 
 

@@ -1,4 +1,4 @@
-"""Parts of all commands that send many requests: options, progress, and Ctrl+C that keeps what is done."""
+"""Shared parts of commands that send many requests: options, progress, and stopping by Ctrl+C."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from workbench.workspace.workspace import Workspace
 
 
 def add_batch_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how many requests go at once and where results are kept."""
+    """Add the options for request limits, session, confirmation and output."""
     group = parser.add_argument_group("requests")
     group.add_argument("--concurrency", type=positive, metavar="N", help="maximum concurrent requests")
     group.add_argument(
@@ -42,16 +42,15 @@ def add_batch_options(parser: argparse.ArgumentParser) -> None:
 
 
 def execute_batch(workspace: Workspace, jobs: Sequence[Job], arguments: argparse.Namespace) -> bool:
-    """Send all requests with a progress bar on standard error; True where Ctrl+C stopped them.
+    """Send all requests with a progress bar on standard error, and return whether a signal stopped them.
 
-    A run that has its outcome already is not sent. The session keeps every run that was sent, while it
-    streams and when it has ended, also where it was stopped midway.
+    Runs that already have an outcome are not sent. The session stores every sent run, even if stopped.
     """
     return run_in(workspace, send_jobs(workspace, jobs, arguments))
 
 
 async def send_jobs(workspace: Workspace, jobs: Sequence[Job], arguments: argparse.Namespace) -> bool:
-    """Send all requests as `execute_batch` does, on the event loop that runs already."""
+    """Send all requests like `execute_batch`, on the running event loop."""
     waiting = [job for job in jobs if job.run.is_running]
     if not waiting:
         return False
@@ -78,7 +77,7 @@ async def send_jobs(workspace: Workspace, jobs: Sequence[Job], arguments: argpar
 def announce(
     workspace: Workspace, columns: Sequence[Column], jobs: Sequence[Job], arguments: argparse.Namespace
 ) -> bool:
-    """Say what differs in vain, what is answered already, and what all else may cost; whether to send it."""
+    """Print ignored differences, the number of answered requests and the cost; return whether to send."""
     print_notes(ignored(columns, probes_of(workspace.services.folders, columns)))
     if answered := sum(not job.run.is_running for job in jobs):
         line = f"{answered} of {len(jobs)} requests are answered already in {arguments.session}"
@@ -87,7 +86,7 @@ def announce(
 
 
 def with_logprobs(columns: Sequence[Column]) -> list[Column]:
-    """Columns that ask for logprobs, which perplexity needs, where their endpoints have them; says so."""
+    """Request logprobs, which perplexity needs, in all columns that can, and print a note if any changes."""
     asking = [
         column
         if column.parameters.get("logprobs") is not None or "logprobs" in column.endpoint.drop
@@ -100,7 +99,7 @@ def with_logprobs(columns: Sequence[Column]) -> list[Column]:
 
 
 def batch_status(runs: Sequence[Run], interrupted: bool) -> int:
-    """The exit status: 130 stopped, 1 where a run failed, else 0."""
+    """Return the exit status: 130 if interrupted, 1 if a run failed, else 0."""
     if interrupted:
         return ExitStatus.INTERRUPTED
     failed = any(not run.is_answered for run in runs)
@@ -108,7 +107,7 @@ def batch_status(runs: Sequence[Run], interrupted: bool) -> int:
 
 
 def _within(endpoint: Endpoint, arguments: argparse.Namespace) -> Endpoint:
-    """The endpoint with the limits that the options give in place of its own."""
+    """Return the endpoint with its request limits replaced by those of the options."""
     if arguments.concurrency is not None:
         endpoint = replace(endpoint, concurrency=arguments.concurrency)
     if arguments.requests_per_minute is not None:
@@ -117,7 +116,7 @@ def _within(endpoint: Endpoint, arguments: argparse.Namespace) -> Endpoint:
 
 
 def progress_bar(noun: str, total: int, done: int = 0) -> Progress:
-    """A bar with one task, drawn only on a terminal; what its `console` prints comes above it."""
+    """Return a progress bar with one task, drawn only on a terminal; its `console` prints above it."""
     console = Console(file=sys.stderr, markup=False, emoji=False, highlight=False)
     columns = (TextColumn(noun), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=console, disable=not sys.stderr.isatty())

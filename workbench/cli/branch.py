@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the branch; returns the exit status."""
+    """Run the branch and return the exit status."""
     services = services_of(arguments)
     with open_workspace(services, arguments.file) as workspace:
         runs = workspace.session.runs
@@ -93,7 +93,7 @@ def _alternative(choice: Choice, position: int, arguments: argparse.Namespace) -
 async def _branch(
     workspace: Workspace, origin: Origin, request: Request, endpoint: Endpoint, arguments: argparse.Namespace
 ) -> Run:
-    """Send the branch with the parameters of `asked`, and print what comes."""
+    """Send the branch with the parameters of `request`, and print the answer."""
     if arguments.as_ids:
         branch = await with_token_ids(origin, tokenizer_of(workspace.services.connections, endpoint))
     else:

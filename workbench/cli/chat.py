@@ -25,7 +25,7 @@ _PREFIXES = ("user", "assistant", "system", "separator")
 
 
 def add_chat_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that give a conversation, its template, its context and variables."""
+    """Add the options for a conversation, its template, its context and variables."""
     group = parser.add_argument_group("conversation")
     group.add_argument(
         "--chat",
@@ -73,7 +73,7 @@ def add_chat_options(parser: argparse.ArgumentParser) -> None:
 
 
 def read_conversation(name: str) -> Conversation:
-    """The conversation in a JSON file. Raises BadValueError naming the file or the turn at fault."""
+    """Read a conversation from a JSON file. Raises BadValueError, which names the file or invalid turn."""
     try:
         return conversation_from_json(parse_json(Path(name).read_bytes()))
     except OSError as error:
@@ -83,7 +83,7 @@ def read_conversation(name: str) -> Conversation:
 
 
 def read_variables(pairs: list[str], file: str | None = None) -> dict[str, str]:
-    """The variables' values, a file's first. Raises StorageError, or BadValueError for no NAME=VALUE."""
+    """Return variables from a file and NAME=VALUE pairs, which win. Raises StorageError or BadValueError."""
     values = dict(load_variables(Path(file).expanduser())) if file else {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -94,14 +94,14 @@ def read_variables(pairs: list[str], file: str | None = None) -> dict[str, str]:
 
 
 def is_chat(arguments: argparse.Namespace) -> bool:
-    """Whether the options ask for an answer to a conversation."""
+    """Whether the options request an answer to a conversation."""
     return bool(arguments.chat) or arguments.say is not None
 
 
 def read_chat(arguments: argparse.Namespace, kept: Chat) -> tuple[Chat, str]:
-    """The conversation that the options give, on top of the one that the session has kept; and a prefill.
+    """Return the session's conversation updated by the options, and the prefill.
 
-    Raises BadValueError naming the option or turn at fault.
+    Raises BadValueError, which names the invalid option or turn.
     """
     chat = replace(
         kept,

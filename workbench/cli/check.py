@@ -1,4 +1,4 @@
-"""`workbench check`: hold an endpoint to what sessions recorded of it, and the report of it, for CI."""
+"""`workbench check`: compare an endpoint's answers with recorded runs, and report differences, for CI."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from workbench.storage.session_store import append_runs
 from workbench.workspace.costs import Cost, cost_of
 
 MAX_KL = 0.1
-"""The tolerated KL(recorded ‖ now), in nats, where no tolerance is given."""
+"""Default tolerance of KL(recorded ‖ now), in nats."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -110,7 +110,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check, and print a report; returns the exit status."""
+    """Check, print a report and return the exit status."""
     if arguments.bless and arguments.forced:
         raise BadValueError("--bless records new answers, which --forced does not ask for")
     if arguments.min_top1 is not None and arguments.min_top1 > 1:
@@ -153,11 +153,11 @@ def run(arguments: argparse.Namespace) -> int:
 class _Checked(NamedTuple):
     results: list[CaseResult]
     is_stopped: bool = False
-    """Whether a signal stopped it."""
+    """Whether a signal stopped the check."""
     is_given_up: bool = False
-    """Whether the endpoint failed too often."""
+    """Whether the check ended because the endpoint failed too often."""
     problem: StorageError | None = None
-    """Why a result or an answer could not be written, which ended it."""
+    """The write error that ended the check, if any."""
 
 
 def _status(results: list[CaseResult], *, has_blessed: bool) -> ExitStatus:
@@ -168,7 +168,7 @@ def _status(results: list[CaseResult], *, has_blessed: bool) -> ExitStatus:
 
 
 def _cost(endpoint: Endpoint, recorded: Run, arguments: argparse.Namespace) -> Cost:
-    """What one case may cost."""
+    """Return the possible cost of a case."""
     if arguments.forced:
         count = len(recorded.choices) * arguments.times
         return Cost(count, count, count)
@@ -177,7 +177,7 @@ def _cost(endpoint: Endpoint, recorded: Run, arguments: argparse.Namespace) -> C
 
 
 def _settings(arguments: argparse.Namespace, endpoint: Endpoint) -> Mapping[str, JsonValue]:
-    """What the results depend on, beside the sessions."""
+    """Return the settings that the results depend on, besides the sessions."""
     return {
         "endpoint": endpoint.name,
         "model": arguments.model or None,
@@ -195,7 +195,7 @@ def _tolerances(arguments: argparse.Namespace) -> Tolerances:
 def _progress(
     arguments: argparse.Namespace, endpoint: Endpoint
 ) -> AbstractContextManager[CheckProgress | None]:
-    """The file that keeps each result, closed at the end; None where none is named."""
+    """Open the file for results, if one is given."""
     if not arguments.progress:
         return nullcontext()
     return closing(CheckProgress(Path(arguments.progress), _settings(arguments, endpoint)))
@@ -208,12 +208,12 @@ async def _check(
     arguments: argparse.Namespace,
     progress: CheckProgress | None,
 ) -> _Checked:
-    """Check all cases, or as many as can be."""
+    """Check all cases, or as many as possible."""
     done_before = [] if progress is None else progress.done
     earlier = [result for result in done_before if result.verdict is not CaseVerdict.FAILED]
     if earlier:
         print_message(f"{len(earlier)} of {found.count} cases are done already")
-    # A case that failed is checked again, so the newest result of each counts.
+    # Failed cases are checked again, so the latest result of each case counts.
     results = list({(result.file, result.run): result for result in earlier}.values())
     with progress_bar("cases", found.count, len(results)) as bar:
 
@@ -251,12 +251,12 @@ def _tolerance(text: str) -> float:
 
 _SHOWN = (CaseVerdict.DIFFERS, CaseVerdict.NOISY, CaseVerdict.FAILED)
 _MOST_SHOWN = 50
-"""Cases of a kind that are printed in full."""
+"""The most cases per verdict that are printed in full."""
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def print_report(results: Sequence[CaseResult], count: int, *, is_given_up: bool) -> None:
-    """Print what changed, from which token on, and the figures of all cases."""
+    """Print the changed cases with their first differing token, and the figures of all cases."""
     for verdict in _SHOWN:
         some = [result for result in results if result.verdict is verdict]
         for result in some[:_MOST_SHOWN]:
@@ -277,7 +277,7 @@ def print_report(results: Sequence[CaseResult], count: int, *, is_given_up: bool
 
 
 def _lines(result: CaseResult) -> list[str]:
-    """What came of one case, as a report has it."""
+    """Return the report lines of a case."""
     named = f" {one_line(result.name, 60)}" if result.name else ""
     often = f" {result.differing} of {result.repeats}" if result.repeats > 1 else ""
     lines = [f"{result.verdict.upper()}{often}  {result.file}#{result.run[:8]}{named}"]
@@ -299,7 +299,7 @@ def _compared(found: Difference) -> list[str]:
 
 
 def _figures(found: Agreement) -> list[str]:
-    """The figures of some positions in a person's words."""
+    """Describe the figures of the compared positions."""
     if not found.positions:
         return []
     top, overlap = (figure(total.mean, ".2%") for total in (found.same_top, found.overlap))
@@ -323,7 +323,7 @@ def _largest(found: Sum) -> str:
 def report_to_json(
     results: Sequence[CaseResult], count: int, settings: Mapping[str, JsonValue]
 ) -> dict[str, JsonValue]:
-    """The whole report as JSON; logprobs and divergences in nats."""
+    """Return the whole report as JSON; logprobs and divergences are in nats."""
     verdicts = Counter(result.verdict for result in results)
     return {
         **settings,
@@ -376,7 +376,7 @@ def _figures_to_json(found: Agreement) -> JsonValue:
 
 
 def write_junit(path: Path, results: Sequence[CaseResult]) -> None:
-    """Write JUnit XML: a suite for each session file, a test case for each run. Raises StorageError."""
+    """Write JUnit XML: one suite per session file, one test case per run. Raises StorageError."""
     root = ElementTree.Element("testsuites", name="workbench check")
     by_file: dict[str, list[CaseResult]] = {}
     for result in results:
@@ -410,5 +410,5 @@ def write_junit(path: Path, results: Sequence[CaseResult]) -> None:
 
 
 def _xml(text: str) -> str:
-    """Text without what XML cannot hold."""
+    """Replace characters that XML does not allow."""
     return _NOT_XML.sub("\ufffd", visible(text))

@@ -1,4 +1,4 @@
-"""A command line with arguments: a command and its options, or those of the screen."""
+"""Parse a command line with arguments: a command and its options, or the screen's options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.cli.parsing import Parser, refusing
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Do what the arguments ask for; returns the exit status. Ends the program where one is not allowed."""
+    """Run a command line and return the exit status. Raises SystemExit for an invalid argument."""
     command, name, rest = COMMANDS.get(arguments[0]), f"workbench {arguments[0]}", arguments[1:]
     if command is None:
         command, name, rest = SCREEN, "workbench", arguments

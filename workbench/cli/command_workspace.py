@@ -1,4 +1,4 @@
-"""The workspace of a command: its endpoint, the session that it keeps runs in, and following its run."""
+"""The workspace of a command: its services, its session, and the output of its run."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 
 def services_of(arguments: argparse.Namespace) -> Services:
-    """What the options of `add_endpoint_options` name. Raises BadValueError for an unknown endpoint."""
+    """Open services by the options of `add_endpoint_options`. Raises as `open_services` does."""
     return open_services(arguments.endpoint or LOCAL, arguments.api_key_env, arguments.model)
 
 
 def open_services(endpoint: str = LOCAL, api_key_env: str | None = None, model: str = "") -> Services:
-    """The person's files; prints what is wrong with them. Raises BadValueError for an unknown endpoint."""
+    """Open services and print problems in the user's files. Raises BadValueError for an unknown endpoint."""
     services = Services.open(dict(os.environ), endpoint, api_key_env, model)
     print_notes(map(str, services.problems), "workbench: ")
     return services
@@ -40,10 +40,7 @@ def open_services(endpoint: str = LOCAL, api_key_env: str | None = None, model: 
 
 @contextmanager
 def open_workspace(services: Services, session: str | None) -> Iterator[Workspace]:
-    """A workspace on a session file; without one, on a session that is kept nowhere.
-
-    Raises what `open_for_writing` raises.
-    """
+    """Open a workspace on a session file, or on an unsaved session. Raises as `open_for_writing` does."""
     if session:
         with open_for_writing(session) as keeper:
             yield Workspace(services, keeper)
@@ -52,7 +49,7 @@ def open_workspace(services: Services, session: str | None) -> Iterator[Workspac
 
 
 def run_in(workspace: Workspace, doing: Coroutine[Any, Any, T]) -> T:
-    """Do something in a workspace, then close its connections; what streams is kept meanwhile."""
+    """Run a coroutine in an event loop with the workspace's keeper, then close its connections."""
 
     async def do() -> T:
         async with aclosing(workspace.services.connections):
@@ -66,14 +63,14 @@ def run_in(workspace: Workspace, doing: Coroutine[Any, Any, T]) -> T:
 
 
 def stop_on_signals(stop: Callable[[], object], *more: str) -> None:
-    """Call `stop` on Ctrl+C, on SIGTERM and on the signals named, where the system has them."""
+    """Call `stop` on SIGINT, SIGTERM and the signals `more`, if the system has them."""
     for name in ("SIGINT", "SIGTERM", *more):
         if hasattr(signal, name):
             asyncio.get_running_loop().add_signal_handler(getattr(signal, name), stop)
 
 
 async def follow(workspace: Workspace, run: Run, *, quiet: bool) -> None:
-    """Print what comes of the run that streams, until it is over and kept; a signal to end stops it."""
+    """Print the streaming run until it has ended and is saved; SIGINT, SIGTERM and SIGHUP stop it."""
     stop_on_signals(workspace.runs.stop, "SIGHUP")
     workspace.subscribe(_print_status)
     activity, printer = workspace.runs.activity, Printer(run)
@@ -90,7 +87,7 @@ async def follow(workspace: Workspace, run: Run, *, quiet: bool) -> None:
 
 
 def report(run: Run, *, as_json: bool) -> ExitStatus:
-    """Print what the text of a run that is over does not show, or all of it as JSON."""
+    """Print a finished run's notes and error, or all of it as JSON; return the exit status."""
     if as_json:
         print_json(run_to_json(run))
     else:
@@ -103,7 +100,7 @@ def report(run: Run, *, as_json: bool) -> ExitStatus:
 
 
 def _print_status(notification: Notification) -> None:
-    """Print on a terminal a run's status before its first token; waiting is reported everywhere."""
+    """Print a run's status: retries always, any other status only on a terminal."""
     if isinstance(notification, StatusChanged) and (message := str(notification.status)):
         is_waiting = notification.status.phase is Phase.RETRYING
         if is_waiting or sys.stderr.isatty():

@@ -1,4 +1,4 @@
-"""The commands that work without a screen, each in a module of its own that is imported when it is used."""
+"""The commands without a screen, each in its own module, which is imported when used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class CliCommand(NamedTuple):
-    """One command: `configure(parser)` and `run(arguments) -> exit status` are in its module."""
+    """A command; its module has `configure(parser)` and `run(arguments) -> exit status`."""
 
     module: str
     help: str
@@ -48,4 +48,4 @@ COMMANDS: Mapping[str, CliCommand] = {
 SCREEN = CliCommand(
     "workbench.cli.screen_options", "A workbench for LLM text completions, on the embedded model by default."
 )
-"""What is done where no command is named."""
+"""The command used if none is named."""

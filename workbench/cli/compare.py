@@ -1,4 +1,4 @@
-"""`workbench compare`: presets side by side on one or many prompts, or saved runs of session files."""
+"""`workbench compare`: compare presets on one or more prompts, or saved runs of session files."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compare, and print a table or JSON; returns the exit status."""
+    """Compare, print a table or JSON and return the exit status."""
     if arguments.runs:
         return compare_saved(arguments.runs, as_json=arguments.json)
     services = services_of(arguments)
@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
             "a comparison needs at least two columns",
             hint="Repeat --preset NAME, or --at ENDPOINT=MODEL.",
         )
-    # Ranges are those of the columns' endpoints.
+    # Ranges are checked later, by the endpoint of each column.
     typed, problems = read_parameters(arguments, endpoint.limits, lenient=True)
     columns = [_column(preset, typed, arguments, endpoint, endpoints) for preset in presets]
     if targets:
@@ -120,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not announce(workspace, columns, jobs, arguments):
             return ExitStatus.BAD_ARGUMENTS
         interrupted = execute_batch(workspace, jobs, arguments)
-        # Before the session is closed: a disk that is full takes no answer away.
+        # Printed before the session is closed, so that a full disk does not lose answers.
         if arguments.json:
             print_json([_to_json(run) for run in runs])
         else:
@@ -161,7 +161,7 @@ def _target(text: str, arguments: argparse.Namespace, endpoints: EndpointList) -
 
 
 def _at(column: Column, endpoint: Endpoint, model: str) -> Column:
-    """A column at another endpoint, whose title says so."""
+    """Return the column for another endpoint, with the endpoint in its title."""
     model = model or endpoint.model
     address = f"{model} @ {endpoint.name}" if model else endpoint.name
     return replace(column, title=f"{column.title} · {address}", endpoint=endpoint, model=model)
@@ -172,7 +172,7 @@ def _to_json(run: Run) -> JsonValue:
 
 
 def print_compared(title: str, head: str, columns: Sequence[Column], runs: Sequence[Run]) -> None:
-    """Print a table with a row for each run, and where the answers part; `head` says what the rows are."""
+    """Print a table with one row per run, and the divergence; `head` is the title of the first column."""
     differs = distinguishing([column.parameters for column in columns])
     cells = [
         [_title(column, fields), *_answer(run, column.endpoint)]
@@ -186,7 +186,7 @@ def print_compared(title: str, head: str, columns: Sequence[Column], runs: Seque
 
 
 def agreement(runs: Sequence[Run]) -> tuple[int, Divergence | None]:
-    """How many leading tokens the runs' first choices share, and where they first diverge."""
+    """Return the number of leading tokens that the runs' first choices share, and their divergence."""
     choices = [run.ordered[0] for run in runs if run.choices]
     if len(choices) < max(len(runs), 2):
         return 0, None
@@ -216,9 +216,9 @@ def _answer(run: Run, endpoint: Endpoint) -> list[str]:
 
 
 def compare_saved(wanted: Sequence[str], *, as_json: bool) -> int:
-    """Compare the runs that `FILE` or `FILE#RUN` name, and print a table or JSON; returns the exit status.
+    """Compare the runs named by `FILE` or `FILE#RUN`, print a table or JSON and return the exit status.
 
-    Raises BadValueError for fewer than two runs, and StorageError for a file or a run that is not there.
+    Raises BadValueError for fewer than two runs, and StorageError for a missing file or run.
     """
     saved = [named for text in wanted for named in _named(text)]
     if len(saved) < 2:
@@ -237,7 +237,7 @@ def compare_saved(wanted: Sequence[str], *, as_json: bool) -> int:
 
 def _named(text: str) -> Iterator[SavedRun]:
     name, _, run = text.rpartition("#")
-    # A file may have the sign in its own name.
+    # A file name may contain "#".
     if not name or Path(text).exists():
         name, run = text, ""
     path = Path(name)

@@ -1,4 +1,4 @@
-"""Saying what requests may cost before they are sent, and asking where that is much."""
+"""Show the cost of requests before they are sent, and ask for confirmation if it is high."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def add_yes_option(parser: argparse._ActionsContainer) -> None:
 
 
 def is_agreed(cost: Cost, *, sure: bool) -> bool:
-    """Whether to send; says what more than one plain request may cost.
+    """Whether to send the requests; prints the cost of anything but a single plain request.
 
-    Asks above `confirm_above` of the configuration, where a person can answer and is not `sure`.
+    Asks for confirmation above the configured `confirm_above`, unless `sure` or not on a terminal.
     """
     if not cost.requests:
         return True
@@ -32,7 +32,7 @@ def is_agreed(cost: Cost, *, sure: bool) -> bool:
     if not must_ask:
         return True
     print("Send? [y/N] ", end="", file=sys.stderr, flush=True)
-    # On an event loop Ctrl+C would only be noted, and the line still be waited for.
+    # An event loop's handler would only set a flag on Ctrl+C, and not interrupt reading the line.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return sys.stdin.readline().strip().lower() in ("y", "yes")

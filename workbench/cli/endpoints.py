@@ -1,4 +1,4 @@
-"""`workbench endpoints`: the endpoints there are; setting one up, testing it, removing it."""
+"""`workbench endpoints`: list, show, set up, test and delete endpoints."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    # What follows an action is for its own parser to check.
+    # The parser of the action checks the arguments after it.
     actions.type = file_name
     show = actions.add_parser("show", help="show every field of an endpoint, as `set` accepts it")
     put = actions.add_parser(
@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List, show, set, test or delete; returns the exit status."""
+    """List, show, set, test or delete endpoints, and return the exit status."""
     folders = Folders.default(os.environ)
     loaded = load_endpoints(folders)
     match arguments.action:
@@ -92,12 +92,12 @@ def _json(endpoint: Endpoint) -> dict[str, JsonValue]:
 
 
 def _texts(fields: Sequence[str]) -> dict[str, str]:
-    """Texts by field. Raises BadValueError where one is not given as it should be."""
+    """Parse FIELD=VALUE arguments. Raises BadValueError for an invalid one."""
     texts: dict[str, str] = {}
     for field in fields:
         name, equals, value = field.partition("=")
         if not equals:
-            # What was given is not repeated, as it may be a key.
+            # The error does not repeat the argument, because it may be a key.
             known = ", ".join(editable.name for editable in ENDPOINT_FIELDS)
             raise BadValueError(f"fields are given as FIELD=VALUE, where FIELD is one of {known}")
         texts[name] = value

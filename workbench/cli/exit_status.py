@@ -1,4 +1,4 @@
-"""What a command tells the shell that started it."""
+"""Exit statuses."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ class ExitStatus(IntEnum):
     """Exit statuses of all commands."""
 
     OK = 0
-    """Done; an answer that is complete or unfinished; a check that found nothing different."""
+    """Success; a complete or unfinished answer; a check without differences."""
     FAILED = 1
-    """An error, a truncated answer, or a check that found a difference."""
+    """An error, a truncated answer, or a check with differences."""
     BAD_ARGUMENTS = 2
-    """Bad arguments, each named on standard error."""
+    """Invalid arguments, listed on standard error."""
     ENDPOINT_FAILED = 3
-    """Of `check` only: the endpoint failed, and nothing that it answered differs."""
+    """Only `check`: the endpoint failed, and its answers do not differ."""
     INTERRUPTED = 130
-    """Stopped by Ctrl+C; what came is kept."""
+    """Stopped by Ctrl+C; received tokens are kept."""

@@ -1,4 +1,4 @@
-"""`workbench export`: a session or a run in a form that others read, never with a key."""
+"""`workbench export`: convert a session or a run to another format, without keys."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Export; returns the exit status."""
+    """Export and return the exit status."""
     session = read_session(arguments.file)
     runs = choose_runs(session, arguments.run)
     if arguments.to in _OF_ONE_RUN and len(runs) > 1:
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _exported(session: Session, runs: Sequence[Run], arguments: argparse.Namespace) -> str:
     if (form := SESSION_FORMS.get(arguments.to)) is not None:
-        # One run alone is none of a conversation, but for the messages it answers.
+        # Markdown of a single run omits the conversation.
         is_markdown_of_one = arguments.run is not None and arguments.to == "markdown"
         chat = Chat() if is_markdown_of_one else session.chat
         return form.write(replace(session, runs=list(runs), chat=chat))

@@ -1,4 +1,4 @@
-"""When a process with a screen looks for garbage: never before the first paint, all of it only in pauses."""
+"""Garbage collection of a process with a screen: none before the first paint, full ones only in pauses."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 SECONDS = 2.0
-"""Between two looks at whether a full collection is due."""
+"""Interval of the checks whether a full collection is due."""
 _YOUNG = 20_000
-"""New objects after which they are looked at. A stream makes none that only a collection could free, and
-looking at every 700, as Python does, took a tenth of its time."""
+"""Threshold of the young generation. Streaming creates no cyclic garbage, and Python's default of 700 took a
+tenth of its time."""
 _MIDDLE = 10
-"""Collections of young objects after which those that stayed are looked at too."""
+"""Threshold of the middle generation, in young collections."""
 _DUE = 4
-"""Collections of young objects after which a full one is due in a pause."""
+"""Young collections after which a full collection is due in a pause."""
 _OVERDUE = 1_000
-"""Collections of the middle generation after which a full one comes even while something streams, so that
-hours of it hold no garbage for good."""
+"""Middle collections after which a full collection runs even while streaming, so that hours of streaming do
+not accumulate garbage."""
 
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Collect nothing until `begin`: imports make what stays, and looking at it is a tenth of the start."""
+    """Disable collection until `begin`: imported objects stay, and scanning them takes 10 % of the start."""
     gc.disable()
     try:
         yield
@@ -31,15 +31,15 @@ def held() -> Iterator[None]:
 
 
 def begin() -> None:
-    """Collect from now on, without looking at what there is already."""
-    # What there is now stays for good: a full collection in the middle of a stream need not look at it.
+    """Enable collection, except of existing objects."""
+    # Existing objects stay for good, so a full collection while streaming need not scan them.
     gc.freeze()
     gc.set_threshold(_YOUNG, _MIDDLE, _OVERDUE)
     gc.enable()
 
 
 def collect_what_is_due() -> None:
-    """Do the full collection that is due; call it in a pause, as it holds everything up."""
+    """Run a full collection if one is due; call it in a pause, because it blocks the process."""
     _, young, middle = gc.get_count()
     if young + middle * _MIDDLE >= _DUE:
         gc.collect()

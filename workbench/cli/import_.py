@@ -1,4 +1,4 @@
-"""`workbench import`: exported runs, or a curl command's request as the draft, into a session."""
+"""`workbench import`: add exported runs, or a curl command as the draft, to a session."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Import; returns the exit status."""
+    """Import and return the exit status."""
     text = read_input(arguments.file)
-    # Everything is understood before a session is made or changed.
+    # The whole input is parsed before a session is created or changed.
     if is_curl(text):
         taken = draft_from_curl(text, load_endpoints(Folders.default(os.environ)))
         with open_for_writing(arguments.session) as keeper:

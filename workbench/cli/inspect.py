@@ -1,4 +1,4 @@
-"""`workbench inspect`: the tokens of a saved run as text, for screen readers, plain terminals and scripts."""
+"""`workbench inspect`: print a saved run's tokens, for screen readers, plain terminals and scripts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from workbench.domain.token_levels import Thresholds
 
 _HEADS = ("token", "text", "probability", "rank", "most likely", "top-k mass")
 _BYTES = 16
-"""Bytes of a token that are shown."""
+"""The most bytes shown of a token."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what was asked for; returns the exit status."""
+    """Print the tokens and return the exit status."""
     session = read_session(arguments.file)
     recorded = choose_runs(session, arguments.run)[-1]
     choice = choose_choice(recorded, arguments.choice)

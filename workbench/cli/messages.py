@@ -1,4 +1,4 @@
-"""What a command says to a person beside its result: on standard error, without control characters."""
+"""Messages to the user on standard error, without control characters."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from workbench.domain.display import visible
 
 
 def print_message(text: str, prefix: str = "workbench: ") -> None:
-    """Print a line for a person."""
+    """Print a message."""
     print(f"{prefix}{visible(text)}", file=sys.stderr, flush=True)
 
 
 def print_notes(notes: Iterable[str], prefix: str = "note: ") -> None:
-    """Print what is to be known of answers or files, a line each."""
+    """Print notes on answers or files, one per line."""
     for note in notes:
         print_message(note, prefix)

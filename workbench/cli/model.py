@@ -1,4 +1,4 @@
-"""`workbench model`: where the embedded model is, and fetching it."""
+"""`workbench model`: print the embedded model's path, or download the model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the model's path, or fetch it first; returns the exit status."""
+    """Print the model's path, after downloading it if requested, and return the exit status."""
     if arguments.action == "fetch":
         try:
             found = find_model()

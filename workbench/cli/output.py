@@ -1,4 +1,4 @@
-"""What commands print: text as it comes, and one JSON object at the end."""
+"""The output of commands: streamed text, and JSON."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Failure, Run
 
 INTERVAL = 1 / 30
-"""Seconds between two looks at what came of a run."""
+"""Seconds between two updates of a streaming run's output."""
 _DIVIDER = "---"
 
 
 class Printer:
-    """Prints the choices of a run in order of their index, the first unfinished one as it comes.
+    """Prints the choices of a run in order of their index, and streams the first unfinished one.
 
-    Exact where standard output is a pipe or a file; control characters are escaped on a terminal. Several
-    choices are divided by a line `---`.
+    Exact if standard output is a pipe or a file; control characters are escaped on a terminal. Choices are
+    separated by a line `---`.
     """
 
     def __init__(self, run: Run) -> None:
@@ -35,13 +35,13 @@ class Printer:
         self._has_started = False
 
     async def follow(self) -> None:
-        """Print what comes until the run has ended."""
+        """Print new text until the run has ended."""
         while self._run.is_running:
             self.pull()
             await asyncio.sleep(INTERVAL)
 
     def pull(self) -> None:
-        """Print what is new of the choice that is being printed."""
+        """Print the new text of the current choice."""
         choice = self._run.choices.get(self._index)
         while choice is not None:
             if choice.length > self._characters:
@@ -55,7 +55,7 @@ class Printer:
         sys.stdout.buffer.flush()
 
     def finish(self) -> None:
-        """Print what is left of all choices, however the run ended."""
+        """Print the remaining text of all choices."""
         for choice in self._run.ordered:
             if choice.index < self._index:
                 continue
@@ -80,7 +80,7 @@ class Printer:
 
 
 def run_to_json(run: Run) -> dict[str, JsonValue]:
-    """A run as `--json` prints it."""
+    """Return a run in the format of `--json`."""
     return {
         "outcome": run.outcome.value if run.outcome else None,
         "id": run.response_id or None,
@@ -103,7 +103,7 @@ def run_to_json(run: Run) -> dict[str, JsonValue]:
 
 
 def token_to_json(token: Token) -> dict[str, JsonValue]:
-    """A token with its alternatives as `--json` prints it."""
+    """Return a token and its alternatives in the format of `--json`."""
     return {
         **logprob_to_json(token.text, token.logprob, token.raw),
         "at": _rounded(token.at),
@@ -112,13 +112,13 @@ def token_to_json(token: Token) -> dict[str, JsonValue]:
 
 
 def print_json(value: JsonValue) -> None:
-    """Print one JSON value; a terminal gets nothing but ASCII, and so does what is not Unicode."""
+    """Print a JSON value; as ASCII on a terminal or if it contains lone surrogates."""
     sys.stdout.buffer.write(json_line(value, ensure_ascii=sys.stdout.isatty()))
     sys.stdout.buffer.flush()
 
 
 def json_line(value: JsonValue, *, ensure_ascii: bool = False) -> bytes:
-    """One JSON value as a line; what is not Unicode is escaped, and infinities are null."""
+    """Return a JSON value as a line; ASCII if it contains lone surrogates. NaN and infinity become null."""
     value = _with_nulls(value)
     try:
         raw = json.dumps(value, ensure_ascii=ensure_ascii).encode()
@@ -139,14 +139,14 @@ def _with_nulls(value: JsonValue) -> JsonValue:
 
 
 def print_failure(failure: Failure) -> None:
-    """Tell on standard error what went wrong and what to do next."""
+    """Print a failure on standard error."""
     for part in (failure.title, failure.message, failure.hint):
         if part:
             print_message(part)
 
 
 def logprob_to_json(text: str, logprob: float | None, raw: bytes | None) -> dict[str, JsonValue]:
-    """A token; its bytes, listed as the API does, where they are not the UTF-8 of its text."""
+    """Return a token, with its bytes as a list of integers if they are not the UTF-8 encoding of its text."""
     found: dict[str, JsonValue] = {"text": text, "logprob": logprob}
     return found if raw is None else {**found, "bytes": list(raw)}
 

@@ -1,4 +1,4 @@
-"""Parsers of the command line, whatever the locale: texts are UTF-8, file names any bytes."""
+"""Argument parsers and types: texts are UTF-8 in any locale, file names may contain any bytes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from workbench.domain.values import whole_number
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose options take UTF-8 text, but for those that take a `file_name`."""
+    """An argument parser whose options take UTF-8 text, except those of type `file_name`."""
 
     def __init__(self, prog: str, description: str | None = None, **more: object) -> None:
-        """As argparse's; options are never abbreviated."""
+        """Like argparse's parser, but options cannot be abbreviated."""
         super().__init__(prog, description=description, **{"allow_abbrev": False, **more})  # type: ignore[arg-type]
         self.register("type", None, unicode_text)
 
 
 @contextmanager
 def refusing(parser: argparse.ArgumentParser) -> Iterator[None]:
-    """End the program with status 2 where a value is not allowed; each line of the error names one."""
+    """Exit with status 2 on a BadValueError, after printing it."""
     try:
         yield
     except BadValueError as problem:
@@ -33,7 +33,7 @@ def refusing(parser: argparse.ArgumentParser) -> Iterator[None]:
 
 @contextmanager
 def naming_files() -> Iterator[None]:
-    """Raises BadValueError in place of StorageError: a file that an argument names is a part of it."""
+    """Convert StorageError to BadValueError, for files named by arguments."""
     try:
         yield
     except StorageError as problem:
@@ -41,12 +41,12 @@ def naming_files() -> Iterator[None]:
 
 
 def file_name(text: str) -> str:
-    """The `type` of an option that takes the name of a file, whose bytes need not be UTF-8."""
+    """The `type` of an option that takes a file name, which need not be UTF-8."""
     return text
 
 
 def unicode_text(text: str) -> str:
-    """The `type` of any other option. Raises ArgumentTypeError for bytes that are not UTF-8."""
+    """The default `type` of options. Raises ArgumentTypeError for bytes that are not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -57,7 +57,7 @@ def unicode_text(text: str) -> str:
 
 
 def positive(text: str) -> int:
-    """The `type` of an option that counts something. Raises ArgumentTypeError."""
+    """The `type` of an option that takes a whole number above 0. Raises ArgumentTypeError."""
     if not (number := whole_number(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return number

@@ -1,4 +1,4 @@
-"""`workbench probe`: find out what an endpoint honours, ignores and refuses."""
+"""`workbench probe`: find out which fields an endpoint honours, ignores and refuses."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Probe, keep what was found, and print it; returns the exit status.
+    """Probe, save and print the findings, and return the exit status.
 
-    Raises EndpointError where the endpoint answers nothing, StorageError where the probe cannot be kept.
+    Raises EndpointError if the endpoint answers nothing, StorageError if the findings cannot be saved.
     """
     services = services_of(arguments)
     endpoint, folders = services.endpoint, services.folders
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _probe(connections: Connections, endpoint: Endpoint, model: str) -> Probe:
-    """What was found; only a part of it where Ctrl+C stopped the probe."""
+    """Run the probe; a partial one if stopped by Ctrl+C."""
     async with aclosing(connections):
         probing = Probing(connections, endpoint, model, on_request=_announce)
         with suppress(asyncio.CancelledError):

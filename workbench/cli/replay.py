@@ -1,4 +1,4 @@
-"""`workbench replay`: show a recorded run again, or send it again and compare."""
+"""`workbench replay`: print a recorded run as it streamed, or send it again and compare."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Replay or check; returns the exit status."""
+    """Replay or check runs, and return the exit status."""
     runs = choose_runs(read_session(arguments.file), arguments.run)
     if not arguments.check:
         if arguments.json or arguments.times > 1:

@@ -53,13 +53,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Complete the prompt; returns the exit status."""
+    """Complete the prompt and return the exit status."""
     services = services_of(arguments)
     endpoint = services.endpoint
     variables = read_variables(arguments.var, arguments.vars)
     prompt = TextPrompt("") if is_chat(arguments) else fill_prompt(read_prompt(arguments), variables)
     _refuse_mixed_prompts(arguments)
-    # Asked for one by one, any number of choices is within an endpoint's limit.
+    # With --split each request has a single choice, so the endpoint's limit of n does not apply.
     limits = {
         name: allowed for name, allowed in endpoint.limits.items() if name != "n" or not arguments.split
     }
@@ -81,12 +81,12 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             _begin_draft(workspace, request)
             finished = run_in(workspace, _complete(workspace, request, split, quiet=arguments.json))
-        # Before the session is closed: a disk that is full takes no answer away.
+        # Printed before the session is closed, so that a full disk does not lose the answer.
         return report(finished, as_json=arguments.json)
 
 
 def _begin_draft(workspace: Workspace, request: Request) -> None:
-    """Let a new session begin with the request as its draft, to continue on the screen."""
+    """Make the request the draft of a new session, to continue on the screen."""
     session, prompt = workspace.session, request.prompt
     if not session.runs and session.draft == Draft():
         text, kind, endpoint = prompt_to_editor(prompt), kind_of(prompt), workspace.services.endpoint.name
@@ -94,7 +94,7 @@ def _begin_draft(workspace: Workspace, request: Request) -> None:
 
 
 def _refuse_mixed_prompts(arguments: argparse.Namespace) -> None:
-    """Raises BadValueError where a conversation and other prompts are given."""
+    """Raise BadValueError if both a conversation and other prompts are given."""
     if is_chat(arguments) and (arguments.prompt or arguments.prompt_file or arguments.prompt_ids):
         raise BadValueError(
             "--chat and --say give the prompt; they cannot be mixed with other prompts", field="prompt"
@@ -106,14 +106,14 @@ def _refuse_mixed_prompts(arguments: argparse.Namespace) -> None:
 
 
 async def _complete(workspace: Workspace, request: Request, split: Split | None, *, quiet: bool) -> Run:
-    """Send the request and print what comes, until its end or Ctrl+C."""
+    """Send the request and print the answer, until its end or Ctrl+C."""
     sent = workspace.runs.send(request, workspace.services.endpoint, split=split)
     await follow(workspace, sent, quiet=quiet)
     return sent
 
 
 async def _answer(chat: ChatSession, *, quiet: bool) -> Run:
-    """Answer the conversation, print what comes, and keep the answer as its turn; returns its run."""
+    """Answer the conversation, print the answer, add it as a turn, and return its run."""
     async with aclosing(chat):
         proposal = await chat.reply()
     workspace, answer = chat.workspace, proposal.run
@@ -135,9 +135,9 @@ def add_split_option(parser: argparse.ArgumentParser) -> None:
 
 
 def split_of(request: Request, endpoint: Endpoint, *, split: bool) -> Split | None:
-    """What gets a request of its own where that is wanted; prints a hint where it would help and is not.
+    """Return how to split the request if `split`; otherwise print a hint if splitting would help.
 
-    Raises BadValueError where it is wanted and cannot be.
+    Raises BadValueError if the request cannot be split.
     """
     if split:
         if request.parameters.number("best_of", 1) > 1:

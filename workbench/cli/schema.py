@@ -1,4 +1,4 @@
-"""`workbench schema`: JSON schemas of the files that a person writes, with which editors complete them."""
+"""`workbench schema`: print the JSON schemas of user-written files, for completion in editors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print one schema, or all by name; returns the exit status."""
+    """Print one schema, or all by name, and return the exit status."""
     schemas = {
         name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema_of(kind)}
         for name, kind in _KINDS.items()

@@ -1,4 +1,4 @@
-"""`workbench score`: how likely a model finds texts, token by token, and where two models disagree."""
+"""`workbench score`: score texts token by token, with one model or in comparison of two."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from workbench.workspace.costs import cost_of_jobs
 from workbench.workspace.workspace import Workspace
 
 _CONTEXT = 24
-"""Characters of the text that are shown before a place."""
+"""Characters of text shown before a token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,15 @@ class _Text:
 
 @dataclass(frozen=True, slots=True)
 class _ScoringRun:
-    """What is sent to have a text scored by one model."""
+    """The run, or the requests, that score a text with one model."""
 
     endpoint: Endpoint
     run: Run
     plan: OneTokenScoring | None = None
-    """None where one request has its prompt returned with logprobs."""
+    """None if the endpoint can echo the prompt with logprobs in a single request."""
 
     def passage(self) -> Passage:
-        """The text as it was scored. Raises EndpointError where it was not."""
+        """Return the scored text. Raises EndpointError if scoring failed."""
         if self.plan is None:
             return scored(self.run)
         return Passage.prompt_of(self.plan.scored(self.run).choices[0])
@@ -72,12 +72,12 @@ class _Scoring:
 
     @property
     def unlisted(self) -> int:
-        """Tokens whose logprob is unknown: they were not among the alternatives of one-token requests."""
+        """The number of tokens with unknown logprob: not among the alternatives of one-token requests."""
         return unlisted_tokens(self.passage.choice, self.passage.tokens)
 
     @property
     def figures(self) -> dict[str, float | None]:
-        """With `unlisted` tokens the most that the mean logprob can be, and the least that the others can."""
+        """With `unlisted` tokens, the mean logprob is an upper bound and the others are lower bounds."""
         logprobs = logprob_ceilings(self.passage.choice, self.passage.tokens)
         return {
             "mean_logprob": mean_logprob(logprobs),
@@ -132,7 +132,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Score texts, and print tables or JSON; returns the exit status."""
+    """Score texts, print tables or JSON and return the exit status."""
     if len(arguments.endpoint) > 2 or len(arguments.model) > 2:
         raise BadValueError("at most two endpoints or models are compared")
     if arguments.top < 0 or arguments.places < 0:
@@ -161,7 +161,7 @@ async def _send(
     targets: Sequence[tuple[Endpoint, str]],
     arguments: argparse.Namespace,
 ) -> list[list[_ScoringRun]] | ExitStatus:
-    """What was sent for each text; the exit status where it was not, or was stopped.
+    """Send the requests; return the runs of each text, or the exit status if not sent or stopped.
 
     Raises BadValueError, EndpointError or EngineError.
     """
@@ -183,7 +183,7 @@ async def _run_of(
 
 
 def _targets(arguments: argparse.Namespace, endpoints: EndpointList) -> list[tuple[Endpoint, str]]:
-    """The one or two endpoints and models. Raises BadValueError."""
+    """Return the one or two endpoints and models. Raises BadValueError."""
     names = arguments.endpoint or [LOCAL]
     pairs = zip_longest(names, arguments.model, fillvalue="")
     return [
@@ -194,7 +194,7 @@ def _targets(arguments: argparse.Namespace, endpoints: EndpointList) -> list[tup
 def _report(
     groups: Sequence[tuple[_Text, Sequence[_ScoringRun]]], arguments: argparse.Namespace
 ) -> ExitStatus:
-    """Print what was scored, and on standard error what failed."""
+    """Print the scores, and failures on standard error."""
     status = ExitStatus.OK
     reports: list[JsonValue] = []
     for text, group in groups:

@@ -19,11 +19,11 @@ def run(
     api_key_env: str | None = None,
     demo: bool = False,
 ) -> int:
-    """Open the workbench; returns the exit status. Raises BadValueError where an option is not allowed."""
+    """Open the workbench and return the exit status. Raises BadValueError for an invalid option."""
     services = Services.open(dict(os.environ), endpoint or "", api_key_env, model)
     file = _file(session)
     if not (os.isatty(0) and os.isatty(2)):
-        # A pipe that nobody reads would hold the screen up for good.
+        # Writing to a pipe that nobody reads would block the screen forever.
         hint = "Commands without a screen need none, such as `workbench run`."
         where = "It reads standard input and draws on standard error."
         raise BadValueError("The screen needs a terminal", where, hint)
@@ -33,10 +33,10 @@ def run(
 
 
 class Started(WorkbenchApp):
-    """The workbench as the whole of a process, whose garbage it collects from the first paint on."""
+    """The workbench as the main app of a process; it enables garbage collection after the first paint."""
 
     def on_ready(self) -> None:
-        """Begin to collect what is dropped."""
+        """Enable garbage collection."""
         garbage.begin()
         self.set_interval(garbage.SECONDS, self._collect)
 
@@ -55,7 +55,7 @@ def _file(name: str | None) -> Path | None:
 
 
 def _demo() -> Run:
-    # Only the demonstration needs to read a session before the first paint.
+    # Only the demo reads a session file before the first paint.
     from workbench.storage.session_file import load_demo
 
     return load_demo()

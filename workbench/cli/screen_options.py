@@ -1,4 +1,4 @@
-"""The options that `workbench` opens its screen with."""
+"""The options of `workbench` without a command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.cli.parsing import file_name
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options, and the list of the commands that need no screen."""
+    """Add the options, and the list of commands to the help."""
     commands = "\n".join(f"  {name:<10}{command.help}" for name, command in COMMANDS.items())
     parser.epilog = f"commands without a screen (workbench COMMAND --help):\n{commands}"
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -37,12 +37,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Open the screen; returns the exit status."""
+    """Open the screen and return the exit status."""
     return open_screen(vars(arguments))
 
 
 class _Version(argparse.Action):
-    """Prints the version; looked up only when asked for, as that reads the installed packages."""
+    """Prints the version; looked up only on use, because that reads the installed packages."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: object, values: object, option_string: object = None

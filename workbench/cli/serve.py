@@ -1,4 +1,4 @@
-"""`workbench serve`: the local server in this process."""
+"""`workbench serve`: run the local server in this process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until interrupted; returns the exit status."""
+    """Serve until interrupted and return the exit status."""
     return run_server(
         ServeOptions(
             host=arguments.host,

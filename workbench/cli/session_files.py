@@ -1,4 +1,4 @@
-"""Session files as commands use them."""
+"""Open session files, and select runs, choices and tokens, for commands."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from workbench.workspace.keeper import Keeper
 
 @contextmanager
 def open_for_writing(name: str) -> Iterator[Keeper]:
-    """The keeper of a session file, which is created where there is none.
+    """Open or create a session file, and yield its keeper.
 
-    Raises StorageError for a file that is broken, and at the end for what could not be written.
+    Raises StorageError if the file is invalid, and at the end if something could not be written.
     """
     path = Path(name)
     keeper = Keeper(path.parent)
@@ -49,7 +49,7 @@ def open_for_writing(name: str) -> Iterator[Keeper]:
 
 
 def read_session(name: str) -> Session:
-    """The session in a file. Raises StorageError for one that is missing or broken."""
+    """Read a session file. Raises StorageError if it is missing or invalid."""
     opened = SessionStore.open(Path(name))
     print_notes(opened.notes, "workbench: ")
     opened.store.close()
@@ -59,9 +59,9 @@ def read_session(name: str) -> Session:
 
 
 def choose_runs(session: Session, wanted: str | None) -> list[Run]:
-    """The run with an id (or its beginning) or a name, or all runs.
+    """Return the run with an id, an id prefix or a name; all runs if `wanted` is None.
 
-    Raises StorageError where there is none, or where the beginning fits several.
+    Raises StorageError if there is none or several runs match.
     """
     if wanted is None:
         if not session.runs:
@@ -76,7 +76,7 @@ def choose_runs(session: Session, wanted: str | None) -> list[Run]:
 
 
 def choose_choice(run: Run, number: int) -> Choice:
-    """A run's choice by its number from 1. Raises BadValueError where there is none."""
+    """Return a run's choice by its number, from 1. Raises BadValueError if it does not exist."""
     choice = run.choices.get(number - 1)
     if choice is None:
         raise BadValueError(f"The run has no choice {number}", hint=f"It has {len(run.choices)}.")
@@ -84,7 +84,7 @@ def choose_choice(run: Run, number: int) -> Choice:
 
 
 def choose_token(choice: Choice, number: int) -> int:
-    """The index of a token by its number from 1. Raises BadValueError where there is none."""
+    """Return the index of a token by its number, from 1. Raises BadValueError if it does not exist."""
     if not 0 < number <= len(choice):
         raise BadValueError(f"The choice has no token {number}", hint=f"It has {len(choice)}.")
     return number - 1

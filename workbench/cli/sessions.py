@@ -1,4 +1,4 @@
-"""`workbench sessions`: the sessions there are, the one changed last first."""
+"""`workbench sessions`: list the sessions, most recently modified first."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List the sessions; returns the exit status."""
+    """List the sessions and return the exit status."""
     library = Library(Folders.default(os.environ))
     found = library.search(arguments.search)
     if arguments.json:
         print_json([_to_json(listed) for listed in found])
     elif found:
-        # Only the table needs what draws tables.
+        # Imported late: only the table needs Rich.
         from workbench.cli.tables import print_table
 
         heads = ("session", "runs", "changed", "tags", "file")

@@ -1,4 +1,4 @@
-"""`workbench sweep`: one or two parameters varied over lists or ranges."""
+"""`workbench sweep`: vary one or two parameters over lists or ranges of values."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Sweep, and print a grid or JSON; returns the exit status."""
+    """Sweep, print a grid or JSON and return the exit status."""
     services = services_of(arguments)
     axes = tuple(map(parse_axis, arguments.vary))
     if not 1 <= len(axes) <= _MOST_AXES or len({axis.field for axis in axes}) < len(axes):
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not announce(workspace, columns, jobs, arguments):
             return ExitStatus.BAD_ARGUMENTS
         interrupted = execute_batch(workspace, jobs, arguments)
-        # Before the session is closed: a disk that is full takes no answer away.
+        # Printed before the session is closed, so that a full disk does not lose answers.
         runs = [job.run for job in jobs]
         if arguments.json:
             print_json([_to_json(sweep, *pair) for pair in zip(sweep.cells(), runs, strict=True)])

@@ -1,4 +1,4 @@
-"""Tables on standard output; every cell is text from outside and never markup."""
+"""Tables on standard output; every cell is untrusted text, never markup."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from workbench.domain.figures import probability
 from workbench.domain.summary import Summary
 
 SUMMARY_HEADS = ("tokens", "ppl", "logprob", "distinct-2", "TTFT", "tok/s", "finish", "cost")
-"""Heads of the columns that `summary_cells` fills."""
+"""Titles of the columns of `summary_cells`."""
 
 _PIPE_WIDTH = 200
 
 
 def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table as wide as the terminal, or 200 columns into a pipe; the first column may wrap."""
+    """Print a table as wide as the terminal, or 200 columns wide to a pipe; the first column may wrap."""
     console = Console(
         file=sys.stdout,
         width=None if sys.stdout.isatty() else _PIPE_WIDTH,
@@ -42,7 +42,7 @@ def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]])
 
 
 def summary_cells(summary: Summary) -> list[str]:
-    """A choice's figures as cells under `SUMMARY_HEADS`; what is not known is a dash."""
+    """Return a choice's figures as cells under `SUMMARY_HEADS`; a dash if unknown."""
     return [
         str(summary.tokens),
         figure(summary.perplexity, ".2f"),
@@ -56,18 +56,18 @@ def summary_cells(summary: Summary) -> list[str]:
 
 
 def nats(logprob: float | None) -> str:
-    """A logprob, or a dash."""
+    """Format a logprob; a dash if None."""
     return figure(logprob, ".3f")
 
 
 def percent_of(logprob: float | None) -> str:
-    """The probability of a logprob in nats, as `29.3%`, or a dash."""
+    """Format the probability of a logprob in nats: `29.3%`; a dash if None."""
     mass = probability(logprob)
     return "—" if mass is None else percent(mass)
 
 
 def distribution(found: ReportedToken, figure: Callable[[float | None], str] = nats) -> str:
-    """A token and the alternatives listed for it on one line, each with a figure of its logprob."""
+    """Return a token and its listed alternatives on one line, with logprobs formatted by `figure`."""
     if not found.token and found.logprob is None:
         return "the end"
     listed = "  ".join(f"{token_text(text)} {figure(logprob)}" for text, logprob in found.alternatives)
@@ -76,6 +76,6 @@ def distribution(found: ReportedToken, figure: Callable[[float | None], str] = n
 
 
 def top_choice_cell(token: Token) -> str:
-    """The likeliest alternative of a token and its probability, or a dash."""
+    """Return a token's most likely alternative and its probability, or a dash."""
     best = top_choice(token.alternatives)
     return "—" if best is None else f"{token_text(best.text, best.raw)} {percent_of(best.logprob)}"

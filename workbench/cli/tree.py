@@ -1,4 +1,4 @@
-"""`workbench tree`: the runs of a session by where they leave each other; naming and pruning them."""
+"""`workbench tree`: print, name and prune the runs of a session as a tree of branches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workbench.domain.session import Session, branches, subtree, tree_lines
 from workbench.domain.summary import summarise
 
 _BEGINNING = 40
-"""Tokens of an answer that a row may show."""
+"""The most tokens of an answer shown in a row."""
 _HEADS = ("run", "where", "tokens", "ppl", "logprob", "outcome")
 
 
@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show the tree, after a change to it where one is asked for; returns the exit status."""
+    """Print the tree, after naming or pruning a run if requested, and return the exit status."""
     if arguments.name or arguments.prune:
         with open_for_writing(arguments.file) as keeper:
             if arguments.name:
