@@ -6,11 +6,11 @@ import re
 import signal
 from math import ceil
 
-_ESCAPED = re.compile(
+_ESCAPED = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f\ud800-\udfff]"
 )
-_INVISIBLE = re.compile(
+_INVISIBLE = (
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
@@ -31,7 +31,7 @@ def escape_character(character: str) -> str:
 
 def is_control(character: str) -> bool:
     """Whether a terminal might act on a character; LF and tab do not count."""
-    return _ESCAPED.match(character) is not None
+    return not character.isprintable() and re.match(_ESCAPED, character) is not None
 
 
 def visible(text: str) -> str:
@@ -40,7 +40,7 @@ def visible(text: str) -> str:
     Covers C0, DEL, C1, bidirectional controls, zero-width and tag characters and lone surrogates; a
     zero-width joiner between two characters that it may join (as in an emoji family) is kept.
     """
-    if not _ESCAPED.search(text):
+    if text.isprintable() or not re.search(_ESCAPED, text):
         return text
 
     def show(match: re.Match[str]) -> str:
@@ -53,12 +53,12 @@ def visible(text: str) -> str:
         )
         return character if joins else escape_character(character)
 
-    return _ESCAPED.sub(show, text)
+    return re.sub(_ESCAPED, show, text)
 
 
 def without_invisible(text: str) -> str:
     """Remove invisible characters, as copied along with an address, and surrounding whitespace."""
-    return _INVISIBLE.sub("", text).strip()
+    return (text if text.isascii() else re.sub(_INVISIBLE, "", text)).strip()
 
 
 def one_line(text: str, limit: int = 300) -> str:

@@ -125,8 +125,8 @@ def prompt_from_json(value: JsonValue) -> Prompt:
 
 
 _SEPARATOR = "---"
-_ESCAPED = re.compile(r"(?m)^(\\*---)$")
-_ID = re.compile(r"[0-9]{1,18}")
+_ESCAPED = r"(?m)^(\\*---)$"
+_ID = r"[0-9]{1,18}"
 
 
 def prompt_to_editor(prompt: Prompt) -> str:
@@ -138,7 +138,7 @@ def prompt_to_editor(prompt: Prompt) -> str:
         case TextPrompt(text):
             return text
         case TextsPrompt(texts):
-            return f"\n{_SEPARATOR}\n".join(_ESCAPED.sub(r"\\\1", text) for text in texts)
+            return f"\n{_SEPARATOR}\n".join(re.sub(_ESCAPED, r"\\\1", text) for text in texts)
         case TokensPrompt(ids):
             return ", ".join(map(str, ids))
         case TokenListsPrompt(lists):
@@ -159,7 +159,7 @@ def prompt_from_editor(kind: PromptKind, text: str) -> Prompt:
                 if line == _SEPARATOR:
                     parts.append([])
                 else:
-                    escaped = line.startswith("\\") and _ESCAPED.fullmatch(line)
+                    escaped = line.startswith("\\") and re.fullmatch(_ESCAPED, line)
                     parts[-1].append(line[1:] if escaped else line)
             return TextsPrompt(tuple("\n".join(part) for part in parts))
         case PromptKind.TOKENS:
@@ -179,7 +179,7 @@ def parse_ids(text: str, line: int | None = None) -> tuple[int, ...]:
     parts = text.strip().removeprefix("[").removesuffix("]").replace(",", " ").split()
     where = f" in line {line}" if line is not None else ""
     for part in parts:
-        if not _ID.fullmatch(part):
+        if not re.fullmatch(_ID, part):
             raise _bad(f"{part[:40]!r}{where} is not a token id")
     if not parts:
         raise _bad(f"holds no token ids{where}")

@@ -1,7 +1,5 @@
 """The user's configuration (`config.toml`, never rewritten) and the program's state (`state.toml`)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 

@@ -25,7 +25,7 @@ from workbench.storage.toml_files import read_toml
 
 _SHIPPED = Path(__file__).parent / "shipped" / "endpoints"
 _FIRST = (LOCAL, "jiekou", "openai")
-_HOST_AND_PORT = re.compile(r"(\[[0-9a-fA-F:]+\]|[\w.-]+):\d{1,5}(/\S*)?")
+_HOST_AND_PORT = r"(\[[0-9a-fA-F:]+\]|[\w.-]+):\d{1,5}(/\S*)?"
 
 
 class EndpointList(Struct, frozen=True):
@@ -123,7 +123,7 @@ def endpoint_for(name_or_url: str, api_key_env: str | None, loaded: EndpointList
     if name in loaded.broken:
         problem = loaded.broken[name]
         raise BadValueError(problem.title, problem.message, problem.hint, field="endpoint")
-    url = f"http://{name}" if _HOST_AND_PORT.fullmatch(name) else name
+    url = f"http://{name}" if re.fullmatch(_HOST_AND_PORT, name) else name
     if "://" not in url:
         raise BadValueError(
             f"endpoint: there is no profile named {name!r}",

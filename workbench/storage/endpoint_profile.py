@@ -1,7 +1,5 @@
 """The structure of an endpoint profile, shared by files, the form, the command line and the JSON schema."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,12 +31,12 @@ KEY_HINT = (
 )
 NAME_HINT = "Letters, digits, dots, dashes and underscores, beginning with a letter or digit."
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_SECRET_NAME = re.compile(r"(api[-_]?key|apikey|secret|password|token|bearer)$", re.IGNORECASE)
-_SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
-_SECRET_VALUE = re.compile(r"(bearer\s|basic\s|sk[-_])", re.IGNORECASE)
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+_HEADER_NAME = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
+_SECRET_NAME = r"(?i)(api[-_]?key|apikey|secret|password|token|bearer)$"
+_SECRET_HEADER = r"(?i)auth|key|token|secret|cookie|password"
+_SECRET_VALUE = r"(?i)(bearer\s|basic\s|sk[-_])"
 _NOT_LIKE = ("base_url", "key", "proxy", "prices", "requests_per_minute")
 """Keys that a profile does not take over from its `like` profile."""
 
@@ -124,12 +122,12 @@ class EndpointFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 def is_endpoint_name(name: str) -> bool:
     """Whether a name is valid for a profile and its file."""
-    return _NAME.fullmatch(name) is not None
+    return re.fullmatch(_NAME, name) is not None
 
 
 def is_variable(name: str) -> bool:
     """Whether a text can be the name of an environment variable and does not look like a key."""
-    return _VARIABLE.fullmatch(name) is not None and _SECRET_VALUE.match(name) is None
+    return re.fullmatch(_VARIABLE, name) is not None and re.match(_SECRET_VALUE, name) is None
 
 
 def url_problem(
@@ -145,7 +143,7 @@ def url_problem(
         return f"must be an address such as {example}"
     if parts.username or parts.password:
         return "must not hold a user name or password"
-    if any(_SECRET_NAME.search(name) for name, _ in parse_qsl(parts.query, keep_blank_values=True)):
+    if any(re.search(_SECRET_NAME, name) for name, _ in parse_qsl(parts.query, keep_blank_values=True)):
         return "must not hold a key"
     return None
 
@@ -183,11 +181,11 @@ def read_profile(
 def _keys_in(table: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield a fault for each entry that holds a key itself."""
     inner = table.get("key")
-    keys: list[tuple[str, ...]] = [(name,) for name in table if _SECRET_NAME.search(name)]
+    keys: list[tuple[str, ...]] = [(name,) for name in table if re.search(_SECRET_NAME, name)]
     if isinstance(inner, str):
         keys.append(("key",))
     elif isinstance(inner, dict):
-        keys += [("key", name) for name in inner if _SECRET_NAME.search(name)]
+        keys += [("key", name) for name in inner if re.search(_SECRET_NAME, name)]
     for key in keys:
         yield Fault(key, "holds a key itself, which files never do", KEY_HINT)
 
@@ -215,9 +213,9 @@ def _faults(file: EndpointFile) -> Iterator[Fault]:
             ("drop",), f"names unknown parameters: {', '.join(unknown)}", f"Known: {', '.join(_PARAMETERS)}."
         )
     for name, value in file.headers.items():
-        if not _HEADER_NAME.fullmatch(name) or not value.isascii() or not value.isprintable():
+        if not re.fullmatch(_HEADER_NAME, name) or not value.isascii() or not value.isprintable():
             yield Fault(("headers", name), "is not a header of printable ASCII characters")
-        elif _SECRET_HEADER.search(name) or _SECRET_VALUE.match(value):
+        elif re.search(_SECRET_HEADER, name) or re.match(_SECRET_VALUE, value):
             hint = f'{KEY_HINT} Its header is [key] header = "…".'
             yield Fault(("headers", name), "would hold a key, which files never do", hint)
 
@@ -231,7 +229,7 @@ def _key_faults(key: KeyTable) -> Iterator[Fault]:
         _argv(key.command)
     except ValueError:
         yield Fault(("key", "command"), "has an unclosed quote")
-    if not _HEADER_NAME.fullmatch(key.header):
+    if not re.fullmatch(_HEADER_NAME, key.header):
         yield Fault(("key", "header"), "is not the name of a header")
 
 

@@ -26,7 +26,7 @@ from workbench.storage.files import Folders, delete_file, write_atomically
 from workbench.storage.toml_files import Fault, TomlFile, about, read_toml, typed, unknown_key
 
 _SHIPPED = Path(__file__).parent / "shipped" / "presets"
-_NO_SLUG = re.compile(r"[^a-z0-9]+")
+_NO_SLUG = r"[^a-z0-9]+"
 _LONGEST_NAME = 80
 _KINDS: dict[Kind, dict[str, Any]] = {
     Kind.INTEGER: {"type": "integer"},
@@ -260,7 +260,7 @@ def _free_name(loaded: PresetList, name: str) -> str:
 
 def _free_file(folders: Folders, name: str) -> Path:
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    stem = _NO_SLUG.sub("-", plain).strip("-") or "preset"
+    stem = re.sub(_NO_SLUG, "-", plain).strip("-") or "preset"
     stems = chain([stem], (f"{stem}-{number}" for number in count(2)))
     paths = (presets_folder(folders) / f"{free}.toml" for free in stems)
     return next(path for path in paths if not path.exists())

@@ -1,7 +1,5 @@
 """The structure of a theme file: Textual's theme colours, and the token colours."""
 
-from __future__ import annotations
-
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct

@@ -12,7 +12,7 @@ from msgspec import Struct
 from workbench.storage.toml_text import parse, toml_key, toml_value
 
 _PART = r"""(?:[\w-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
-_KEY = re.compile(rf"\s*{_PART}(?:\s*\.\s*{_PART})*\s*=")
+_KEY = rf"\s*{_PART}(?:\s*\.\s*{_PART})*\s*="
 
 
 class NotEditable(ValueError):
@@ -40,7 +40,7 @@ def statements(lines: Sequence[str]) -> Iterator[Statement]:
         if line.lstrip().startswith("["):
             table = _names(parse(line))
             yield Statement(table, number, number, None)
-        elif key := _KEY.match(line):
+        elif key := re.match(_KEY, line):
             last, value = _value_at(lines, number)
             names = _names(parse(f"{key[0]}0"))
             for name in names:

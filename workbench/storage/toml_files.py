@@ -25,9 +25,9 @@ from workbench.storage.toml_text import parse
 _T = TypeVar("_T")
 
 _MOST_BYTES = 2_000_000
-_PATH = re.compile(r" - at `\$([^`]*)`$")
+_PATH = r" - at `\$([^`]*)`$"
 _UNKNOWN = "Object contains unknown field"
-_STEP = re.compile(r"\.([^.\[]+)|(\[\.\.\.\])|\[(\d+)\]")
+_STEP = r"\.([^.\[]+)|(\[\.\.\.\])|\[(\d+)\]"
 
 
 class Fault(Struct, frozen=True):
@@ -92,7 +92,8 @@ def read_toml(path: Path) -> TomlFile:
 def typed(table: Mapping[str, Any], kind: type[_T]) -> tuple[_T | None, list[Fault]]:
     """Convert a table to a structure, in which invalid keys have their defaults, and return the faults too.
 
-    The structure is None if a required key is missing or invalid.
+    The structure is None if a required key is missing or invalid. msgspec evaluates annotations that are
+    strings one by one: what the start reads is declared in modules without `from __future__ import annotations`.
     """
     faults: list[Fault] = []
     while True:
@@ -149,10 +150,10 @@ def _fault(message: str, table: Mapping[str, Any], kind: Any) -> Fault:
     """Convert a msgspec error message to a fault."""
     is_unknown = message.startswith(_UNKNOWN)
     # An unknown key may contain text that looks like a path.
-    found = None if any(message == f"{_UNKNOWN} `{name}`" for name in table) else _PATH.search(message)
+    found = None if any(message == f"{_UNKNOWN} `{name}`" for name in table) else re.search(_PATH, message)
     schema = schema_of(kind)
     key: tuple[str, ...] = ()
-    for step, is_any, entry in _STEP.findall(found[1] if found else ""):
+    for step, is_any, entry in re.findall(_STEP, found[1] if found else ""):
         if entry:
             if schema.get("items", {}).get("type") == "object":
                 return Fault(key, f"has a mistake in entry {int(entry) + 1}")

@@ -14,13 +14,13 @@ import tomli
 
 from workbench.domain.json_values import check_depth
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_BARE = r"[A-Za-z0-9_-]+"
+_SURROGATES = "[\ud800-\udfff]"
 
 
 def sound(text: str) -> str:
     """Replace lone surrogates, which UTF-8 cannot encode, by U+FFFD."""
-    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
+    return text if text.isascii() else re.sub(_SURROGATES, "\ufffd", text)
 
 
 def toml_string(text: str) -> str:
@@ -70,7 +70,7 @@ def _inline(value: object) -> str:
 
 def toml_key(key: str) -> str:
     """Return a key, quoted if necessary."""
-    return key if _BARE.fullmatch(key) else f'"{_escape(key)}"'
+    return key if re.fullmatch(_BARE, key) else f'"{_escape(key)}"'
 
 
 def toml_table(table: Mapping[str, object], name: str = "") -> Iterator[str]:

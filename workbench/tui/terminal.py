@@ -28,7 +28,7 @@ PASTE_SECONDS = 5.0
 _OVERLAP = len(BRACKETED_PASTE_START) - 1
 _BARE_END = BRACKETED_PASTE_END[1:]
 """An end mark that lost its ESC on the way."""
-_EXTENDED_KEY = re.compile(
+_EXTENDED_KEY = (
     r"\x1b\[(?P<code>[\d:]*)(?:;(?P<modifiers>[\d:]*))?(?:;(?P<text>[\d:]*))?(?P<final>[u~ABCDEFHPQRS])"
 )
 _RELEASE = "3"
@@ -129,7 +129,7 @@ class _KeyParser(XTermParser):
     """
 
     def _parse_extended_key(self, sequence: str) -> list[events.Key] | None:  # type: ignore[override]
-        found = _EXTENDED_KEY.fullmatch(sequence)
+        found = re.fullmatch(_EXTENDED_KEY, sequence)
         if found is None:
             return super()._parse_extended_key(sequence)
         code, _, alternates = found["code"].partition(":")

@@ -1,7 +1,5 @@
 """What a command is: something a person can do, with its keys."""
 
-from __future__ import annotations
-
 import string
 import unicodedata
 from collections.abc import Iterator

@@ -135,7 +135,7 @@ class ShownLines(ExactDocument):
         return shown(self._source.lines[index])
 
 
-_ONE_CELL_EACH = re.compile(
+_ONE_CELL_EACH = (
     "[ -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0377\u0391-\u0482\u048a-\u052f\u2010-\u2027\u2400-\u2426]*"
 )
 _NO_BREAKS: list[int] = []
@@ -172,7 +172,7 @@ def wrap_offsets(line: str, width: int, tab_width: int) -> list[int]:
     """Where a line breaks to fit `width` cells; the same places as Textual's own function finds."""
     if not width:
         return []
-    if _ONE_CELL_EACH.fullmatch(line):
+    if (line.isascii() and line.isprintable()) or re.fullmatch(_ONE_CELL_EACH, line):
         return _wrap_narrow(line, width)
     # These two change the cells of their neighbours.
     if width < _WIDEST or "\u200d" in line or "\ufe0f" in line:

@@ -21,7 +21,7 @@ _CLUSTER_LIMIT = 16
 """Code points in a cluster at most: a pile of marks beyond that is shown as escapes."""
 _CHUNK = 4096
 _JOINER = "\u200d"
-_NARROW = re.compile("[ -~\u00a1-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u21ff\u2500-\u25fc]*")
+_NARROW = "[ -~\u00a1-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u21ff\u2500-\u25fc]*"
 """Latin letters, quotation marks and dashes, arrows, and what frames are drawn with."""
 _LATIN_END = "\u02ff"
 _UNSETTLED = 3
@@ -122,7 +122,7 @@ def offset_at(text: str, column: int, width: int) -> int:
 
 def is_narrow(text: str) -> bool:
     """Whether each character of a text is a cluster of one cell: quick to tell, and true of most prose."""
-    return text.isprintable() and (text.isascii() or _NARROW.fullmatch(text) is not None)
+    return text.isprintable() and (text.isascii() or re.fullmatch(_NARROW, text) is not None)
 
 
 def row_starts(text: str, width: int) -> list[int]:
