@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from textual.driver import Driver
@@ -56,7 +55,7 @@ class Stage(Started):
 
 def comparison_of(workspace: Workspace) -> Comparison:
     """Eight columns that are all sent at once."""
-    endpoint = replace(workspace.services.endpoint, concurrency=MOST_COLUMNS)
+    endpoint = workspace.services.endpoint._replace(concurrency=MOST_COLUMNS)
     columns = [
         Column(f"column {place}", endpoint, "", Parameters({"temperature": place / 10, "logprobs": 5}))
         for place in range(MOST_COLUMNS)

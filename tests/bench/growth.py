@@ -114,7 +114,7 @@ class _Shown(App[None]):
         self.run_worker(self._measure())
 
     async def _measure(self) -> None:
-        endpoint = replace(self._workspace.services.endpoint, concurrency=_AT_ONCE)
+        endpoint = self._workspace.services.endpoint._replace(concurrency=_AT_ONCE)
         runs = [job.run for job in sweep_again(_sweep(), endpoint, [])]
         for run in runs[::2]:
             _answer(run)

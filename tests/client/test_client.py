@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 from contextlib import aclosing
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -87,8 +86,8 @@ async def test_ids_are_turned_into_text() -> None:
 async def test_a_request_without_a_model_names_the_endpoints(named: str, sent: str) -> None:
     client = Client({})
     async with serving(answering(DONE)) as server:
-        endpoint = replace(server.endpoint(), model="of-the-profile")
-        async for _ in client.stream(endpoint, replace(REQUEST, model=named)):
+        endpoint = server.endpoint()._replace(model="of-the-profile")
+        async for _ in client.stream(endpoint, REQUEST._replace(model=named)):
             pass
         await client.aclose()
     assert server.requests[0].json["model"] == sent

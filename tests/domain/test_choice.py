@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.domain.choice import Alternative, Choice, Columns, Rank, ReceivedToken, Token
+from workbench.domain.choice import Alternative, Choice, Rank, ReceivedToken, Token
 
 numbers = st.none() | st.floats(-50, 0)
 ids = st.none() | st.integers(0, 2**40)
@@ -66,7 +66,7 @@ def test_columns_from_a_token_on_are_the_tail(pieces: list[ReceivedToken], start
 
 def test_columns_of_unequal_length_are_refused() -> None:
     with pytest.raises(ValueError, match="unequal length"):
-        Choice(0).extend(Columns(texts=["a"]))
+        Choice(0).extend(Choice(0).columns()._replace(texts=["a"]))
 
 
 def test_tokens_are_found_by_the_character_that_they_complete() -> None:

@@ -89,13 +89,13 @@ def test_parameters_that_differ_where_the_probe_saw_no_effect_are_named() -> Non
 
 def test_parameters_that_differ_and_are_never_sent_are_named() -> None:
     columns = _columns(
-        Parameters({"min_p": 0.1}), Parameters(), endpoint=replace(ENDPOINT, drop=frozenset({"min_p"}))
+        Parameters({"min_p": 0.1}), Parameters(), endpoint=ENDPOINT._replace(drop=frozenset({"min_p"}))
     )
     assert ignored(columns, {}) == ["not sent to here: min_p (unsupported by this endpoint)"]
 
 
 def test_a_parameter_differs_in_vain_only_between_columns_of_its_endpoint() -> None:
-    there = replace(ENDPOINT, name="there")
+    there = ENDPOINT._replace(name="there")
     columns = [*_columns(Parameters({"min_p": 0.1})), *_columns(Parameters(), endpoint=there)]
     assert ignored(columns, _probe(min_p=ProbeVerdict.NO_EFFECT)) == []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
@@ -328,7 +328,7 @@ async def run_at(server: Server, handler: Handler, request: Request) -> tuple[Ru
     async with serving(handler) as loopback:
         path = server.path.removesuffix("/completions")
         url = f"http://127.0.0.1:{loopback.port}{path}"
-        endpoint = replace(profiles()[server.profile], base_url=url, key=None, retries=0)
+        endpoint = profiles()[server.profile]._replace(base_url=url, key=None, retries=0)
         offer = offer_split(endpoint, request, Quirks())
         run = Run(request, server.profile, split=None if offer is None else offer.split)
         await connections.send(endpoint, run)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tests.domain.builders import choice_of, run_of
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
@@ -22,7 +20,7 @@ def run(*texts: str, prompt: str = "Once", model: str = "") -> Run:
 
 def test_a_column_has_what_its_run_was_made_with_also_where_the_endpoint_is_gone() -> None:
     saved = run("a")
-    saved.request = replace(saved.request, parameters=Parameters({"temperature": 0.5}), model="asked")
+    saved.request = saved.request._replace(parameters=Parameters({"temperature": 0.5}), model="asked")
     saved.preset = "warm"
     column = saved_column(SavedRun("run 1", saved), NO_ENDPOINTS)
     assert (column.title, column.model, column.preset) == ("run 1", "asked", "warm")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -119,14 +118,14 @@ async def test_all_stream_at_once_within_the_limit_and_stop_together() -> None:
 async def test_a_choice_that_nobody_asked_for_is_kept_behind_the_others() -> None:
     two = event("a", 0, "stop") + event("b", 1, "stop") + DONE
     async with serving(answering(two)) as loopback:
-        run = await sent(loopback, Run(replace(ASKED, parameters=Parameters({"n": 2})), split=APART))
+        run = await sent(loopback, Run(ASKED._replace(parameters=Parameters({"n": 2})), split=APART))
     assert [choice.index for choice in run.ordered] == [0, 1, 2, 3]
     assert [choice.text for choice in run.ordered] == ["a", "a", "b", "b"]
 
 
 async def test_a_choice_that_nobody_asked_for_may_come_before_all_others() -> None:
     async with serving(answering(event("b", 1, "stop") + DONE)) as loopback:
-        run = await sent(loopback, Run(replace(ASKED, parameters=Parameters({"n": 2})), split=APART))
+        run = await sent(loopback, Run(ASKED._replace(parameters=Parameters({"n": 2})), split=APART))
     assert [(choice.index, choice.text) for choice in run.ordered] == [(2, "b"), (3, "b")]
     assert run.error is None
 
@@ -199,7 +198,7 @@ def test_an_offer_says_what_the_endpoint_does_not_do(
 
 
 def test_candidates_that_are_ranked_together_are_never_asked_for_apart() -> None:
-    request = replace(ASKED, parameters=ASKED.parameters.set("best_of", 4))
+    request = ASKED._replace(parameters=ASKED.parameters.set("best_of", 4))
     assert offer_split(Endpoint("e", URL, single_choice=True), request, NOTHING) is None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 
 import pytest
 
@@ -50,7 +49,7 @@ def saved(folders: Folders, endpoint: Endpoint, was: str = "gpu", like: str = ""
 def test_only_what_differs_is_changed_in_the_file(folders: Folders) -> None:
     gpu = load_endpoints(folders).endpoints["gpu"]
     assert saved(folders, gpu) == WRITTEN
-    changed = replace(gpu, base_url="http://other/v1", key=EnvironmentKey("B"), headers={"X": "y"})
+    changed = gpu._replace(base_url="http://other/v1", key=EnvironmentKey("B"), headers={"X": "y"})
     text = WRITTEN.replace("http://gpu:8000/v1", "http://other/v1").replace("GPU_KEY", "B")
     assert saved(folders, changed) == f'{text}\n[headers]\nX = "y"\n'
 
@@ -59,39 +58,39 @@ def test_what_was_taken_over_can_be_set_back(folders: Folders) -> None:
     gpu = load_endpoints(folders).endpoints["gpu"]
     assert gpu.lenient
     assert gpu.limits
-    assert 'like = "vllm"' in saved(folders, replace(gpu, lenient=False))
-    text = saved(folders, replace(gpu, limits={}))
+    assert 'like = "vllm"' in saved(folders, gpu._replace(lenient=False))
+    text = saved(folders, gpu._replace(limits={}))
     assert "like" not in text
     assert "# My GPU box" in text
     assert "# behind the tunnel" in text
-    assert "# from the vault" in saved(folders, replace(gpu, key=CommandKey(("pass", "gpu"))))
+    assert "# from the vault" in saved(folders, gpu._replace(key=CommandKey(("pass", "gpu"))))
 
 
 def test_a_renamed_endpoint_takes_its_file_along(folders: Folders) -> None:
     gpu = load_endpoints(folders).endpoints["gpu"]
-    assert saved(folders, replace(gpu, name="cellar")) == WRITTEN
+    assert saved(folders, gpu._replace(name="cellar")) == WRITTEN
     assert "gpu" not in load_endpoints(folders).endpoints
     with pytest.raises(StorageError, match="already") as caught:
-        saved(folders, replace(gpu, name="cellar"), was="")
+        saved(folders, gpu._replace(name="cellar"), was="")
     assert caught.value.key == "name"
 
 
 def test_a_new_one_is_like_the_program_s_profile_it_began_as(folders: Folders) -> None:
     vllm = load_endpoints(folders).shipped["vllm"]
-    text = saved(folders, replace(vllm, name="mine", base_url="http://m/v1"), was="", like="vllm")
+    text = saved(folders, vllm._replace(name="mine", base_url="http://m/v1"), was="", like="vllm")
     assert text.startswith('like = "vllm"\nbase_url = "http://m/v1"\n')
-    assert saved(folders, replace(FULL, name="full"), was="", like="vllm").count("like") == 0
+    assert saved(folders, FULL._replace(name="full"), was="", like="vllm").count("like") == 0
     assert saved(folders, Endpoint("plain", "http://p/v1"), was="") == 'base_url = "http://p/v1"\n'
 
 
 def test_what_is_wrong_names_its_key(folders: Folders) -> None:
     gpu = load_endpoints(folders).endpoints["gpu"]
     wrong: dict[str, Endpoint] = {
-        "base_url": replace(gpu, base_url="nonsense"),
-        "headers.Cookie": replace(gpu, headers={"Cookie": "x"}),
-        "aliases.nope": replace(gpu, aliases={"nope": "x"}),
-        "drop": replace(gpu, drop=frozenset({"nope"})),
-        "name": replace(gpu, name="../x"),
+        "base_url": gpu._replace(base_url="nonsense"),
+        "headers.Cookie": gpu._replace(headers={"Cookie": "x"}),
+        "aliases.nope": gpu._replace(aliases={"nope": "x"}),
+        "drop": gpu._replace(drop=frozenset({"nope"})),
+        "name": gpu._replace(name="../x"),
     }
     for key, endpoint in wrong.items():
         with pytest.raises(StorageError) as caught:
@@ -101,7 +100,7 @@ def test_what_is_wrong_names_its_key(folders: Folders) -> None:
 
 
 def test_every_field_goes_to_text_and_back() -> None:
-    for endpoint in (FULL, Endpoint("a", "http://a/v1"), replace(FULL, key=EnvironmentKey("K"))):
+    for endpoint in (FULL, Endpoint("a", "http://a/v1"), FULL._replace(key=EnvironmentKey("K"))):
         again = endpoint
         for name, text in texts_of(endpoint).items():
             emptied = with_texts(endpoint, {name: ""}) if name not in ("name", "base_url") else endpoint
@@ -125,7 +124,7 @@ def test_every_field_goes_to_text_and_back() -> None:
     ],
 )
 def test_texts_are_read_as_a_person_means_them(name: str, text: str, expected: dict[str, object]) -> None:
-    endpoint = replace(Endpoint("a", "http://a/v1"), retries=5)
+    endpoint = Endpoint("a", "http://a/v1")._replace(retries=5)
     changed = with_texts(endpoint, {name: text})
     assert {field: getattr(changed, field) for field in expected} == expected
 

@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 import subprocess
-from dataclasses import replace
 from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
@@ -55,7 +54,7 @@ def _branched() -> Session:
     """Two runs, the second one a branch with parameters, a preset and a seed."""
     first, second = run_of(choice_of([" upon", " a"])), run_of(choice_of([piece(" there", 0.5)]))
     values: dict[str, ParameterValue] = {"temperature": 0.25, "seed": 7, "stop": ("<b>",)}
-    second.request = replace(second.request, model="m<1>", parameters=Parameters(values))
+    second.request = second.request._replace(model="m<1>", parameters=Parameters(values))
     second.preset, second.endpoint, second.total = "precise", "lab", 0.5
     second.parent = Parent(first.id, 0, 1, " there")
     second.started = datetime(2026, 9, 1, 10, 0, 1, tzinfo=UTC)

@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -73,7 +72,7 @@ async def do(app: WorkbenchApp, id: str) -> None:
 
 def use_parameters(app: WorkbenchApp, parameters: Parameters) -> None:
     """Have other parameters in the draft."""
-    app.workspace.drafting.use(replace(app.workspace.drafting.draft, parameters=parameters))
+    app.workspace.drafting.use(app.workspace.drafting.draft._replace(parameters=parameters))
 
 
 async def until(pilot: Pilot[Any], condition: Callable[[], bool]) -> None:

@@ -150,9 +150,9 @@ async def test_a_cut_answer_goes_on_and_a_token_branches() -> None:
 async def test_the_answer_begins_as_written_and_what_does_not_fit_is_left_out_and_said() -> None:
     async with talking(answer("A"), answer("B"), answer("C")) as talk:
         await talk.say("one" * 40)
-        talk.chat.chat.configure("", replace(talk.chat.chat.chat, context=60, when_full=WhenFull.DROP_OLDEST))
-        talk.chat.chat.draft = replace(
-            talk.chat.chat.draft, parameters=talk.chat.chat.draft.parameters.set("max_tokens", 16)
+        talk.chat.chat.configure("", talk.chat.chat.chat._replace(context=60, when_full=WhenFull.DROP_OLDEST))
+        talk.chat.chat.draft = talk.chat.chat.draft._replace(
+            parameters=talk.chat.chat.draft.parameters.set("max_tokens", 16)
         )
         talk.chat.chat.prefill = "So"
         await talk.say("two")
@@ -205,7 +205,7 @@ async def test_what_is_typed_and_what_a_crash_cut_off_are_there_again() -> None:
         # As a crash leaves it: the run was recovered, the turn has no text yet.
         chat = app.workspace.keeper.session.chat
         app.workspace.keeper.keep_chat(
-            replace(chat, turns=chat.turns.changed(replace(chat.turns.path()[-1], text="")))
+            chat._replace(turns=chat.turns.changed(replace(chat.turns.path()[-1], text="")))
         )
         await pilot.press("f12")
         await until(pilot, lambda: isinstance(app.screen, ChatScreen))

@@ -7,7 +7,6 @@ import json
 import shutil
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -452,7 +451,7 @@ async def test_the_cost_is_among_the_figures_where_the_endpoint_has_prices(size:
         await writer.drain()
 
     async with workbench(handle, size) as (app, pilot, _):
-        app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, prices=Prices(2, 4)))
+        app.workspace.drafting.use_endpoint(app.workspace.drafting.endpoint._replace(prices=Prices(2, 4)))
         await open_comparison(app, pilot)
         await until(pilot, lambda: all_ended(app))
         grid = screen_of(app).current.grid

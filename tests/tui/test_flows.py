@@ -7,7 +7,6 @@ import threading
 import tomllib
 from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -281,7 +280,7 @@ async def _sent(app: WorkbenchApp, pilot: Pilot[int]) -> Run:
 async def _talk(app: WorkbenchApp, pilot: Pilot[int]) -> None:
     """Have the chat screen open, with an answer in the conversation."""
     keeper = app.workspace.keeper
-    keeper.keep_chat(replace(keeper.session.chat, template="chatml"))
+    keeper.keep_chat(keeper.session.chat._replace(template="chatml"))
     await pilot.press("f12")
     chat = await _shown(app, pilot, [app.main])
     await pilot.press(*"Hi", "f5")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -339,7 +338,7 @@ async def test_the_parameters_are_a_drawer_where_it_is_narrow() -> None:
 async def test_the_url_of_an_endpoint_stands_once_in_an_error() -> None:
     refuse = answering(b'{"error":{"message":"no such model"}}', status=404, content_type=JSON)
     async with workbench(refuse, (80, 24)) as (app, pilot, loopback):
-        app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, name="mine"))
+        app.workspace.drafting.use_endpoint(app.workspace.drafting.endpoint._replace(name="mine"))
         await pilot.press("ctrl+j")
         await until(pilot, lambda: app.main.output.error.display)
         text = app.main.output.error.text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 
 from textual.pilot import Pilot
 
@@ -31,7 +30,7 @@ async def handle(received: Received, writer: asyncio.StreamWriter) -> None:
 
 async def _branch(app: WorkbenchApp, pilot: Pilot[int]) -> None:
     """Run a prompt that ends within a word, and branch at the first token of the answer."""
-    app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, tokenizer=True))
+    app.workspace.drafting.use_endpoint(app.workspace.drafting.endpoint._replace(tokenizer=True))
     app.workspace.drafting.set_text("The lig")
     await pilot.press("ctrl+j")
     await until(pilot, lambda: len(app.main.output.runs) == 1 and not app.main.output.runs[0].is_running)

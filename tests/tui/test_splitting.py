@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import msgspec
@@ -49,7 +48,7 @@ def texts(app: WorkbenchApp) -> list[str]:
 
 async def test_a_profile_that_answers_one_choice_leads_to_an_offer() -> None:
     async with workbench(one_choice) as (app, pilot, loopback):
-        app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, single_choice=True))
+        app.workspace.drafting.use_endpoint(app.workspace.drafting.endpoint._replace(single_choice=True))
         draft(app, n=3, seed=1)
         question = await asked(app, pilot)
         assert "its profile says that it answers one choice a request" in question
@@ -65,7 +64,7 @@ async def test_a_profile_that_answers_one_choice_leads_to_an_offer() -> None:
 async def test_no_sends_it_as_it_is_and_escape_sends_nothing() -> None:
     async with workbench(one_choice) as (app, pilot, loopback):
         app.services.config = msgspec.structs.replace(app.services.config, confirm_above=10)
-        app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, single_choice=True))
+        app.workspace.drafting.use_endpoint(app.workspace.drafting.endpoint._replace(single_choice=True))
         draft(app, n=2, max_tokens=100)
         question = await asked(app, pilot)
         assert "up to 200 completion tokens" in question
@@ -104,7 +103,7 @@ async def test_more_choices_than_the_profile_allows_can_be_asked_for_apart_only(
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
         app.workspace.drafting.use_endpoint(
-            replace(app.workspace.drafting.endpoint, limits={"n": Range(1, 2)})
+            app.workspace.drafting.endpoint._replace(limits={"n": Range(1, 2)})
         )
         draft(app, n=3)
         assert "its profile allows n up to 2" in await asked(app, pilot)

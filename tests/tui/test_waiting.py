@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from tests.client.loopback import DONE, JSON, answering, in_turn
 from tests.tui.scripted import answer, until, use_parameters, workbench
@@ -20,7 +19,7 @@ def figures(app: WorkbenchApp) -> str:
 
 async def test_the_wait_before_another_attempt_is_counted_down_and_can_be_cancelled() -> None:
     async with workbench(BUSY) as (app, pilot, loopback):
-        app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, retries=2))
+        app.workspace.drafting.use_endpoint(app.workspace.drafting.endpoint._replace(retries=2))
         await pilot.press("ctrl+j")
         await until(pilot, lambda: "retrying in" in figures(app))
         assert "◌ Too many requests (HTTP 429): slow [down]" in figures(app)
@@ -39,7 +38,7 @@ async def test_the_wait_before_another_attempt_is_counted_down_and_can_be_cancel
 async def test_after_the_wait_the_answer_takes_the_countdown_s_place() -> None:
     soon = answering(b"", 503, JSON, ["retry-after-ms: 300"])
     async with workbench(in_turn(soon, answering(answer(" went")))) as (app, pilot, _):
-        app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, retries=1))
+        app.workspace.drafting.use_endpoint(app.workspace.drafting.endpoint._replace(retries=1))
         await pilot.press("ctrl+j")
         await until(pilot, lambda: "The endpoint is not ready" in figures(app))
         await until(pilot, lambda: " · done · " in app.main.output.view.sections[-1].title)
@@ -51,7 +50,7 @@ async def test_what_is_odd_about_an_answer_is_said_once_below_its_last_choice() 
     body = f"data: {json.dumps({'model': 'other/[one]', 'choices': choices})}\n\n".encode() + DONE
     async with workbench(answering(body)) as (app, pilot, _):
         app.workspace.drafting.use_endpoint(
-            replace(app.workspace.drafting.endpoint, drop=frozenset({"n"}), model="mine")
+            app.workspace.drafting.endpoint._replace(drop=frozenset({"n"}), model="mine")
         )
         use_parameters(app, app.main.parameters.parameters.set("n", 3))
         await pilot.press("ctrl+j")

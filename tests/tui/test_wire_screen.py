@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 
 import pytest
 from textual.pilot import Pilot
@@ -74,8 +73,7 @@ async def test_the_key_is_masked_and_hostile_bytes_are_visible(monkeypatch: pyte
     body = hostile + logprob_event(f" {KEY}", finish_reason="stop") + DONE
     async with workbench(answering(body, 200, STREAM, [f"X-Echo: {KEY}"])) as (app, pilot, loopback):
         app.workspace.drafting.use_endpoint(
-            replace(
-                app.workspace.drafting.endpoint,
+            app.workspace.drafting.endpoint._replace(
                 name="mine",
                 key=EnvironmentKey("MINE"),
                 headers={"X-Title": "it's"},

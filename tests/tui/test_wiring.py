@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -44,7 +43,7 @@ async def tokenizing(received: Received, writer: asyncio.StreamWriter) -> None:
 
 def use_tokenizer(app: WorkbenchApp) -> None:
     """Let the draft's endpoint have a tokenizer."""
-    app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, tokenizer=True))
+    app.workspace.drafting.use_endpoint(app.workspace.drafting.endpoint._replace(tokenizer=True))
 
 
 def prompt_frame(app: WorkbenchApp) -> str:
@@ -120,12 +119,12 @@ async def test_what_a_probe_found_is_noted_and_limits_follow_the_endpoint() -> N
     async with workbench(tokenizing) as (app, pilot, _):
         limits = {"temperature": Range(0, 1)}
         app.workspace.drafting.use_endpoint(
-            replace(app.workspace.drafting.endpoint, name="other", limits=limits)
+            app.workspace.drafting.endpoint._replace(name="other", limits=limits)
         )
         assert app.main.parameters.limits == limits
         notes = {"min_p": "has no effect at this endpoint: same answer"}
         await until(pilot, lambda: app.main.parameters.notes == notes)
-        app.workspace.drafting.use_endpoint(replace(app.workspace.drafting.endpoint, name="third", limits={}))
+        app.workspace.drafting.use_endpoint(app.workspace.drafting.endpoint._replace(name="third", limits={}))
         await until(pilot, lambda: app.main.parameters.notes == {})
 
 
@@ -251,7 +250,7 @@ async def test_a_further_session_begins_anew_where_nothing_is_configured_and_sta
         app.workspace.drafting.set_kind(PromptKind.TEXTS)
         await pilot.press("ctrl+n")
         await until(pilot, lambda: app.workspace.drafting.draft.prompt == "")
-        assert app.workspace.drafting.draft == replace(first_draft(None), endpoint=endpoint.name)
+        assert app.workspace.drafting.draft == first_draft(None)._replace(endpoint=endpoint.name)
         assert app.main.parameters.parameters == Parameters(FIRST_DRAFT)
 
 
@@ -273,6 +272,6 @@ async def test_the_draft_keeps_its_preset_over_the_next_start() -> None:
 
 async def test_a_draft_whose_preset_was_deleted_keeps_its_name_and_its_values() -> None:
     async with workbench(tokenizing) as (app, _, _):
-        draft = replace(app.workspace.drafting.draft, preset="gone", parameters=Parameters({"top_k": 3}))
+        draft = app.workspace.drafting.draft._replace(preset="gone", parameters=Parameters({"top_k": 3}))
         app.workspace.drafting.use(draft)
         assert app.workspace.drafting.draft == draft

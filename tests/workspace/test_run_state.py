@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tests.domain.builders import choice_of, piece, run_of
@@ -41,5 +39,5 @@ def test_the_figures_say_why_an_answer_ended_as_far_as_the_reason_tells(
     choice = choice_of(["Once"])
     choice.finish_reason = reason
     run = run_of(choice)
-    run.request = replace(run.request, parameters=parameters)
+    run.request = run.request._replace(parameters=parameters)
     assert figures_of(run, 0) == f"done · {figures} · 1 tok"

@@ -6,7 +6,6 @@ import os
 import tomllib
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,7 +73,7 @@ async def test_every_change_of_the_draft_is_undone_and_redone_in_order() -> None
             lambda: drafting.apply_preset(Preset("own", Parameters({"top_p": 0.5}))),
             lambda: drafting.set_kind(PromptKind.TEXTS),
             lambda: drafting.set_prompt(TextPrompt("upon")),
-            lambda: drafting.use(replace(drafting.draft, model="", prompt="a time"), "both"),
+            lambda: drafting.use(drafting.draft._replace(model="", prompt="a time"), "both"),
         ]
         for change in changes:
             change()

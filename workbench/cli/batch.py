@@ -109,9 +109,9 @@ def batch_status(runs: Sequence[Run], interrupted: bool) -> int:
 def _within(endpoint: Endpoint, arguments: argparse.Namespace) -> Endpoint:
     """Return the endpoint with its request limits replaced by those of the options."""
     if arguments.concurrency is not None:
-        endpoint = replace(endpoint, concurrency=arguments.concurrency)
+        endpoint = endpoint._replace(concurrency=arguments.concurrency)
     if arguments.requests_per_minute is not None:
-        endpoint = replace(endpoint, requests_per_minute=arguments.requests_per_minute)
+        endpoint = endpoint._replace(requests_per_minute=arguments.requests_per_minute)
     return endpoint
 
 

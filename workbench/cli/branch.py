@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 from workbench.cli.arguments import add_endpoint_options, add_parameter_options, read_parameters, refuse
 from workbench.cli.command_workspace import follow, open_workspace, report, run_in, services_of
@@ -98,6 +97,6 @@ async def _branch(
         branch = await with_token_ids(origin, tokenizer_of(workspace.services.connections, endpoint))
     else:
         branch = branch_from(origin)
-    sent = workspace.runs.send(replace(request, prompt=branch.prompt), endpoint, branch=branch)
+    sent = workspace.runs.send(request._replace(prompt=branch.prompt), endpoint, branch=branch)
     await follow(workspace, sent, quiet=arguments.json)
     return sent

@@ -103,8 +103,7 @@ def read_chat(arguments: argparse.Namespace, kept: Chat) -> tuple[Chat, str]:
 
     Raises BadValueError, which names the invalid option or turn.
     """
-    chat = replace(
-        kept,
+    chat = kept._replace(
         template=kept.template if arguments.template is None else arguments.template,
         prefixes=_prefixes(arguments.prefix, kept.prefixes),
         context=arguments.context if arguments.context is not None else kept.context,
@@ -112,16 +111,16 @@ def read_chat(arguments: argparse.Namespace, kept: Chat) -> tuple[Chat, str]:
     if arguments.context is not None and arguments.context < 1:
         raise BadValueError("--context must be at least 1", field="context")
     if arguments.when_full:
-        chat = replace(chat, when_full=WhenFull(arguments.when_full.replace("-", " ")))
+        chat = chat._replace(when_full=WhenFull(arguments.when_full.replace("-", " ")))
     prefill = ""
     if arguments.chat:
         conversation = read_conversation(arguments.chat)
         prefill = conversation.prefill
         system = chat.system if conversation.system is None else conversation.system
-        chat = replace(chat, system=system, turns=chat.turns.saying(conversation.messages))
+        chat = chat._replace(system=system, turns=chat.turns.saying(conversation.messages))
     if arguments.say is not None:
         turn = Turn(Role.USER, arguments.say, parent=chat.turns.last)
-        chat = replace(chat, turns=chat.turns.with_turn(turn))
+        chat = chat._replace(turns=chat.turns.with_turn(turn))
     return chat, prefill
 
 

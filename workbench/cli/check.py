@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, closing, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -124,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
         services = services_of(arguments)
         endpoint = services.endpoint
         if arguments.concurrency is not None:
-            endpoint = replace(endpoint, concurrency=arguments.concurrency)
+            endpoint = endpoint._replace(concurrency=arguments.concurrency)
         found = survey([Path(name) for name in arguments.sessions], count)
         if not found.count:
             raise BadValueError("there is nothing to check: no run in these sessions has an answer")

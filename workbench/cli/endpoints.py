@@ -7,7 +7,6 @@ import asyncio
 import os
 from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_message
@@ -109,7 +108,7 @@ def _set(folders: Folders, loaded: EndpointList, name: str, texts: Mapping[str, 
         known = ", ".join(loaded.shipped)
         raise BadValueError(f"--like: there is no profile {one_line(like, 40)}", hint=f"Known: {known}.")
     like = like or (name if name in loaded.shipped else "")
-    base = loaded.endpoints.get(name) or replace(loaded.shipped.get(like, Endpoint("", "")), name=name)
+    base = loaded.endpoints.get(name) or loaded.shipped.get(like, Endpoint("", ""))._replace(name=name)
     was = name if name in loaded.own else ""
     path = save_endpoint(folders, with_texts(base, texts), loaded, was=was, like=like)
     print_message(f"{path} is written.", "")

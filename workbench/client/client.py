@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AsyncExitStack, aclosing, suppress
-from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -143,7 +142,7 @@ class Client:
         Close the generator (`aclosing`) or cancel its task, and the connection closes at once. The last
         event is `End`. `wire` records the exchange.
         """
-        named = replace(request, model=request.model or endpoint.model)
+        named = request._replace(model=request.model or endpoint.model)
         body = named.body(endpoint.aliases, endpoint.drop)
         try:
             call = await self._call(endpoint, "POST", body, wire)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from math import isnan, nan
 from typing import NamedTuple
@@ -93,23 +92,22 @@ class Token(NamedTuple):
         return min(same, key=lambda at: abs((self.alternatives[at].logprob or 0.0) - own), default=None)
 
 
-@dataclass(slots=True)
-class Columns:
+class Columns(NamedTuple):
     """All token columns of a choice, for reading and writing files; NaN means no logprob, -1 no id."""
 
-    texts: list[str] = field(default_factory=list)
-    logprobs: array[float] = field(default_factory=lambda: array("d"))
-    at: array[float] = field(default_factory=lambda: array("d"))
-    ids: array[int] = field(default_factory=lambda: array("q"))
+    texts: list[str]
+    logprobs: array[float]
+    at: array[float]
+    ids: array[int]
     """Empty if no token has an id."""
-    raws: dict[int, bytes] = field(default_factory=dict)
+    raws: dict[int, bytes]
     """By token index."""
-    alternative_counts: array[int] = field(default_factory=lambda: array("I"))
-    alternative_texts: list[str] = field(default_factory=list)
-    alternative_logprobs: array[float] = field(default_factory=lambda: array("d"))
-    alternative_ids: array[int] = field(default_factory=lambda: array("q"))
+    alternative_counts: array[int]
+    alternative_texts: list[str]
+    alternative_logprobs: array[float]
+    alternative_ids: array[int]
     """Empty if no alternative has an id."""
-    alternative_raws: dict[int, bytes] = field(default_factory=dict)
+    alternative_raws: dict[int, bytes]
     """By index into the alternative columns."""
 
 

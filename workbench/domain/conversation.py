@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from workbench.domain.errors import BadValueError
@@ -246,21 +247,20 @@ def linked(turns: Sequence[Turn]) -> Turns:
     return Turns(tuple(found), found[-1].id if found else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Chat:
+class Chat(NamedTuple):
     """A session's conversation and its template settings."""
 
-    turns: Turns = field(default_factory=Turns)
+    turns: Turns = Turns()
     system: str | None = None
     """The system prompt; None leaves it to the template."""
     template: str = ""
     """Name or file of the template; empty for the endpoint's template."""
-    prefixes: Prefixes = field(default_factory=Prefixes)
+    prefixes: Prefixes = Prefixes()
     """Used by the plain template."""
     when_full: WhenFull = WhenFull.REFUSE
     context: int | None = None
     """Context window in tokens (prompt and answer together), if set by the user."""
-    other: Mapping[str, object] = field(default_factory=dict)
+    other: Mapping[str, object] = MappingProxyType({})
     """Session file keys unknown to this version, kept unchanged."""
 
     def conversation(

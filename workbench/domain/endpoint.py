@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from workbench.domain.errors import BadValueError
@@ -50,8 +50,7 @@ class Prices(NamedTuple):
     currency: str = "USD"
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     """A server that answers `POST /v1/completions`."""
 
     name: str
@@ -63,17 +62,17 @@ class Endpoint:
     key: KeySource | None = None
     key_header: str = "Authorization"
     """`Authorization` sends `Bearer <key>`; any other header sends the key alone."""
-    limits: Mapping[str, Range] = field(default_factory=dict)
+    limits: Mapping[str, Range] = MappingProxyType({})
     """Ranges by field name that replace those of the API contract."""
     lenient: bool = False
     """Whether values out of range only cause a warning."""
-    aliases: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = MappingProxyType({})
     """The endpoint's field names, by API field name."""
     drop: frozenset[str] = frozenset()
     """Fields that are never sent."""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = MappingProxyType({})
     prices: Prices | None = None
-    timeouts: Timeouts = field(default_factory=Timeouts)
+    timeouts: Timeouts = Timeouts()
     proxy: str = ""
     trust_environment: bool = False
     """Whether to use proxies from environment variables."""

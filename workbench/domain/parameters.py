@@ -7,7 +7,6 @@ reference); where the contract contradicts itself, the range is this project's d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -28,8 +27,7 @@ class Kind(StrEnum):
     BIASES = "biases"
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(NamedTuple):
     """The values a number may take."""
 
     low: float
@@ -37,7 +35,7 @@ class Range:
     low_open: bool = False
     """Whether `low` itself is excluded."""
 
-    def __contains__(self, value: float) -> bool:
+    def __contains__(self, value: float) -> bool:  # type: ignore[override]
         return (self.low < value if self.low_open else self.low <= value) and value <= self.high
 
     def __str__(self) -> str:

@@ -131,14 +131,13 @@ class Parameters:
         return Parameters(values, extra)
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A completion request."""
 
     prompt: Prompt
     model: str = ""
     """The model's name; not sent if empty."""
-    parameters: Parameters = field(default_factory=Parameters)
+    parameters: Parameters = Parameters()
 
     def body(
         self, aliases: Mapping[str, str] | None = None, drop: frozenset[str] = frozenset()

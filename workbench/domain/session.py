@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import takewhile
+from types import MappingProxyType
+from typing import NamedTuple
 
 from workbench.domain.conversation import Chat
 from workbench.domain.prompt import PromptKind
@@ -14,8 +16,7 @@ from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(NamedTuple):
     """The contents of the editor and the panel."""
 
     endpoint: str = ""
@@ -26,10 +27,10 @@ class Draft:
     prompt: str = ""
     """The editor's exact text, which may not be a valid prompt of its kind."""
     kind: PromptKind = PromptKind.TEXT
-    parameters: Parameters = field(default_factory=Parameters)
+    parameters: Parameters = Parameters()
     turn: str = ""
     """The text in the conversation's composer."""
-    other: Mapping[str, object] = field(default_factory=dict)
+    other: Mapping[str, object] = MappingProxyType({})
     """Session file keys unknown to this version, kept unchanged."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -60,11 +59,11 @@ def parts_of(request: Request, split: Split) -> tuple[Part, ...]:
     prompts = list(enumerate(single_prompts(request.prompt)))
     parts: list[Part] = []
     for group in [[numbered] for numbered in prompts] if split.prompts else [prompts]:
-        whole = replace(request, prompt=join_prompts(tuple(prompt for _, prompt in group)))
+        whole = request._replace(prompt=join_prompts(tuple(prompt for _, prompt in group)))
         choices = [[number * n + choice for number, _ in group] for choice in range(n)]
         if split.choices:
             for choice, indexes in enumerate(choices):
-                parts.append(Part(replace(whole, parameters=reseeded(single, choice)), tuple(indexes)))
+                parts.append(Part(whole._replace(parameters=reseeded(single, choice)), tuple(indexes)))
         else:
             parts.append(Part(whole, tuple(sorted(chain.from_iterable(choices)))))
     return tuple(parts)

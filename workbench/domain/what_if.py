@@ -7,7 +7,6 @@ can be reshaped; post-sampling logprobs are already reshaped.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import exp, fsum, log
 from typing import NamedTuple
 
@@ -65,7 +64,7 @@ def reshape(
     likely than the least likely of the `top` most likely listed ones (None: of all listed); a further token
     may be listed only because it was chosen.
     """
-    state = _State.of(logprobs, len(logprobs) if top is None else top)
+    state = _State(logprobs, len(logprobs) if top is None else top)
     known = [name for name in order if name in LLAMA_ORDER]
     for name in [*(sampler for sampler in LLAMA_ORDER if sampler not in known), *known]:
         match name:
@@ -80,20 +79,14 @@ def reshape(
     return state.result()
 
 
-@dataclass(slots=True)
 class _State:
-    weights: list[float | None]
-    remaining: float
-    top: int
-    exact: bool = True
-
-    @staticmethod
-    def of(logprobs: Sequence[float | None], top: int) -> _State:
-        weights = [None if logprob is None else exp(min(logprob, 0.0)) for logprob in logprobs]
-        total = fsum(weight for weight in weights if weight is not None)
-        remaining = max(1 - total, 0.0)
+    def __init__(self, logprobs: Sequence[float | None], top: int) -> None:
+        self.weights = [None if logprob is None else exp(min(logprob, 0.0)) for logprob in logprobs]
+        total = fsum(weight for weight in self.weights if weight is not None)
         # Listed probabilities are rounded; a tiny remainder is a rounding error.
-        return _State(weights, remaining if remaining > 1e-6 else 0.0, top)
+        self.remaining = remaining if (remaining := max(1 - total, 0.0)) > 1e-6 else 0.0
+        self.top = top
+        self.exact = True
 
     def ranked(self) -> list[int]:
         known = [(weight, -index) for index, weight in enumerate(self.weights) if weight]

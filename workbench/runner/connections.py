@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import replace
 
 from workbench.client.byte_encoding import read_name
 from workbench.client.client import Client
@@ -141,7 +140,7 @@ class Connections:
             return endpoint
         server = await self._local.ensure()
         key, model = EnvironmentKey(KEY_VARIABLE), endpoint.model or server.model
-        return replace(endpoint, base_url=server.url, key=key, model=model)
+        return endpoint._replace(base_url=server.url, key=key, model=model)
 
     async def _report_exit(self, endpoint: Endpoint, run: Run) -> None:
         """Set a run's error if it failed because the local server exited."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
@@ -72,7 +72,7 @@ async def check(
     """
     try:
         read = min(endpoint.timeouts.read, _PATIENCE)
-        endpoint = replace(endpoint, retries=0, timeouts=endpoint.timeouts._replace(read=read))
+        endpoint = endpoint._replace(retries=0, timeouts=endpoint.timeouts._replace(read=read))
         on_step("asking for its models")
         models, no_models = await _models(connections, endpoint)
     except WorkbenchError as problem:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from types import MappingProxyType
@@ -153,7 +153,7 @@ class Probing:
     ) -> None:
         """`on_request` receives the number and purpose of each request before it is sent."""
         # No retries, so that the number of requests shown is exact; fields the profile drops are probed too.
-        open_endpoint = replace(endpoint, drop=frozenset(), retries=0)
+        open_endpoint = endpoint._replace(drop=frozenset(), retries=0)
         self._answers = ProbeRequests(connections, open_endpoint, model or endpoint.model, on_request)
         self._answered_by = self._answers.model
         self._is_partial = True

@@ -81,7 +81,7 @@ def sweep_again(sweep: Sweep, endpoint: Endpoint, done: Iterable[Run]) -> list[J
     before = earlier(((endpoint.name, once.request_for(cell)) for cell in once.cells()), done) or _drawn()
     request = sweep.request
     if not is_pinned:
-        request = replace(request, parameters=request.parameters.set("seed", before.seed))
+        request = request._replace(parameters=request.parameters.set("seed", before.seed))
     return with_answers(plan_sweep(replace(sweep, request=request), endpoint, before.group), before.runs)
 
 

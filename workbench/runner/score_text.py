@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isnan
 
 from workbench.domain.choice import Alternative, Choice, ReceivedToken, token_bytes
@@ -113,7 +113,7 @@ async def plan_one_token_scoring(
     text = token_bytes(prompt.text, None)
     try:
         # The person requested this scoring, so try /tokenize even if the profile does not list a tokenizer.
-        tried = replace(endpoint, tokenizer=True)
+        tried = endpoint._replace(tokenizer=True)
         tokens = await connections.tokenize(tried, prompt.text, as_prompt=True)
     except EndpointError as error:
         if error.status not in _NOT_THERE:

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import msgspec
-import tomli_w
 from msgspec import Struct
 
 from workbench.domain.errors import StorageError
 from workbench.domain.token_levels import LOW_COVERAGE, SURPRISING
 from workbench.storage.files import Folders, write_atomically
 from workbench.storage.toml_files import about, read_toml, typed
+from workbench.storage.toml_text import toml_table
 
 ColourBy: TypeAlias = Literal["fitted", "continuous", "probability", "surprisal", "entropy", "rank", "off"]
 """The quantity that colours tokens."""
@@ -94,7 +94,7 @@ def load_state(folders: Folders) -> State:
 def save_state(folders: Folders, state: State) -> None:
     """Save the state. Raises StorageError if the file cannot be written."""
     kept = msgspec.to_builtins(state)
-    write_atomically(folders.state / "state.toml", tomli_w.dumps(kept).encode("utf-8", "replace"))
+    write_atomically(folders.state / "state.toml", "".join(toml_table(kept)).encode("utf-8", "replace"))
 
 
 def chosen_theme(config: Config, state: State) -> str:

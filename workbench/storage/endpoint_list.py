@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -119,7 +118,7 @@ def endpoint_for(name_or_url: str, api_key_env: str | None, loaded: EndpointList
         )
     if name in loaded.endpoints:
         endpoint = loaded.endpoints[name]
-        return endpoint if key is None else replace(endpoint, key=key)
+        return endpoint if key is None else endpoint._replace(key=key)
     if name in loaded.broken:
         problem = loaded.broken[name]
         raise BadValueError(problem.title, problem.message, problem.hint, field="endpoint")

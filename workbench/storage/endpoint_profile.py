@@ -3,7 +3,6 @@
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from sys import float_info
 from typing import Annotated, Any, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
@@ -268,10 +267,8 @@ def _range(name: str, low: float, high: float) -> Range:
 
 def profile_of(endpoint: Endpoint) -> EndpointFile:
     """Return the profile of an endpoint, the inverse of `read_profile`."""
-    values = {
-        field.name: getattr(endpoint, field.name)
-        for field in fields(Endpoint)
-        if field.name in EndpointFile.__struct_fields__
+    values: dict[str, Any] = {
+        name: value for name, value in endpoint._asdict().items() if name in EndpointFile.__struct_fields__
     }
     key, prices, timeouts = endpoint.key, endpoint.prices, endpoint.timeouts
     values |= {

@@ -427,7 +427,7 @@ class SessionStore:
     def keep_chat(self, chat: Chat) -> None:
         """Store the conversation, with the turns added by other windows. Raises StorageError."""
         turns = chat.turns if self._theirs is None else chat.turns.merged(self._theirs.chat.turns)
-        self._save_head("chat", replace(chat, turns=turns))
+        self._save_head("chat", chat._replace(turns=turns))
 
     def keep_variables(self, values: Mapping[str, str]) -> None:
         """Store the values of the prompt's variables. Raises StorageError."""
@@ -571,7 +571,7 @@ def take_over(mine: Session, theirs: Session, *, keeps: Collection[str] = ()) ->
     `keeps` names the attributes of `HEAD` to keep; the turns of both conversations are merged.
     """
     settings = mine.chat if "chat" in keeps else theirs.chat
-    chat = replace(settings, turns=mine.chat.turns.merged(theirs.chat.turns))
+    chat = settings._replace(turns=mine.chat.turns.merged(theirs.chat.turns))
     for name in HEAD:
         if name not in keeps:
             setattr(mine, name, getattr(theirs, name))

@@ -93,7 +93,8 @@ def typed(table: Mapping[str, Any], kind: type[_T]) -> tuple[_T | None, list[Fau
     """Convert a table to a structure, in which invalid keys have their defaults, and return the faults too.
 
     The structure is None if a required key is missing or invalid. msgspec evaluates annotations that are
-    strings one by one: what the start reads is declared in modules without `from __future__ import annotations`.
+    strings one by one: modules that declare what the start reads have no
+    `from __future__ import annotations`.
     """
     faults: list[Fault] = []
     while True:

@@ -171,7 +171,7 @@ class ChatSession:
         if parameters.get("seed") is not None:
             # A pinned seed would give the same answer again.
             parameters = parameters.set("seed", random.getrandbits(31))
-        draft = replace(self.draft, parameters=parameters)
+        draft = self.draft._replace(parameters=parameters)
         return await self._propose("the other answer", path, draft=draft)
 
     async def continue_answer(self, turn: Turn) -> Proposal:
@@ -239,7 +239,7 @@ class ChatSession:
         turns = self.chat.turns
         if (turn := next((other for other in turns.all if other.run == run.id), None)) is not None:
             whole = replace(turn, text=turn.text + answer_text(run, turn.choice))
-            self._set(replace(self.chat, turns=turns.changed(whole)))
+            self._set(self.chat._replace(turns=turns.changed(whole)))
 
     def _settle_answers(self) -> None:
         """Complete answers after a crash, which recovers runs but not the text of their turns."""
@@ -252,7 +252,7 @@ class ChatSession:
             if not turn.text.endswith(answer):
                 turns = turns.changed(replace(turn, text=turn.text + answer))
         if turns is not self.chat.turns:
-            self._set(replace(self.chat, turns=turns))
+            self._set(self.chat._replace(turns=turns))
 
     # --- changes -----------------------------------------------------------------------------------------
 
@@ -269,7 +269,7 @@ class ChatSession:
         turns = self.chat.turns.beside(turn, step)
         if turns is self.chat.turns:
             return False
-        self._set(replace(self.chat, turns=turns))
+        self._set(self.chat._replace(turns=turns))
         return True
 
     def recall_message(self) -> str:
@@ -292,17 +292,17 @@ class ChatSession:
 
     def _change(self, label: str, turns: Turns) -> None:
         before = self.chat.turns
-        self._set(replace(self.chat, turns=turns))
+        self._set(self.chat._replace(turns=turns))
         self.workspace.history.record(label, _back_to(before, turns))
 
     def make(self, step: UseChat | ExchangeTurns) -> UseChat | ExchangeTurns:
         """Apply a step of the undo history; return the step that undoes it."""
         now = self.chat
         if isinstance(step, UseChat):
-            self._set(replace(step.chat, turns=now.turns))
+            self._set(step.chat._replace(turns=now.turns))
             return UseChat(now)
         turns = now.turns.without(step.out).with_all(step.back, step.last)
-        self._set(replace(now, turns=turns))
+        self._set(now._replace(turns=turns))
         return _back_to(now.turns, turns)
 
     def _set(self, chat: Chat) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.domain.display import one_line
@@ -24,7 +23,6 @@ from workbench.domain.prompt import (
 from workbench.domain.request import Parameters
 from workbench.domain.session import Draft
 from workbench.storage.endpoint_list import endpoint_for
-from workbench.storage.presets import load_presets
 from workbench.workspace.notifications import (
     EndpointProbed,
     Notice,
@@ -107,7 +105,7 @@ def with_preset(draft: Draft, preset: Preset) -> Draft:
     endpoint = preset.endpoint or draft.endpoint
     model = preset.model or (draft.model if endpoint == draft.endpoint else "")
     parameters = preset.applied_to(draft.parameters)
-    return replace(draft, endpoint=endpoint, model=model, preset=preset.name, parameters=parameters)
+    return draft._replace(endpoint=endpoint, model=model, preset=preset.name, parameters=parameters)
 
 
 def preset_of(preset: Preset | None, parameters: Parameters) -> str:
@@ -184,7 +182,7 @@ class Drafting:
     @property
     def draft(self) -> Draft:
         """The whole draft, whether or not it could be sent."""
-        return replace(self.settings, prompt=self.text)
+        return self.settings._replace(prompt=self.text)
 
     @property
     def requested_model(self) -> str:
@@ -265,11 +263,11 @@ class Drafting:
 
     def set_prompt(self, prompt: Prompt) -> None:
         """Replace the prompt by one of any kind."""
-        self.use(replace(self.settings, kind=kind_of(prompt), prompt=prompt_to_editor(prompt)))
+        self.use(self.settings._replace(kind=kind_of(prompt), prompt=prompt_to_editor(prompt)))
 
     def set_kind(self, kind: PromptKind) -> None:
         """Change the kind of the prompt, converting its text with `as_kind`."""
-        self.use(replace(self.settings, kind=kind, prompt=as_kind(self.text, self.kind, kind)))
+        self.use(self.settings._replace(kind=kind, prompt=as_kind(self.text, self.kind, kind)))
 
     def use_endpoint(self, endpoint: Endpoint) -> None:
         """Switch to another endpoint and its default model."""
@@ -352,7 +350,7 @@ class Drafting:
         """Return a preset by name; one that no longer exists is rebuilt from the parameters."""
         if not name:
             return None
-        return load_presets(self._services.folders).presets.get(name, Preset(name, parameters))
+        return self._services.presets().presets.get(name, Preset(name, parameters))
 
     def _changed(self, before: UseSettings) -> None:
         """Record changed settings and show them.

@@ -246,7 +246,7 @@ def _sweep(
         for number, seed in enumerate(repeats, 1):
             changes = dict(zip(fields, values, strict=True)) | ({} if "seed" in fields else {"seed": seed})
             parameters = first.set_all(changes)
-            run = by_cell.get(parameters) or _unsent(runs[0], replace(runs[0].request, parameters=parameters))
+            run = by_cell.get(parameters) or _unsent(runs[0], runs[0].request._replace(parameters=parameters))
             names = [f"{field} {_word(value)}" for field, value in zip(fields, values, strict=True)]
             names += [f"{number} of {len(repeats)}"] if len(repeats) > 1 else []
             placed.append(run)
@@ -274,7 +274,7 @@ def _table(group: RunGroup, runs: Sequence[Run], endpoints: EndpointList) -> _Pl
     for prompt in prompts:
         for name, example in zip(names, ordered, strict=True):
             found = by_cell.get((prompt, _settings_of(example)))
-            run = found or _unsent(example, replace(example.request, prompt=prompt))
+            run = found or _unsent(example, example.request._replace(prompt=prompt))
             placed.append(run)
             columns.append(saved_column(SavedRun(name, run), endpoints))
     if len(prompts) == 1:

@@ -359,7 +359,7 @@ class Keeper:
 
     def _completed(self, draft: Draft) -> Draft:
         """Add the composer's text and the unknown keys of the session's draft to a draft from the screen."""
-        return replace(draft, turn=self.composed, other=self.session.draft.other)
+        return draft._replace(turn=self.composed, other=self.session.draft.other)
 
     def began(self, run: Run) -> None:
         """Save a run at each tick while it streams."""

@@ -16,6 +16,7 @@ from workbench.storage.files import Folders
 
 if TYPE_CHECKING:
     from workbench.runner.connections import Connections
+    from workbench.storage.presets import PresetList
     from workbench.workspace.activity import Exchange
 
 
@@ -66,6 +67,12 @@ class Services(Struct, dict=True):
     def endpoints(self) -> EndpointList:
         """All endpoints; the profiles are read on first access."""
         return load_endpoints(self.folders)
+
+    def presets(self) -> PresetList:
+        """Every preset, read now; the first paint needs none."""
+        from workbench.storage.presets import load_presets
+
+        return load_presets(self.folders)
 
     @property
     def connections(self) -> Connections:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
 from workbench.domain.variables import fill_prompt
-from workbench.storage.presets import load_presets
 from workbench.workspace.drafting import EXAMPLE, Drafting, first_draft
 from workbench.workspace.keeper import Keeper, Keepers, is_same_file
 from workbench.workspace.notifications import (
@@ -190,7 +188,7 @@ class Workspace:
         if self.services.is_endpoint_typed or self.services.config.endpoint:
             drafting.endpoint, drafting.model = self.services.endpoint, self.services.model
         draft = first_draft(self._configured_preset())
-        self._show(replace(draft, model=draft.model or drafting.model))
+        self._show(draft._replace(model=draft.model or drafting.model))
         self.session_path = None
         self._notify(SessionChanged())
 
@@ -198,7 +196,7 @@ class Workspace:
         if not (name := self.services.config.preset):
             return None
         try:
-            return load_presets(self.services.folders).named(name)
+            return self.services.presets().named(name)
         except StorageError as problem:
             self._notify(Notice(str(problem), "config.toml"))
             return None
@@ -248,7 +246,7 @@ class Workspace:
         """Save changes, including a value being typed in the panel; call this once a second."""
         draft = self.drafting.draft
         with suppress(BadValueError):
-            draft = replace(draft, parameters=self.drafting.requested_parameters)
+            draft = draft._replace(parameters=self.drafting.requested_parameters)
         self.keeper.edited(draft)
         self.keeper.tick()
         self._report_saving()

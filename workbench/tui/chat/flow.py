@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from workbench.domain.prompt import PromptKind
 from workbench.tui.chat.screen import ChatScreen
 from workbench.tui.flows import FlowContext
@@ -20,6 +18,6 @@ async def chat(flow: FlowContext) -> None:
     async with flow.running(screen.answering):
         raw = await flow.ask(screen)
     if raw is not None:
-        draft = replace(drafting.draft, kind=PromptKind.TEXT, prompt=raw)
+        draft = drafting.draft._replace(kind=PromptKind.TEXT, prompt=raw)
         drafting.use(draft, "the conversation's exact prompt")
         flow.app.main.go_to("prompt")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from workbench.chat.sources import load_templates
@@ -53,7 +52,7 @@ async def template(flow: FlowContext) -> None:
 def _configure(flow: FlowContext, label: str, **changes: Any) -> None:
     """Change fields of the conversation by name, but for its turns."""
     conversation = flow.workspace.talk
-    conversation.configure(label, replace(conversation.chat, **changes))
+    conversation.configure(label, conversation.chat._replace(**changes))
 
 
 async def _template_in_file(flow: FlowContext, name: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -49,7 +49,7 @@ async def sweep(flow: FlowContext) -> None:
         FormLine(f"Requests a cell, 1 to {MOST_COLUMNS}", repeats),
     ]
     prompts = single_prompts(request.prompt)
-    single = replace(request, prompt=prompts[0])
+    single = request._replace(prompt=prompts[0])
     taken = await flow.ask(Form("Sweep", entries, partial(_read_sweep, single, endpoint)))
     if taken is None:
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint, unknown_endpoint
@@ -26,7 +25,7 @@ async def run(flow: FlowContext) -> None:
 async def run_again(flow: FlowContext) -> None:
     """Send the draft with a fresh seed; the pinned one stays in the panel."""
     request = flow.workspace.request
-    await send(flow, replace(request, parameters=request.parameters.set("seed", random.getrandbits(31))))
+    await send(flow, request._replace(parameters=request.parameters.set("seed", random.getrandbits(31))))
 
 
 async def send(flow: FlowContext, request: Request, branch: Branch | None = None) -> Run | None:

@@ -96,7 +96,7 @@ async def score_elsewhere(flow: FlowContext) -> None:
     second = SecondScoring.of(own, other, endpoint.name)
     flow.workspace.runs.show_scoring(second)
     first_run, second_run = aligned_runs(run, own, other)
-    request = replace(run.request, model=model or endpoint.model)
+    request = run.request._replace(model=model or endpoint.model)
     second_run = replace(second_run, request=request, endpoint=endpoint.name, model=request.model)
     figures = " · ".join(
         f"{title} {bits:.3f} bits/byte"
