@@ -14,7 +14,6 @@ from workbench.tui.popups.key_row import KeyRow, by_rank
 class Footer(KeyRow):
     """Run or stop, help and commands at every width; then the focused pane's keys, then all others."""
 
-    DEFAULT_CSS = "Footer { height: 1; background: $panel; color: $foreground; }"
     ALWAYS = 3
 
     class KeyClicked(Message):

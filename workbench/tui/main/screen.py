@@ -9,7 +9,7 @@ from typing import Literal
 
 from textual import events, getters, on
 from textual.app import ComposeResult
-from textual.containers import Container, Horizontal, Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.geometry import Offset
 from textual.message import Message
@@ -126,7 +126,7 @@ class MainScreen(Screen[None]):
         begin_at_size(self, self.app.size)
         yield Header()
         with Horizontal(id="panes"):
-            with Container(id="work"):
+            with Vertical(id="work"):
                 yield PromptEditor(self._workspace, id="prompt", classes="pane")
                 yield OutputPane(id="output", classes="pane")
             with Vertical(id="side"):
