@@ -78,6 +78,7 @@ main([])
 def test_the_first_paint_waits_for_nothing_that_only_sending_saving_and_other_screens_need() -> None:
     later = {
         "argparse",
+        "encodings.utf_8_sig",
         "filelock",
         "hashlib",
         "httpx",

@@ -1,7 +1,5 @@
 """A token's alternatives as table rows whose probabilities sum to 1, some with a note."""
 
-from __future__ import annotations
-
 from collections import Counter
 from math import fsum
 from typing import NamedTuple

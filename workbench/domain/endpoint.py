@@ -1,7 +1,5 @@
 """Endpoints: named servers, with their limits and quirks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias

@@ -4,8 +4,6 @@ Names, types, ranges and help follow the contract of `POST /v1/completions` (the
 reference); where the contract contradicts itself, the range is this project's decision.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Presets: named sets of parameters."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from workbench.domain.request import Parameters

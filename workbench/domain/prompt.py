@@ -1,7 +1,5 @@
 """The four kinds of prompt, and their conversion to and from JSON and the editor's text."""
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias

@@ -1,7 +1,5 @@
 """Sessions: the draft in the editor and the panel, and all runs."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

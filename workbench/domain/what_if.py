@@ -4,8 +4,6 @@ Unlisted tokens are unknown, so a result that depends on them is marked as inexa
 can be reshaped; post-sampling logprobs are already reshaped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import exp, fsum, log
 from typing import NamedTuple

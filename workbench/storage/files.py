@@ -66,7 +66,7 @@ def read_bytes(path: Path, size: int = -1, *, hint: str = "") -> bytes:
 def decode_text(raw: bytes, path: Path) -> str:
     """Decode a file's bytes, without a byte order mark. Raises StorageError if they are not UTF-8."""
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise StorageError(

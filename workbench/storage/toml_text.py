@@ -140,7 +140,7 @@ def loads(raw: bytes) -> dict[str, object]:
 
     A leading byte order mark is skipped. Raises UnicodeDecodeError or tomli.TOMLDecodeError.
     """
-    text = raw.decode("utf-8-sig")
+    text = raw.decode().removeprefix("\ufeff")
     if len(text) > _LONG and len(raw.translate(None, _CONTROLS)) == len(raw):
         short, columns = _cut(text)
         if columns and (document := _put_back(short, columns)) is not None:

@@ -1,7 +1,5 @@
 """A growing transcript laid out in rows: sections of title, prompt and answer, and figures."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from time import perf_counter
