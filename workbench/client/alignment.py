@@ -1,4 +1,4 @@
-"""Text and the tokens listed for it, brought together as tokens whose texts always join to the text."""
+"""Align text with the tokens listed for it; the texts of the resulting tokens always join to the text."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from workbench.client.byte_encoding import Encoding, decode, decode_alternatives
 from workbench.domain.choice import ReceivedToken
 
 _REPLACED = "\ufffd"
-"""Stands in a token's name for bytes that a server could not decode."""
-_MOST_UNNAMED = 64
-"""Bytes of text that such a token may have."""
+"""Replaces bytes in a token's name that a server could not decode."""
+_MOST_UNKNOWN = 64
+"""Maximum bytes of text of such a token."""
 
 
 class Aligned(NamedTuple):
-    """The tokens of a text, and what the next part of the same choice needs to know."""
+    """The tokens of a text, and the state for aligning the next text of the same choice."""
 
     tokens: list[ReceivedToken]
     incomplete: bytes = b""
-    """The bytes of a character that the tokens began and did not end."""
+    """The incomplete UTF-8 sequence at the end of the tokens."""
     encoding: Encoding | None = None
-    """How the tokens' names are encoded, as far as one of them has shown it."""
+    """Encoding of the tokens' names; None until a name reveals it."""
     is_off: bool = False
-    """Whether a token was left out that is another one than the text has in its place."""
+    """Whether tokens that do not match the text were left out."""
 
 
 class _Match(NamedTuple):
     size: int
-    """How many bytes of the text are the token's."""
+    """Number of bytes of the text that belong to the token."""
     data: bytes
-    """The token's own bytes."""
+    """The token's bytes."""
     encoding: Encoding | None
 
 
 def align(
     text: str, entries: Sequence[ReceivedToken], incomplete: bytes = b"", encoding: Encoding | None = None
 ) -> Aligned:
-    """Bring a text and the tokens listed for it together.
+    """Align a text with the tokens listed for it.
 
-    `incomplete` and `encoding` are what the call before found. A token that adds no text keeps its own bytes;
-    text that no token accounts for becomes a token without a logprob. Tokens that share a character: the last
-    of them carries it. Where text stays unaccounted for, tokens that name something else are left out.
+    `incomplete` and `encoding` are results of the previous call for the choice. A token that adds no text
+    keeps its bytes; text without a token becomes a token without a logprob. Of tokens that share a character,
+    the last has its text. If text remains without a token, tokens that do not match the text are left out.
     """
     if not incomplete and encoding is None and _are_text(entries, text):
         return Aligned(list(entries))
@@ -51,7 +51,7 @@ def align(
 
 
 def _are_text(entries: Sequence[ReceivedToken], text: str) -> bool:
-    """Whether the tokens are the text as they stand, as those of nearly all answers are."""
+    """Whether the names of the tokens join to the text, as in nearly all answers."""
     names = [entry.text for entry in entries if entry.raw is None]
     return len(names) == len(entries) and "".join(names) == text and not any(map(is_placeholder, names))
 
@@ -66,13 +66,13 @@ def _walk(
     left = incomplete if not text else b""
     tokens: list[ReceivedToken] = []
     elsewhere: set[int] = set()
-    if before := _held_back(data, entries, cursor):
+    if before := _held_back_size(data, entries, cursor):
         tokens.append(ReceivedToken(data[:before].decode()))
         cursor = done = before
     for index, entry in enumerate(entries):
         size, raw, found = _match(data, cursor, entries, index, encoding)
         if not size and cursor == len(data):
-            raw, found = _begins(left, entry, encoding)
+            raw, found = _textless_bytes(left, entry, encoding)
             left = _incomplete_tail(left + raw)
         elif not size and raw:
             elsewhere.add(len(tokens))
@@ -96,8 +96,8 @@ def _walk(
     return Aligned(tokens, left, encoding, done < len(data) and bool(elsewhere))
 
 
-def _held_back(data: bytes, entries: Sequence[ReceivedToken], cursor: int) -> int:
-    """Bytes of text before that of the tokens: what a server held back as it might have been a stop text."""
+def _held_back_size(data: bytes, entries: Sequence[ReceivedToken], cursor: int) -> int:
+    """Return the bytes of text before the tokens: text that was held back as a possible stop sequence."""
     plain = [entry.text.encode() if entry.raw is None else entry.raw for entry in entries]
     joined = b"".join(plain)
     before = len(data) - len(joined)
@@ -110,7 +110,7 @@ def _held_back(data: bytes, entries: Sequence[ReceivedToken], cursor: int) -> in
 def _match(
     data: bytes, cursor: int, entries: Sequence[ReceivedToken], index: int, encoding: Encoding | None
 ) -> _Match:
-    """How much of the text at the cursor is a token's."""
+    """Match a token against the text at the cursor."""
     entry, following = entries[index], entries[index + 1 : index + 2]
     plain = entry.text.encode() if entry.raw is None else entry.raw
     if not plain or is_placeholder(entry.text):
@@ -126,31 +126,31 @@ def _match(
     if not cursor and plain[:1] == b" " and len(plain) > 1 and data.startswith(plain[1:]):
         return _Match(len(plain) - 1, plain, None)
     if not following and cursor < len(data) and plain.startswith(data[cursor:]):
-        # A stop text cut the token.
+        # The token was truncated at a stop sequence.
         return _Match(len(data) - cursor, plain, None)
     if _REPLACED in entry.text:
-        return _Match(_unnamed(data, cursor, following), plain, None)
+        return _Match(_unknown_size(data, cursor, following), plain, None)
     if entry.raw is not None:
-        return _Match(_fragment(data, cursor, plain, is_only=len(entries) == 1), plain, None)
+        return _Match(_fragment_size(data, cursor, plain, is_only=len(entries) == 1), plain, None)
     return _Match(0, plain, None)
 
 
-def _unnamed(data: bytes, cursor: int, following: Sequence[ReceivedToken]) -> int:
-    """How much of the text is a token's whose name does not tell its bytes: all up to the next token."""
+def _unknown_size(data: bytes, cursor: int, following: Sequence[ReceivedToken]) -> int:
+    """Return the size of a token whose bytes are unknown: it extends to the next token."""
     if not following:
         return len(data) - cursor
     if _REPLACED in following[0].text:
         return 0
     plain = following[0].text.encode() if following[0].raw is None else following[0].raw
-    return max(data.find(plain, cursor, cursor + len(plain) + _MOST_UNNAMED) - cursor, 0)
+    return max(data.find(plain, cursor, cursor + len(plain) + _MOST_UNKNOWN) - cursor, 0)
 
 
-def _fragment(data: bytes, cursor: int, raw: bytes, *, is_only: bool) -> int:
-    """How much of the text is a token's that is part of a character whose other parts are not listed."""
+def _fragment_size(data: bytes, cursor: int, raw: bytes, *, is_only: bool) -> int:
+    """Return the size of the text of a token that is one part of a character, the other parts not listed."""
     if is_only and not cursor and data.endswith(raw):
         return len(data)
     if data.startswith(_REPLACED.encode(), cursor):
-        # The text has U+FFFD where the token has its bytes.
+        # The text has U+FFFD instead of the token's bytes.
         return len(_REPLACED.encode())
     end = cursor + 1
     while end < len(data) and data[end] & 0xC0 == 0x80:
@@ -158,8 +158,10 @@ def _fragment(data: bytes, cursor: int, raw: bytes, *, is_only: bool) -> int:
     return end - cursor if data[cursor:end].endswith(raw) else 0
 
 
-def _begins(left: bytes, entry: ReceivedToken, encoding: Encoding | None) -> tuple[bytes, Encoding | None]:
-    """The bytes of a token that adds no text, and their encoding where they go on with a character."""
+def _textless_bytes(
+    left: bytes, entry: ReceivedToken, encoding: Encoding | None
+) -> tuple[bytes, Encoding | None]:
+    """Return a textless token's bytes, and their encoding if they form an incomplete character in it."""
     if entry.raw is not None:
         return entry.raw, None
     if is_placeholder(entry.text):
@@ -174,14 +176,14 @@ def _begins(left: bytes, entry: ReceivedToken, encoding: Encoding | None) -> tup
 
 
 def _boundary(data: bytes, low: int, at: int) -> int:
-    """The last place up to `at`, not below `low`, where a character ends."""
+    """Return the last character boundary in `low` … `at`, or `low`."""
     while low < at < len(data) and data[at] & 0xC0 == 0x80:
         at -= 1
     return at
 
 
 def _incomplete_tail(data: bytes) -> bytes:
-    """The bytes where they begin one character and do not end it; else none."""
+    """Return the bytes if they are one incomplete UTF-8 sequence, else empty bytes."""
     try:
         data.decode()
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""An answer's body put together from its chunks: bytes in, events out, without any network."""
+"""Parse the body of a response, streamed or not: bytes in, events out, without I/O."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _DONE = b"[DONE]"
 _QUOTED = 2000
-"""Bytes that are quoted of a stream in which nothing is an answer."""
+"""Maximum bytes quoted from a stream that has no valid event."""
 MOST_BYTES = 128 * 1024 * 1024
-"""Bytes that one event, or an answer that is not streamed, may have."""
+"""Maximum bytes of one event, or of an answer that is not streamed."""
 
 
 class _ChoiceState:
@@ -41,42 +41,42 @@ class _ChoiceState:
 
     def __init__(self) -> None:
         self.incomplete = b""
-        """Bytes of a character that tokens began and have not ended."""
+        """The incomplete UTF-8 sequence at the end of the tokens."""
         self.encoding: Encoding | None = None
-        """How the tokens' names are encoded, as far as one has shown it."""
+        """Encoding of the tokens' names; None until a name reveals it."""
         self.is_off = False
-        """Whether tokens were listed beside a text that is not theirs."""
+        """Whether listed tokens did not match the text."""
         self.half = ""
-        """The first half of a surrogate pair, whose other half is still to come."""
+        """The first half of a surrogate pair that waits for the second half."""
         self.texts: list[str] = []
-        """The text so far, as long as no logprobs came: they may come for all of it at the end."""
+        """The text so far, until logprobs are received: those of all text may follow at the end."""
         self.has_logprobs = False
         self.finished: str | None = None
 
 
 class Assembly:
-    """Puts one answer together, whole or streamed, whatever it was asked to be."""
+    """Parser of one response, which detects by itself whether it is streamed."""
 
     def __init__(self, redact: Callable[[str], str] = str) -> None:
-        """`redact` takes the API key out of what the endpoint echoes."""
+        """`redact` removes the API key from text that the endpoint echoes."""
         self.marked = False
-        """Whether the end was marked: by [DONE], or by a whole JSON body."""
+        """Whether the end was received: [DONE], or a complete JSON body."""
         self._redact = redact
         self._sse: SseParser | None = None
         self._body = bytearray()
-        """All of an answer that is not streamed; of a stream, the beginning until an event is an answer."""
+        """The whole of an answer that is not streamed; the start of a stream until its first valid event."""
         self._is_whole = False
         self._states: dict[int, _ChoiceState] = {}
         self._info: tuple[str, str, int | None] = ("", "", None)
         self._warned: set[str] = set()
         self._answered = False
         self._stray: list[bytes] = []
-        """Lines of the stream that are not events."""
+        """Lines of the stream that do not belong to events."""
 
     def feed(self, chunk: bytes) -> Iterator[Event]:
-        """The events that a chunk of the body completes; each is made as it is asked for.
+        """Yield the events completed by a chunk of the body, parsing them lazily.
 
-        Raises EndpointError where one event, or an answer that is not streamed, is larger than `MOST_BYTES`.
+        Raises EndpointError if an event, or an answer that is not streamed, is larger than `MOST_BYTES`.
         """
         if (len(self._body) if self._sse is None else self._sse.pending) > MOST_BYTES:
             raise EndpointError(
@@ -97,20 +97,20 @@ class Assembly:
             yield from events
 
     def _is_stream(self) -> bool:
-        """Whether the body is known to be a stream; some answers to a request for one are a plain body."""
+        """Whether the body is known to be a stream; some servers ignore `stream` and send plain JSON."""
         if self._is_whole or _BOM.startswith(self._body):
             return False
         start = bytes(self._body).removeprefix(_BOM).lstrip(_BLANK)[:1]
         if not start:
-            # Blanks before the body, which some servers send for minutes as signs of life.
+            # Some servers send blanks before the body for minutes, as keep-alives.
             self._body.clear()
             return False
-        # JSON, or a proxy's page.
+        # JSON, or an HTML page of a proxy.
         self._is_whole = start in b"{[<"
         return not self._is_whole
 
     def finish(self) -> list[Event]:
-        """The events that the end of the body completes."""
+        """Return the events completed by the end of the body."""
         events: list[Event] = []
         if self._sse is not None:
             for payload in self._sse.finish():
@@ -120,7 +120,7 @@ class Assembly:
         for index, state in self._states.items():
             if state.half:
                 raw = state.half.encode("utf-8", "surrogatepass")
-                # A cut stream may have cut the character too: then half of it is not text yet.
+                # In a truncated stream the second half may be missing, so the first is not shown as text.
                 events.append(
                     Delta(index, (ReceivedToken(whole(state.half) if self.marked else "", raw=raw),))
                 )
@@ -130,7 +130,7 @@ class Assembly:
         return events
 
     def _end_stray(self, body: bytes, events: list[Event]) -> None:
-        """Report what stood between the events: where the response has no end, it is the reason."""
+        """Report text outside events: an error, unless every choice has finished; then a warning."""
         if not self._answered:
             events.append(Error(no_completion(body, self._redact)))
         elif self._states and all(state.finished for state in self._states.values()):
@@ -143,7 +143,7 @@ class Assembly:
         body = bytes(self._body.strip(_BLANK))
         reading = read_fast(body) or _read(body)
         if reading is None and body[:1] != b"<":
-            # Lines of JSON, or a stream whose first line is not an event.
+            # JSON lines, or a stream whose first line is not an event.
             parser = SseParser()
             for payload in [*parser.feed(body), *parser.finish()]:
                 self._payload(payload, events, is_last=True)
@@ -176,7 +176,7 @@ class Assembly:
         ):
             self._reading(reading, events)
         elif b"\n" in payload and (type(payload) is not Stray or payload.lstrip()[:1] in b"{["):
-            # A proxy ate the blank lines between events.
+            # A proxy removed the blank lines between events.
             for line in payload.split(b"\n"):
                 self._payload(type(payload)(line), events, is_last=is_last)
         elif payload.lstrip()[:1] not in b"{[":
@@ -246,14 +246,14 @@ class Assembly:
             tokens = align(before, entries).tokens
             known = [token for token in tokens if token.text and token.logprob is not None]
             if len(known) * 2 >= len(entries) > 1:
-                # All logprobs of the text, reported after it.
+                # The logprobs of the whole text, reported after it.
                 state.has_logprobs, state.texts = True, []
                 events.append(Delta(index, tokens, True))
                 return
         if not state.has_logprobs:
             state.has_logprobs, state.texts = True, []
         if len(entries) == 1 and not state.incomplete and state.encoding is None:
-            # Nearly every event: one token that is its text.
+            # The common case: one token whose name is the text.
             only = entries[0]
             if only.raw is None and only.text == text:
                 events.append(Delta(index, entries))
@@ -289,7 +289,7 @@ def _json_or_text(payload: bytes) -> Json:
 
 
 def _join_halves(state: _ChoiceState, text: str) -> str:
-    """The text with what was held back before it, less a first half of a pair at its end."""
+    """Prepend the held-back surrogate half to a text, and hold back a first half at its end."""
     if not text:
         return ""
     text, state.half = state.half + text, ""

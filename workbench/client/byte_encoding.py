@@ -1,4 +1,4 @@
-"""The bytes behind a token's name: servers write tokens that are not text in several encodings."""
+"""Decode token names: servers encode the bytes of tokens that are not text in several ways."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _ESCAPE_PAIR = re.compile(r"\\x([0-9a-fA-F]{2})|(.)", re.DOTALL)
 
 
 class Name(NamedTuple):
-    """A token's name, read."""
+    """A decoded token name."""
 
     text: str
     id: int | None = None
     raw: bytes | None = None
-    """The token's bytes where they are not the UTF-8 of `text`."""
+    """The token's bytes; None if they are the UTF-8 of `text`."""
 
 
 def read_name(name: str) -> Name:
-    """The text, id or bytes that a token's name stands for by itself.
+    """Return the text, id or bytes of a token's name.
 
-    `bytes:\\xe2\\x80` (OpenAI) are bytes, `token_id:264` (vLLM) is an id; anything else is text.
+    `bytes:\\xe2\\x80` (OpenAI) gives bytes, `token_id:264` (vLLM) an id; any other name is text.
     """
     if name.startswith("bytes:"):
         return of_bytes(_unescape(name[6:]))
@@ -40,7 +40,7 @@ def read_name(name: str) -> Name:
 
 
 def of_bytes(raw: bytes) -> Name:
-    """The name of a token known by its bytes; no text where they are none."""
+    """Return the name of a token with these bytes; its text is empty if they are not valid UTF-8."""
     try:
         return Name(raw.decode())
     except UnicodeDecodeError:
@@ -48,28 +48,28 @@ def of_bytes(raw: bytes) -> Name:
 
 
 def is_placeholder(name: str) -> bool:
-    """Whether a name gives an id in place of the text."""
+    """Whether a name contains an id instead of text."""
     return _TOKEN_ID.fullmatch(name) is not None
 
 
 def whole(text: str) -> str:
-    """Text with surrogate pairs joined and lone halves replaced by U+FFFD."""
+    """Join surrogate pairs in a text, and replace lone surrogates by U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 class Encoding(Enum):
-    """How a server writes tokens whose bytes are not plain text into their names."""
+    """The encodings of token names whose bytes are not plain text."""
 
     ESCAPES = auto()
     r"""Bytes as literal escapes: `\xe6\xbc`."""
     BYTE_FALLBACK = auto()
-    """SentencePiece's: `▁foo` for a blank, `<0x0A>` for a byte."""
+    """SentencePiece: `▁foo` for a space, `<0x0A>` for a byte."""
     BYTE_LEVEL = auto()
-    """Byte-level BPE's (GPT-2): a printable character for each byte, `Ġfoo` for a blank."""
+    """Byte-level BPE (GPT-2): a printable character for each byte, `Ġfoo` for a space."""
 
 
 def decode(name: str, encoding: Encoding) -> bytes | None:
-    """The bytes of a token whose name is in an encoding; None where the name is plain in it."""
+    """Return the bytes of a token's name in an encoding; None if the name does not use it."""
     match encoding:
         case Encoding.ESCAPES:
             return _unescape(name) if _ESCAPE.search(name) else None
@@ -85,7 +85,7 @@ def decode(name: str, encoding: Encoding) -> bytes | None:
 
 
 def decode_alternatives(alternatives: Sequence[Alternative], encoding: Encoding) -> list[Alternative]:
-    """Alternatives with the names that an encoding has in place of plain text decoded."""
+    """Decode the names of alternatives in an encoding."""
     found = []
     for alternative in alternatives:
         raw = decode(alternative.text, encoding) if alternative.raw is None else None
@@ -103,7 +103,7 @@ def _unescape(text: str) -> bytes:
 
 @lru_cache(maxsize=1)
 def _byte_level() -> dict[str, int]:
-    """The alphabet in which byte-level BPE (GPT-2's) spells bytes."""
+    """Return the bytes by character of byte-level BPE, as in GPT-2's `bytes_to_unicode`."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     table = {chr(byte): byte for byte in plain}
     others = (byte for byte in range(256) if byte not in plain)

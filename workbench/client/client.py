@@ -1,4 +1,4 @@
-"""Requests to endpoints and what comes back: streams of events, models, tokens, the size of the context."""
+"""Client for endpoints: streams completions, lists models, tokenises, and finds the context size."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 def listed_models(value: Json, url: str) -> list[str]:
-    """The names in a list of models: OpenAI's object, a bare array, or llama.cpp's own.
+    """Return the names in a list of models: OpenAI's object, a bare array, or llama.cpp's object.
 
-    Raises EndpointError for anything else.
+    Raises EndpointError for any other shape.
     """
     if isinstance(value, Pairs):
         value = value["data"] if isinstance(value.get("data"), list) else value.get("models")
@@ -40,13 +40,13 @@ def listed_models(value: Json, url: str) -> list[str]:
 
 
 def context_of_props(props: JsonObject) -> int | None:
-    """The tokens that prompt and answer may take together, as llama.cpp's `/props` tells; else None."""
+    """Return the context size in tokens from llama.cpp's `/props`; None if it is missing."""
     settings = props.get("default_generation_settings")
     return _size(settings.get("n_ctx")) if isinstance(settings, Pairs) else None
 
 
 def context_of_models(value: Json, model: str) -> int | None:
-    """The context size of a model in a list of models; of the only one where none is named; else None."""
+    """Return the context size of a model (else of the only model) in a list of models; None if unknown."""
     listed = value.get("data") if isinstance(value, Pairs) else value
     found = [entry for entry in listed if isinstance(entry, Pairs)] if isinstance(listed, list) else []
     named = [entry for entry in found if _model_name(entry) == model] or (found if len(found) == 1 else [])
@@ -59,7 +59,7 @@ def context_of_models(value: Json, model: str) -> int | None:
 
 
 _CONTEXT_NAMES = ("n_ctx", "max_model_len", "context_length", "context_window", "max_context_length")
-"""What llama.cpp, vLLM and the hosted services call it."""
+"""Names of the context size at llama.cpp, vLLM and hosted services."""
 
 
 def _size(value: Json | JsonValue) -> int | None:
@@ -67,7 +67,7 @@ def _size(value: Json | JsonValue) -> int | None:
 
 
 def tokenized(value: Json, url: str) -> list[tuple[int, str]]:
-    """Ids and texts of tokens. Raises EndpointError for another shape."""
+    """Return ids and texts of tokens from `/tokenize`. Raises EndpointError for another shape."""
     tokens = value.get("tokens") if isinstance(value, Pairs) else None
     if not isinstance(tokens, list):
         raise _unreadable("a list of tokens", url)
@@ -80,7 +80,7 @@ def tokenized(value: Json, url: str) -> list[tuple[int, str]]:
 
 
 def detokenized(value: Json, url: str) -> str:
-    """The text of tokens. Raises EndpointError for another shape."""
+    """Return the text from `/detokenize`. Raises EndpointError for another shape."""
     text = value.get("content") if isinstance(value, Pairs) else None
     if not isinstance(text, str):
         raise _unreadable("a text", url)
@@ -115,7 +115,7 @@ def _unreadable(what: str, url: str) -> EndpointError:
 
 
 _AFTER_DONE = 1.0
-"""Seconds that more is waited for after the end was marked."""
+"""Seconds to wait for the end of the body after [DONE]."""
 
 _MOST_BYTES = 64 * 1024 * 1024
 
@@ -123,24 +123,24 @@ _settings_of = attrgetter(
     *("base_url", "timeouts", "proxy", "trust_environment"),
     *("ca_file", "client_certificate", "client_key", "verify"),
 )
-"""What two endpoints must have in common to share connections."""
+"""The settings that endpoints must share to use the same connections."""
 
 
 class Client:
-    """Sends requests; keeps connections for the next one."""
+    """Sends requests to endpoints, over connections that are kept open."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """`environment` is where keys are found."""
+        """`environment` provides API keys."""
         self._keys = Keys(environment)
         self._transports: dict[tuple[object, ...], Transport] = {}
 
     async def stream(
         self, endpoint: Endpoint, request: Request, *, wire: WireLog | None = None
     ) -> AsyncGenerator[Event]:
-        """Send a request once and tell what comes, streamed or not; never raises an EndpointError.
+        """Send a request once and yield the events of the response; never raises an EndpointError.
 
-        Close the generator (`aclosing`) or cancel its task, and the connection closes at once. The last
-        event is `End`. `wire` records the exchange.
+        Closing the generator (`aclosing`) or cancelling its task closes the connection at once. The last
+        event is `End`. `wire` logs the raw traffic.
         """
         named = request._replace(model=request.model or endpoint.model)
         body = named.body(endpoint.aliases, endpoint.drop)
@@ -168,14 +168,14 @@ class Client:
                 wire.over()
 
     async def models(self, endpoint: Endpoint) -> list[str]:
-        """The names of the models that an endpoint lists. Raises EndpointError."""
+        """Return the names of the models that an endpoint lists. Raises EndpointError."""
         urls = normalise(endpoint.base_url)
         return listed_models(await self._json(endpoint, "GET", urls.models), urls.models)
 
     async def context_size(self, endpoint: Endpoint, model: str) -> int | None:
-        """The tokens that prompt and answer may take together, where the endpoint tells; else None.
+        """Return the context size in tokens, for prompt and answer; None if it is not reported.
 
-        llama.cpp tells it in `/props`, others in their list of models.
+        llama.cpp reports it in `/props`, other servers in their list of models.
         """
         with suppress(EndpointError):
             if (size := context_of_props(await self.props(endpoint))) is not None:
@@ -186,17 +186,17 @@ class Client:
         return None
 
     async def count_tokens(self, endpoint: Endpoint, text: str) -> int:
-        """How many tokens a text is. For endpoints with llama.cpp's `/tokenize`. Raises EndpointError."""
+        """Return the number of tokens of a text, by llama.cpp's `/tokenize`. Raises EndpointError."""
         url = normalise(endpoint.base_url).beside("tokenize")
         return len(tokenized(await self._json(endpoint, "POST", url, {"content": text}), url))
 
     async def tokenize(
         self, endpoint: Endpoint, text: str, *, add_special: bool = False
     ) -> list[tuple[int, str]]:
-        """The tokens of a text as ids and texts; a token that is not text is spelled `bytes:\\xe2`.
+        """Return the ids and texts of a text's tokens, by llama.cpp's `/tokenize`. Raises EndpointError.
 
-        `add_special` adds those that the endpoint puts around every prompt. For endpoints with llama.cpp's
-        `/tokenize`. Raises EndpointError.
+        A token that is not valid UTF-8 has a text like `bytes:\\xe2`. `add_special` adds a prompt's special
+        tokens.
         """
         url = normalise(endpoint.base_url).beside("tokenize")
         body: JsonObject = {"content": text, "with_pieces": True}
@@ -205,17 +205,17 @@ class Client:
         return tokenized(await self._json(endpoint, "POST", url, body), url)
 
     async def detokenize(self, endpoint: Endpoint, ids: list[int]) -> str:
-        """The text of token ids. For endpoints with llama.cpp's `/detokenize`. Raises EndpointError."""
+        """Return the text of token ids, by llama.cpp's `/detokenize`. Raises EndpointError."""
         url = normalise(endpoint.base_url).beside("detokenize")
         return detokenized(await self._json(endpoint, "POST", url, {"tokens": ids}), url)
 
     async def props(self, endpoint: Endpoint) -> JsonObject:
-        """What llama.cpp's `/props` tells of the model (context length, template). Raises EndpointError."""
+        """Return llama.cpp's `/props` (context size, chat template). Raises EndpointError."""
         value = await self._json(endpoint, "GET", normalise(endpoint.base_url).beside("props"))
         return value if isinstance(value, Pairs) else {}
 
     async def aclose(self) -> None:
-        """Close all connections, and end the commands that are asked for a key."""
+        """Close all connections, and kill key commands that are still running."""
         await self._keys.aclose()
         transports, self._transports = self._transports, {}
         for transport in transports.values():
@@ -251,7 +251,7 @@ class Client:
     def _transport(self, endpoint: Endpoint) -> Transport:
         settings = _settings_of(endpoint)
         if settings not in self._transports:
-            # The HTTP library is slow to import, and nothing before the first request needs it.
+            # The HTTP library is slow to import, so it is imported with the first request.
             from workbench.client.transport import Transport
 
             self._transports[settings] = Transport(endpoint)
@@ -259,9 +259,9 @@ class Client:
 
 
 async def _answer(reply: Reply, call: Call) -> AsyncGenerator[Iterable[Event]]:
-    """The events of an answer's body, those of a chunk together; a connection that breaks off ends it.
+    """Yield the events of a response body, grouped by chunk, until the body or the connection ends.
 
-    All events of one chunk must be taken before the next chunk is asked for.
+    The events of a chunk must be consumed before the next chunk is requested.
     """
     assembly = Assembly(call.key.redact)
     error = None
@@ -276,7 +276,7 @@ async def _answer(reply: Reply, call: Call) -> AsyncGenerator[Iterable[Event]]:
     except BrokenError as broken:
         error = call.masked(broken.error)
     if assembly.marked:
-        for chunk in await _rest(reply):
+        for chunk in await _read_after_done(reply):
             call.record(chunk)
             yield assembly.feed(chunk)
         error = None
@@ -286,8 +286,8 @@ async def _answer(reply: Reply, call: Call) -> AsyncGenerator[Iterable[Event]]:
     yield (End(error),)
 
 
-async def _rest(reply: Reply) -> list[bytes]:
-    """What comes within a second of the end's mark: read to its end, the connection serves again."""
+async def _read_after_done(reply: Reply) -> list[bytes]:
+    """Read what follows [DONE] within a second, as only a body read to its end frees the connection."""
     chunks: list[bytes] = []
     with suppress(BrokenError, TimeoutError):
         async with asyncio.timeout(_AFTER_DONE):

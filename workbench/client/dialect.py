@@ -1,7 +1,7 @@
-"""Read one JSON event of an answer; every dialect is recognised from the event itself.
+"""Parse one JSON event of an answer; the dialect is detected from the event itself.
 
-Well-formed events in the two common shapes take a fast path; everything else, such as NaN, invalid UTF-8,
-duplicate keys or a rarer shape, takes an exact one (`exact_dialect.py`). Both say the same of the same event.
+Well-formed events in the two common shapes take a fast path; all others, for example with NaN, invalid UTF-8,
+duplicate keys or a rare shape, take the exact path (`exact_dialect.py`). Both give the same result.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from workbench.domain.run import Usage
 
 
 class ChoicePart(Struct, gc=False):
-    """What an event adds to one choice."""
+    """The part of an event that belongs to one choice."""
 
     choice: int
-    """The choice's index."""
+    """Index of the choice."""
     text: str
     finish_reason: str | None
     entries: Sequence[ReceivedToken] | None
-    """The tokens reported, each named as the server names it; None where none are."""
+    """The tokens reported, with the server's names; None if there are none."""
 
 
 class Reading(Struct, gc=False):
-    """What one event says."""
+    """The contents of one event."""
 
     parts: Sequence[ChoicePart] = ()
     response_id: str = ""
@@ -40,17 +40,17 @@ class Reading(Struct, gc=False):
     created: int | None = None
     usage: Usage | None = None
     error: JsonValue = None
-    """The error object or text, where the event holds one."""
+    """The error object or text of the event, if any."""
     is_answer: bool = True
-    """Whether the event has anything of a completion in it."""
+    """Whether the event is part of a completion."""
     odd_numbers: bool = False
-    """Whether a logprob was no finite number."""
+    """Whether a logprob was not a finite number."""
     prompts: Sequence[PromptTokens] = ()
-    """Tokens of prompts that are reported outside the choices' text."""
+    """Prompt tokens that are reported separately from the text of the choices."""
     sampled: bool = False
-    """Whether the reported probabilities are those after sampling."""
+    """Whether the reported probabilities are post-sampling."""
     has_reasoning: bool = False
-    """Whether text came that the endpoint keeps apart from the answer's."""
+    """Whether the event has reasoning, separate from the text."""
 
 
 _Int: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -119,7 +119,7 @@ _new = tuple.__new__
 
 
 def read_fast(payload: bytes) -> Reading | None:
-    """What a well-formed event in a common shape says; None where the exact path must look at it."""
+    """Parse a well-formed event in a common shape; None if it needs the exact path."""
     try:
         event = _decode(payload)
         if not event.choices:
@@ -169,7 +169,7 @@ def _legacy_entries(received: _Logprobs) -> list[ReceivedToken]:
             for text, number in row.items():
                 alternatives.append(_new(Alternative, (text, number, None, None)))
         entries.append(_new(ReceivedToken, (_text(token), logprob, alternatives, None, None)))
-    # More colons than the keys that are kept account for: one came twice.
+    # Each key has one colon. More colons than kept keys mean a duplicate key, unless names contain colons.
     if colons and (rb"\u003" in source or colons != _colons_within(rows or ())):
         raise ValueError("a key that came twice, or one whose colon is escaped")
     return entries
@@ -180,16 +180,16 @@ def _colons_within(rows: Iterable[Mapping[str, float] | None]) -> int:
 
 
 def _chat_entry(token: _Token) -> ReceivedToken:
-    text, raw = _spell(token.token, token.bytes)
+    text, raw = _decode_name(token.token, token.bytes)
     alternatives = []
     for listed in token.top_logprobs:
-        its_text, its_raw = _spell(listed.token, listed.bytes)
+        its_text, its_raw = _decode_name(listed.token, listed.bytes)
         alternatives.append(_new(Alternative, (its_text, listed.logprob, listed.id, its_raw)))
     return _new(ReceivedToken, (text, token.logprob, alternatives, token.id, raw))
 
 
-def _spell(name: str, received: list[int] | None) -> tuple[str, bytes | None]:
-    """Text and odd bytes of a token with a list of bytes, which is right where its name is not."""
+def _decode_name(name: str, received: list[int] | None) -> tuple[str, bytes | None]:
+    """Return a token's text, and its bytes if they are not UTF-8; its list of bytes overrides its name."""
     if not received:
         return _text(name), None
     raw = bytes(received)
@@ -200,12 +200,12 @@ def _spell(name: str, received: list[int] | None) -> tuple[str, bytes | None]:
 
 
 def _text(name: str) -> str:
-    """The name of a token, where it is the token's text. Raises ValueError where it is not."""
+    """Return a token's name as its text. Raises ValueError if the name encodes bytes or an id."""
     if name.startswith(("bytes:", "token_id:")):
         raise ValueError("a name that is not text")
     return name
 
 
 def finite(value: float | None) -> float | None:
-    """A number as it is, or None for one that is none."""
+    """Return the number if it is finite, else None."""
     return value if value is not None and isfinite(value) else None

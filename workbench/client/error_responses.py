@@ -1,4 +1,4 @@
-"""Error bodies of every shape, as one kind of error: what happened, the message, what to do next."""
+"""Convert error responses of every shape to EndpointError: title, the provider's message, and a hint."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _TAG = re.compile(r"<[^>]*>?")
 
 @dataclass(frozen=True, slots=True)
 class ErrorResponse:
-    """The parts of an HTTP answer that tell of an error."""
+    """The parts of an HTTP response that describe an error."""
 
     status: int
     reason: str
@@ -90,7 +90,7 @@ class ErrorResponse:
 
 
 def error_of(answer: ErrorResponse, urls: Urls, tried: str, redact: Redact) -> EndpointError:
-    """The error that an answer with an error status describes."""
+    """Return the error of a response with a status other than 2xx; `tried` is the request's URL."""
     if 300 <= answer.status < 400:
         target = one_line(redact(answer.headers.get("location", "")), 200)
         return EndpointError(
@@ -116,7 +116,7 @@ def error_of(answer: ErrorResponse, urls: Urls, tried: str, redact: Redact) -> E
 
 
 def error_within(value: Json | JsonValue, redact: Redact) -> EndpointError:
-    """The error that an object or a text within an answer describes."""
+    """Return the error described by an object or a string within an answer."""
     reported = _read(value)
     status = reported.status if reported.status and 400 <= reported.status < 600 else None
     error = _compose(status, reported, reported.message, redact)
@@ -126,7 +126,7 @@ def error_within(value: Json | JsonValue, redact: Redact) -> EndpointError:
 
 
 def no_completion(body: bytes, redact: Redact) -> EndpointError:
-    """The error of an response that is not a completion."""
+    """Return the error of a response that is not a completion."""
     return EndpointError(
         "The response is not a completion",
         one_line(redact(_plain_text(body))),
@@ -135,7 +135,7 @@ def no_completion(body: bytes, redact: Redact) -> EndpointError:
 
 
 def stray_error(body: bytes, redact: Redact) -> EndpointError:
-    """The error that lines of a stream that are not events describe."""
+    """Return the error of lines in a stream that are not events."""
     return EndpointError(
         "The endpoint failed while answering",
         one_line(redact(_plain_text(body))),
@@ -162,7 +162,7 @@ def _from_body(body: bytes) -> _Reported:
 
 
 def _read(value: Json | JsonValue) -> _Reported:
-    """Message, code and the other fields from any of the shapes of an error."""
+    """Extract message, code and other fields from an error of any known shape."""
     if isinstance(value, str):
         return _Reported(value)
     if isinstance(value, list):
@@ -194,7 +194,7 @@ def _read(value: Json | JsonValue) -> _Reported:
 
 
 def _raw_message(raw: str) -> str:
-    """An upstream's error that a router passes on as JSON text."""
+    """Return the message of an upstream error that a router passes on as a JSON string."""
     try:
         value = parse(raw.encode("utf-8", "replace"))
     except ValueError:
@@ -203,7 +203,7 @@ def _raw_message(raw: str) -> str:
 
 
 def _complaint(value: Json | JsonValue) -> str:
-    """One entry of FastAPI's list: `body.logprobs: Input should be …`."""
+    """Format an entry of FastAPI's error list: `logprobs: Input should be …`."""
     if isinstance(value, str):
         return value
     if not isinstance(value, Mapping):
@@ -239,11 +239,11 @@ def _by_range(status: int | None) -> tuple[str, str]:
 
 
 def _overflow(reported: _Reported) -> tuple[str, str] | None:
-    """Title and hint of an error that says that the context is too small, with the numbers it names."""
+    """Return title and hint for an exceeded context, with the numbers of the error; None for other errors."""
     if reported.requested is not None and reported.limit is not None:
         found = {"requested": str(reported.requested), "limit": str(reported.limit)}
     else:
-        # Compiled when an error comes, as the patterns take long to compile.
+        # Compiled on demand, as the patterns are slow to compile.
         message = reported.message[:2000]
         matches = (re.search(pattern, message, re.IGNORECASE | re.DOTALL) for pattern in _LIMIT_PATTERNS)
         found = next((match.groupdict() for match in matches if match), {})
@@ -263,7 +263,7 @@ def _overflow(reported: _Reported) -> tuple[str, str] | None:
 
 
 def _plain_text(body: bytes) -> str:
-    """A body that is not JSON, in plain words; pages of proxies without tags and the visitor's address."""
+    """Return a body as text; HTML pages lose their tags and IP addresses."""
     text = body[:100_000].decode("utf-8", "replace")
     if "<" not in text or not re.search(
         r"<(?:!doctype|html|head|body|title|h1|center)\b", text, re.IGNORECASE

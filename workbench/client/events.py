@@ -1,4 +1,4 @@
-"""What a client tells of an exchange, in order, as typed events."""
+"""The typed events that a client yields for an exchange, in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.domain.run import Usage
 
 
 class RequestSent(Struct, frozen=True):
-    """The request goes out."""
+    """The request is about to be sent."""
 
     url: str
     """Without user name and password."""
@@ -23,21 +23,21 @@ class RequestSent(Struct, frozen=True):
 
 
 class ResponseStarted(Struct, frozen=True):
-    """The endpoint accepted the request; text is still to come."""
+    """The endpoint accepted the request; no text has been received yet."""
 
     status: int
     request_id: str = ""
 
 
 class KeepAlive(Struct, frozen=True):
-    """The endpoint gave a sign of life that is not text."""
+    """The endpoint sent a comment to keep the connection alive."""
 
     text: str = ""
-    """The message, as one safe line."""
+    """The comment, as one safe line."""
 
 
 class ResponseInfo(Struct, frozen=True):
-    """What the answer says of itself; sent again when it changes."""
+    """Metadata of the response; sent again when it changes."""
 
     response_id: str = ""
     model: str = ""
@@ -46,62 +46,62 @@ class ResponseInfo(Struct, frozen=True):
 
 
 class Delta(Struct, frozen=True, gc=False):
-    """More of one choice; a struct, as there is one for every token."""
+    """New tokens of one choice."""
 
     choice: int
-    """Its index."""
+    """Index of the choice."""
     tokens: Sequence[ReceivedToken]
     replaces: bool = False
-    """Whether the tokens stand in place of all that came before (their texts join to the same text)."""
+    """Whether the tokens replace all earlier ones of the choice; their texts join to the same text."""
 
 
 class PromptTokens(Struct, frozen=True):
-    """The tokens of a prompt, reported apart from the choices that answer it."""
+    """The tokens of a prompt, reported separately from the text of the choices."""
 
     tokens: Sequence[ReceivedToken]
-    """Each as the endpoint names it."""
+    """The tokens, with the endpoint's names."""
     choice: int | None = None
-    """Index of the choice they came with; None where they are for all that answer the prompt."""
+    """Index of the choice that has them; None if they apply to all choices of the prompt."""
     prompt: int = 0
-    """Number of the prompt in the request, from 0."""
+    """Index of the prompt in the request."""
 
 
 class Finished(Struct, frozen=True):
-    """A choice has its finish_reason, in the endpoint's own word."""
+    """The finish_reason of a choice, as received."""
 
     index: int
     reason: str
 
 
 class UsageReceived(Struct, frozen=True):
-    """Token counts, as far as the endpoint has them; the last one counts."""
+    """Token counts so far; a later event replaces an earlier one."""
 
     usage: Usage
 
 
 class Warning(Struct, frozen=True):
-    """Something a person should know of the answer."""
+    """A remark on the answer for the person."""
 
     text: str
 
 
 class Error(Struct, frozen=True):
-    """An error in place of an answer or within it; what came before stays."""
+    """An error instead of an answer or within it; the text received before is kept."""
 
     error: EndpointError
     can_retry: bool = False
-    """Whether the request may be sent again: nothing was generated for it, so nobody bills it."""
+    """Whether the request may be retried: nothing was generated, so nothing is billed."""
 
 
 class DoneReceived(Struct, frozen=True):
-    """The endpoint marked the end of its answer, by [DONE] or by a whole JSON body; usage may follow."""
+    """The end of the answer was received: [DONE] or a complete JSON body; usage may still follow."""
 
 
 class End(Struct, frozen=True):
-    """Nothing more comes; always the last event."""
+    """The end of the exchange; always the last event."""
 
     error: EndpointError | None = None
-    """Why the connection ended early, where it did."""
+    """Why the connection ended early; None if it did not."""
 
 
 Event: TypeAlias = (

@@ -1,4 +1,4 @@
-"""The exact reading of an event: every shape and every oddity, at the price of speed."""
+"""Parse events of every known shape exactly; slower than `dialect.py`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.domain.run import Usage
 
 
 class Pairs(dict[str, "Json"]):
-    """A JSON object that also remembers its pairs, of which two may have one key."""
+    """A JSON object that also keeps its pairs, including duplicate keys."""
 
     __slots__ = ("pairs",)
 
@@ -34,17 +34,17 @@ _LONGEST_ID = 19
 
 
 def _integer(digits: str) -> int | float:
-    # Python refuses to read very long ones, and nobody counts tokens so high.
+    # Python refuses to parse very long integers; no valid field has one.
     return int(digits) if len(digits) < _LONGEST_NUMBER else float(digits)
 
 
 def parse(payload: bytes) -> Json:
-    """JSON as servers send it: invalid UTF-8 replaced, NaN and raw control characters accepted.
+    """Parse JSON leniently: invalid UTF-8 is replaced, NaN and raw control characters are accepted.
 
-    Raises ValueError where it is not JSON at all.
+    Raises ValueError if it is not JSON.
     """
     text = payload.decode("utf-8", "replace").removeprefix("\ufeff")
-    # Looking for cycles, which JSON has none of, takes twice as long as reading a body of tiny values.
+    # Garbage collection would triple the time for a body of many small values, and JSON has no cycles.
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -57,12 +57,12 @@ def parse(payload: bytes) -> Json:
 
 
 def read_exact(payload: bytes) -> Reading:
-    """What an event says, whatever its shape. Raises ValueError where it is not JSON."""
+    """Parse an event of any shape. Raises ValueError if it is not JSON."""
     return read_value(parse(payload))
 
 
 def read_value(value: Json) -> Reading:
-    """What a parsed event says."""
+    """Read the contents of a parsed event."""
     if not isinstance(value, Pairs):
         return Reading(is_answer=value is None)
     reading = Reading(
@@ -99,7 +99,7 @@ def _part(choice: Pairs, token: Json, reading: Reading) -> ChoicePart:
 
 
 def _prompts_beside(received: Json, reading: Reading) -> Iterator[PromptTokens]:
-    """Together's echo: a list with each prompt's text and logprobs, beside the choices."""
+    """Read Together's echo: a list with the text and logprobs of each prompt, beside the choices."""
     for number, prompt in enumerate(_list(received)):
         logprobs = prompt.get("logprobs") if isinstance(prompt, Pairs) else None
         if isinstance(logprobs, Pairs) and isinstance(logprobs.get("tokens"), list):
@@ -109,7 +109,7 @@ def _prompts_beside(received: Json, reading: Reading) -> Iterator[PromptTokens]:
 
 
 def _prompt_within(choice: Pairs, reading: Reading) -> Iterator[PromptTokens]:
-    """vLLM's `prompt_logprobs`: for each token a map by ids, its own first; null for the first."""
+    """Read vLLM's `prompt_logprobs`: per token a map by id, its own id first; null for the first token."""
     rows = _list(choice.get("prompt_logprobs"))
     ids = _list(choice.get("prompt_token_ids"))
     if rows:
@@ -172,7 +172,7 @@ def _usage(value: Json) -> Usage | None:
 def _entries(choice: Pairs, token: Json, reading: Reading) -> list[ReceivedToken] | None:
     received = choice.get("logprobs")
     if isinstance(received, (int, float)) and not isinstance(received, bool):
-        # Together's streams: a bare number, and the token beside the choices.
+        # Together's streams have a single number, and the token beside the choices.
         if not isinstance(token, Pairs):
             return None
         text, _, raw = read_name(_text(token.get("text")))

@@ -1,4 +1,4 @@
-"""API keys, found where their profile says and shown nowhere."""
+"""API keys: read from the environment or a command, and never shown."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from workbench.domain.endpoint import CommandKey, EnvironmentKey, KeySource
 from workbench.domain.errors import EndpointError
 
 MASK = "•••"
-"""Stands where a key was."""
+"""Replaces a key in text."""
 
-_PATIENCE = 60.0
-_ASKED_JUST_NOW = 10.0
-"""Seconds within which a command that printed a refused key again is not asked once more."""
-_FAILED_JUST_NOW = 2.0
-"""Seconds within which a command that failed is not tried again."""
-_LEAST = 4
-"""Characters below which nothing is taken for a key: some servers want one and take any."""
+_COMMAND_SECONDS = 60.0
+_SAME_KEY_SECONDS = 10.0
+"""Seconds during which a command that printed the refused key again is not run once more."""
+_FAILURE_SECONDS = 2.0
+"""Seconds during which a failed command is not run again."""
+_MIN_LENGTH = 4
+"""Minimum length of a key to redact: shorter ones are dummies for servers that accept any key."""
 
 
 class Secret:
-    """A key that does not show in any representation."""
+    """An API key that is not shown in its repr."""
 
     __slots__ = ("_spellings", "_value")
 
     def __init__(self, value: str = "") -> None:
         self._value = value
-        # As it is, as JSON may spell it, and as an address does.
+        # The key itself, escaped as in JSON, and escaped as in a URL.
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
         spellings = (value, escaped, escaped.replace("/", "\\/"), quote(value, safe=""), quote(value))
         self._spellings = tuple(dict.fromkeys(filter(None, spellings)))
@@ -43,43 +43,43 @@ class Secret:
         return bool(self._value)
 
     def reveal(self) -> str:
-        """The key itself, for the header alone."""
+        """Return the key, to be used in the request header only."""
         return self._value
 
     def redact(self, text: str) -> str:
-        """A text without the key, however an endpoint may escape it when echoing it."""
-        if len(self._value) >= _LEAST:
+        """Mask the key in a text, including escaped forms in which an endpoint may echo it."""
+        if len(self._value) >= _MIN_LENGTH:
             for spelling in self._spellings:
                 text = text.replace(spelling, MASK)
         return text
 
 
 class Keys:
-    """The keys of a session: a command that prints one runs once, and again after the key was refused."""
+    """The API keys in use: a key command runs once, and again after its key was refused."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """`environment` is read again whenever one of its keys is needed."""
+        """`environment` is read each time a key is needed."""
         self._environment = environment
         self._printed: dict[CommandKey, asyncio.Task[Secret]] = {}
         self._failed: dict[CommandKey, tuple[EndpointError, float]] = {}
-        """Why a command printed no key, and when that was."""
+        """The last error of each command, and its time."""
         self._refused: dict[CommandKey, tuple[Secret, float]] = {}
-        """The key that an endpoint refused last, and the time when that was."""
+        """The last refused key of each command, and its time."""
 
     async def find(self, source: KeySource | None) -> Secret:
-        """The key of a source; empty where there is no source.
+        """Return the key of a source; empty without a source.
 
-        All who want a command's key while it runs wait for the same one. Raises EndpointError where the
-        source holds no key, or one that no header can carry.
+        Concurrent callers wait for the same run of a command. Raises EndpointError if the source has no key,
+        or one that cannot be sent in a header.
         """
         if not isinstance(source, CommandKey):
             return await _resolve(source, self._environment)
         error, when = self._failed.get(source, (None, 0.0))
-        if error is not None and asyncio.get_running_loop().time() - when < _FAILED_JUST_NOW:
+        if error is not None and asyncio.get_running_loop().time() - when < _FAILURE_SECONDS:
             raise replace(error)
         if (task := self._printed.get(source)) is None:
             task = self._printed[source] = asyncio.create_task(self._print(source))
-            # Where nobody waits any more, nobody else would look at a command that failed.
+            # Retrieve the exception, in case every caller was cancelled before the command failed.
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.wait({task})
         return task.result()
@@ -88,16 +88,16 @@ class Keys:
         try:
             return await _resolve(source, self._environment)
         except BaseException as error:
-            # What failed is tried again by whoever wants the key next, but not by all of a batch at once.
+            # Later callers run the command again, but not all requests of a batch at once.
             self._printed.pop(source, None)
             if isinstance(error, EndpointError):
                 self._failed[source] = error, asyncio.get_running_loop().time()
             raise
 
     def refused(self, source: KeySource | None, key: Secret) -> bool:
-        """Forget a command's key that an endpoint refused; True where it is worth asking for another one.
+        """Discard a command's key that an endpoint refused; return whether to retry with a new key.
 
-        It is not where the command was asked just now and printed the same key again.
+        Returns False if the command has just printed the same key again.
         """
         if not isinstance(source, CommandKey):
             return False
@@ -106,14 +106,14 @@ class Keys:
             return True
         now = asyncio.get_running_loop().time()
         before, when = self._refused.get(source, (Secret(), 0.0))
-        if before.reveal() == key.reveal() and now - when < _ASKED_JUST_NOW:
+        if before.reveal() == key.reveal() and now - when < _SAME_KEY_SECONDS:
             return False
         self._refused[source] = key, now
         del self._printed[source]
         return True
 
     async def aclose(self) -> None:
-        """End the commands that run."""
+        """Cancel the running commands."""
         tasks, self._printed = list(self._printed.values()), {}
         for task in tasks:
             task.cancel()
@@ -145,13 +145,13 @@ async def _resolve(source: KeySource | None, environment: Mapping[str, str]) -> 
 
 _SECRET_NAME = re.compile(r"key|token|secret|pass|credential|auth", re.IGNORECASE)
 _LIKE_A_KEY = re.compile(r"(?=[\w.~+=-]*\d)(?=[\w.~+=-]*[A-Za-z])[\w.~+=-]{16,}")
-"""A run of letters and digits as long as keys are."""
+"""Matches text that may be a key: at least 16 characters, with letters and digits."""
 
 
 def _without_keys(text: str, known: Iterable[str]) -> str:
-    """What a command complains of, without what is, or may well be, the key that it was to print."""
+    """Mask known secrets, and text that looks like a key, in the error output of a command."""
     for value in known:
-        if len(value) >= _LEAST:
+        if len(value) >= _MIN_LENGTH:
             text = text.replace(value, MASK)
     return _LIKE_A_KEY.sub(MASK, text)
 
@@ -172,10 +172,10 @@ async def _printed_by(argv: tuple[str, ...], environment: Mapping[str, str]) -> 
             "Correct the endpoint's key command.",
         ) from None
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_COMMAND_SECONDS):
             output, complaint = await process.communicate()
     except TimeoutError:
-        output, complaint = b"", f"It printed nothing within {_PATIENCE:.0f} s.".encode()
+        output, complaint = b"", f"It printed nothing within {_COMMAND_SECONDS:.0f} s.".encode()
     finally:
         if process.returncode is None:
             process.kill()

@@ -1,7 +1,7 @@
-"""The connections of an endpoint, kept for its next requests; what they bring in many small chunks is joined.
+"""Connection pool of an endpoint, whose connections merge small HTTP chunks.
 
-The HTTP library takes chunks one by one, slowly. A server that streams sends a chunk a token, and a read
-brings a hundred of them. Everything but the framing of a chunked body passes through unchanged.
+The HTTP library processes chunks one by one, slowly. A streaming server sends one chunk per token, and a read
+may return a hundred of them. Only the framing of a chunked body is rewritten.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from httpcore import (
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding:[ \t]*chunked[ \t]*\r\n", re.IGNORECASE)
 _INTERIM = re.compile(rb"HTTP/1\.[01] 1\d\d")
 _SIZE = re.compile(rb"\r\n([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
-"""The size of a chunk, with the line end of the head or the chunk before it."""
+"""The size line of a chunk, including the line end before it."""
 _LONGEST_LINE = 4096
 _LONGEST_HEAD = 256 * 1024
 
@@ -42,24 +42,24 @@ class _State(Enum):
 
 
 class ChunkJoiner:
-    """Rewrites what a connection brings: the same answer, in fewer chunks."""
+    """Rewrites the data received on a connection: the same response in fewer chunks."""
 
     def __init__(self) -> None:
         self._state = _State.HEAD
         self._kept = b""
-        """In the head: what it has so far, passed on already. In chunks: what is still to be read."""
+        """In HEAD: the head so far, already passed on. In CHUNKS: data not yet parsed."""
         self._passed = 0
-        """Bytes of `_kept` that were passed on with the head: its last line end."""
+        """Number of bytes of `_kept` already passed on with the head: its last line end."""
         self._left = 0
-        """Bytes of content that the current chunk still has."""
+        """Remaining bytes of the current chunk."""
 
     def begin(self) -> None:
-        """Expect the head of a new answer, as a request went out."""
+        """Expect the head of a new response, after a request was sent."""
         if self._state is not _State.HEAD:
             self._state, self._kept, self._left = _State.HEAD, b"", 0
 
     def feed(self, data: bytes) -> bytes:
-        """What the HTTP library is to see in place of what came; empty where more must come first."""
+        """Return the data to pass to the HTTP library instead; empty if more must be received first."""
         if self._state is _State.THROUGH:
             return data
         if self._state is _State.CHUNKS:
@@ -91,10 +91,10 @@ class ChunkJoiner:
         self._left = max(start - len(buffer), 0)
         self._kept = buffer[start:]
         content = b"".join(parts)
-        # Its line end follows with what comes next: there it is seen whether the server sent one.
+        # The chunk's line end is passed on with the next data, if the server sent it.
         joined = b"\r\n%x\r\n%s" % (len(content), content) if content else b""
         if size or self._kept.count(b"\n") > 1 or len(self._kept) > _LONGEST_LINE:
-            # The last chunk, or none at all: the HTTP library knows what to do with it.
+            # The last chunk, or invalid data, which the HTTP library handles.
             joined += self._kept
             self._pass_through()
         if joined:
@@ -106,7 +106,7 @@ class ChunkJoiner:
 
 
 _KEPT_SECONDS = 4.0
-"""Many servers close a connection after 5 idle seconds: a request must not go out at that very moment."""
+"""Seconds to keep an idle connection; less than 5, after which many servers close it."""
 _REST_SECONDS = 0.05
 _MOST_KEPT = 128
 
@@ -117,24 +117,24 @@ class _Idle(NamedTuple):
 
 
 class Pool:
-    """Connections that are made as they are needed, and kept while their servers keep them.
+    """Connections that are created on demand and reused while their servers keep them open.
 
-    A connection that its server has closed is never given a request, so that nothing needs to be sent twice.
-    Some servers (llama.cpp's) promise to keep a connection and close it just behind the answer: without TLS,
-    where a new connection costs next to nothing, one rests for a moment before it serves again.
+    A connection closed by the server is never reused, so that no request must be sent twice. Some servers
+    (llama.cpp's) announce keep-alive but close the connection just after the response: without TLS, where a
+    new connection is cheap, a connection is reused only after a short pause.
 
-    The HTTP library's own pool asks the system about every kept connection at every request, several times:
-    6 ms a request with 64 of them.
+    The HTTP library's own pool polls every idle connection several times per request, which takes 6 ms with
+    64 connections.
     """
 
     def __init__(self, ssl_context: ssl.SSLContext | None, proxy: Proxy | None) -> None:
-        self._maker = AsyncConnectionPool(
+        self._factory = AsyncConnectionPool(
             ssl_context=ssl_context, proxy=proxy, network_backend=JoiningBackend(AnyIOBackend())
         )
         self._idle: deque[_Idle] = deque()
 
     async def take(self, origin: Origin) -> AsyncConnectionInterface:
-        """A connection that serves nobody else: the one that has rested longest, or a new one."""
+        """Return an idle connection, the one unused for longest, or a new connection."""
         rest = 0.0 if origin.scheme == b"https" else _REST_SECONDS
         while self._idle and (rested := time.monotonic() - self._idle[0].since) >= rest:
             connection = self._idle.popleft().connection
@@ -142,23 +142,23 @@ class Pool:
             if is_kept and connection.can_handle_request(origin):
                 return connection
             await connection.aclose()
-        return self._maker.create_connection(origin)
+        return self._factory.create_connection(origin)
 
     async def give_back(self, connection: AsyncConnectionInterface) -> None:
-        """Keep a connection whose answer was read to its end; close any other one."""
+        """Keep a connection whose response was read to its end; close any other."""
         if connection.is_available() and len(self._idle) < _MOST_KEPT:
             self._idle.append(_Idle(connection, time.monotonic()))
         else:
             await connection.aclose()
 
     async def aclose(self) -> None:
-        """Close the connections that are kept."""
+        """Close the idle connections."""
         while self._idle:
             await self._idle.popleft().connection.aclose()
 
 
 class JoiningBackend(AsyncNetworkBackend):
-    """Connects as another backend does, and joins the chunks of what comes."""
+    """Wraps another backend, and merges the chunks received."""
 
     def __init__(self, inner: AsyncNetworkBackend) -> None:
         self._inner = inner
@@ -171,45 +171,45 @@ class JoiningBackend(AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[SOCKET_OPTION] | None = None,
     ) -> AsyncNetworkStream:
-        """A joined stream to a host."""
+        """Connect to a host, and wrap the stream."""
         return JoiningStream(
             await self._inner.connect_tcp(host, port, timeout, local_address, socket_options)
         )
 
     async def sleep(self, seconds: float) -> None:
-        """Wait, as the other backend does."""
+        """Sleep, using the wrapped backend."""
         await self._inner.sleep(seconds)
 
 
 class JoiningStream(AsyncNetworkStream):
-    """A stream that sends a request in one piece, and whose reads bring fewer, larger chunks."""
+    """A stream that sends each request in a single write, and whose reads return fewer, larger chunks."""
 
     def __init__(self, inner: AsyncNetworkStream) -> None:
         self._inner = inner
         self._joiner = ChunkJoiner()
         self._unsent = b""
-        """What is written, until an answer is waited for: the head of a request, then its body."""
+        """The head and body of a request, buffered until the first read."""
         self._write_timeout: float | None = None
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 (the library's)
-        """Send what is written; what came then, with its chunks joined, and nothing at the end."""
+        """Send the buffered request; return received data with merged chunks, empty at the end."""
         try:
             if self._unsent:
                 unsent, self._unsent = self._unsent, b""
-                # A server may refuse a request before it has read it to its end: reading brings the answer.
+                # A server may refuse a request before reading all of it: the response is then read below.
                 with suppress(WriteError):
                     await self._inner.write(unsent, self._write_timeout)
             while data := await self._inner.read(max_bytes, timeout):
                 if joined := self._joiner.feed(data):
                     return joined
         except BaseException:
-            # The HTTP library loses a connection that is cancelled while a SOCKS proxy answers.
+            # The HTTP library leaks a connection that is cancelled while a SOCKS proxy answers.
             await self.aclose()
             raise
         return b""
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 (the library's)
-        """Keep until the next read; an answer's head comes next."""
+        """Buffer data until the next read."""
         self._joiner.begin()
         self._unsent += buffer
         self._write_timeout = timeout
@@ -224,7 +224,7 @@ class JoiningStream(AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 (the library's own signature)
     ) -> AsyncNetworkStream:
-        """The joined stream within TLS; the connection is closed where that fails or is cancelled."""
+        """Start TLS, and wrap the stream; the connection is closed if this fails or is cancelled."""
         try:
             return JoiningStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
         except BaseException:
@@ -232,5 +232,5 @@ class JoiningStream(AsyncNetworkStream):
             raise
 
     def get_extra_info(self, info: str) -> object:
-        """What the inner stream knows of itself."""
+        """Return information from the wrapped stream."""
         return cast(object, self._inner.get_extra_info(info))

@@ -1,4 +1,4 @@
-"""Which proxy leads to an endpoint, by its profile or by the environment."""
+"""Find the proxy of an endpoint, from its profile or from the environment."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from workbench.domain.errors import EndpointError
 
 
 class Proxy(NamedTuple):
-    """A proxy's address, and what names it."""
+    """A proxy's URL, and its source."""
 
     url: str
     variable: str = ""
-    """The environment variable; empty where it is the profile's."""
+    """The environment variable that sets it; empty if the profile does."""
 
 
 def proxy_of(endpoint: Endpoint, environment: Mapping[str, str]) -> Proxy | None:
-    """The proxy that leads to an endpoint; None where it is asked directly.
+    """Return the proxy of an endpoint; None for a direct connection.
 
-    Raises EndpointError for an address that no proxy has.
+    Raises EndpointError for an invalid proxy address.
     """
     if endpoint.proxy:
         return _checked(Proxy(endpoint.proxy))
@@ -58,7 +58,7 @@ def _checked(proxy: Proxy) -> Proxy:
 
 
 def is_exempt(exempt: str, host: str, port: int) -> bool:
-    """Whether NO_PROXY exempts a host: by name, domain, address or network; other entries are passed over."""
+    """Whether NO_PROXY exempts a host, by name, domain, address or network; other entries are ignored."""
     entries = exempt.replace(",", " ").split()
     return any(_covers(entry.rpartition("://")[2].lower(), host.lower(), port) for entry in entries)
 

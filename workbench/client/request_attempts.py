@@ -1,4 +1,4 @@
-"""One request on its way to an endpoint, which may take several attempts, and the reply to it."""
+"""A prepared request that can be attempted several times, and its response."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class BrokenError(Exception):
-    """The exchange broke after the connection stood; `error` says why."""
+    """The exchange failed after the connection was established; `error` has the reason."""
 
     def __init__(self, error: EndpointError) -> None:
         super().__init__(error.title)
@@ -30,19 +30,19 @@ class BrokenError(Exception):
 
 
 class NotConnectedError(BrokenError):
-    """No connection came about, so nothing was sent."""
+    """No connection was established, so nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The head of an answer, and its body as it comes."""
+    """The head of a response, and its body as a stream."""
 
     status: int
     reason: str
     headers: Mapping[str, str]
     """With lower-case names."""
     chunks: AsyncGenerator[bytes]
-    """Raises BrokenError where the connection breaks off."""
+    """Raises BrokenError if the connection breaks."""
 
 
 _MOST_ERROR_BYTES = 256 * 1024
@@ -50,7 +50,7 @@ _MOST_ERROR_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An attempt that brought no answer."""
+    """An attempt that failed without an answer."""
 
     error: EndpointError
     connected: bool
@@ -58,7 +58,7 @@ class Refused:
 
 @dataclass(slots=True)
 class Call:
-    """One request, ready to be sent as often as needed."""
+    """A request that can be sent repeatedly."""
 
     endpoint: Endpoint
     transport: Transport
@@ -72,9 +72,9 @@ class Call:
     sent_at: float = 0.0
 
     async def attempt(self, stack: AsyncExitStack) -> Reply | Refused:
-        """Send the request; the answer's connection is the stack's to close.
+        """Send the request; `stack` closes the connection of a reply.
 
-        Raises EndpointError where the connection broke off after the request may have gone out.
+        Raises EndpointError if the connection broke after the request may have been sent.
         """
         self.sent_at = time.perf_counter()
         if self.wire is not None:
@@ -99,12 +99,12 @@ class Call:
             return Refused(error_of(answer, self.urls, self.url, self.key.redact), connected=True)
 
     def record(self, chunk: bytes) -> None:
-        """Keep a chunk of the answer's body, where the exchange is recorded."""
+        """Add a chunk of the response body to the wire log, if there is one."""
         if self.wire is not None:
             self.wire.received(time.perf_counter() - self.sent_at, chunk)
 
     def masked(self, error: EndpointError) -> EndpointError:
-        """The error of a connection, whose words may repeat bytes that the endpoint sent, without the key."""
+        """Mask the key in a connection error, whose message may contain bytes sent by the endpoint."""
         error.title, error.message = self.key.redact(error.title), self.key.redact(error.message)
         return error
 
@@ -117,7 +117,7 @@ class Call:
 
 
 async def read_all(reply: Reply, most: int) -> bytes:
-    """The body, or its first part where it is longer than `most` bytes."""
+    """Read the body, stopping after more than `most` bytes."""
     body = bytearray()
     async for chunk in reply.chunks:
         body += chunk
@@ -127,12 +127,12 @@ async def read_all(reply: Reply, most: int) -> bytes:
 
 
 def encode(body: JsonObject) -> bytes:
-    """The body in bytes. Raises EndpointError for what JSON cannot hold."""
+    """Encode a request body as JSON. Raises EndpointError for values that JSON cannot represent."""
     try:
         text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode()
     except UnicodeEncodeError:
-        # A lone surrogate: JSON can spell it, UTF-8 cannot.
+        # A lone surrogate, which JSON can escape but UTF-8 cannot encode.
         return json.dumps(body, separators=(",", ":")).encode()
     except (ValueError, TypeError) as error:
         raise EndpointError(

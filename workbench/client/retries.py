@@ -1,4 +1,4 @@
-"""When a refused request is sent again, and after how long."""
+"""Decide whether and when a failed request is retried."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from workbench.domain.errors import EndpointError
 _STATUSES = frozenset({429, 503})
 _HOPELESS = frozenset({"insufficient_quota"})
 _LONGEST = 366 * 86_400.0
-"""Seconds beyond which a time to wait is not meant."""
+"""Seconds above which a requested wait is ignored."""
 
 
 def can_retry(error: EndpointError, *, connected: bool) -> bool:
-    """Whether the request may be sent again: refusals and failures to connect, which nobody bills."""
+    """Whether the request may be retried: a failed connection, or a refusal that is not billed."""
     if not connected:
         return True
     return error.status in _STATUSES and error.code not in _HOPELESS
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds an answer asks to wait: `retry-after-ms`, or `Retry-After` as seconds or as a date.
+    """Return the seconds to wait from `retry-after-ms`, or from `Retry-After` as seconds or as a date.
 
-    `headers` has lower-case names. None where nothing readable is asked, or no time that is still to come.
+    `headers` has lower-case names. Returns None for a missing or invalid value, or a time in the past.
     """
     after, milliseconds = headers.get("retry-after", "").strip(), _number(headers.get("retry-after-ms", ""))
     seconds = milliseconds / 1000 if milliseconds else _number(after) or _seconds_until(after, now)
@@ -32,10 +32,10 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
 
 def pause(attempt: int, requested: float | None, chance: float) -> float:
-    """Seconds before a repetition; `attempt` counts from 1, `chance` is random in 0 … 1.
+    """Return the seconds before a retry; `attempt` counts from 1, `chance` is a random number in 0 … 1.
 
-    What the endpoint asked for is kept to, however long it is, with a tenth more or a second at most so that
-    clients do not return as one; else it doubles from half a second, of which chance takes up to a quarter.
+    The wait that the endpoint asks for is extended by up to 10 %, at most 1 s, so that clients do not retry
+    together. Without one, the wait doubles from 0.5 s up to 8 s, shortened randomly by up to a quarter.
     """
     if requested is not None:
         return requested + min(0.1 * requested, 1.0) * chance

@@ -1,6 +1,6 @@
-"""Server-sent events from bytes, one chunk at a time, tolerant of what real servers send.
+"""Incremental parser of server-sent events, lenient towards the deviations of real servers.
 
-Lines end at CRLF, LF or CR and nowhere else: JSON texts may hold U+2028, U+0085 and the like.
+Only CRLF, LF and CR end a line: JSON texts may contain U+2028, U+0085 and the like.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _EVENTS = re.compile(rb"(?:data: .*+\n\n)++")
-"""Events of one `data:` line each, as nearly all are, where no line ends at a CR."""
+"""Consecutive events of one `data:` line each, the common case, without CR."""
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b"error:")
 _IGNORED = frozenset((b"id", b"retry"))
@@ -17,49 +17,49 @@ _UNKNOWN_FIELD = re.compile(rb"[A-Za-z][\w-]*")
 
 
 class ErrorField(bytes):
-    """What an event named `error` holds, or an `error:` field, which old llama.cpp servers send."""
+    """The data of an event named `error`, or of an `error:` field, which old llama.cpp servers send."""
 
     __slots__ = ()
 
 
 class Stray(bytes):
-    """Lines that are not a field of an event: what a proxy or a failing server wrote into the stream."""
+    """Lines that are not a field of an event, written by a proxy or a failing server."""
 
     __slots__ = ()
 
 
 class Comment(bytes):
-    """A comment line: a sign of life, never text."""
+    """A comment line, sent as a keep-alive."""
 
     __slots__ = ()
 
 
 class SseParser:
-    """Turns chunks of a stream into the payloads of its events, in order.
+    """Parses a stream, chunk by chunk, into the payloads of its events.
 
-    A payload is what the event's `data:` lines hold, joined by LF; `ErrorField`, `Comment` and `Stray` mark
-    the other things that servers write.
+    A payload is the contents of an event's `data:` lines, joined by LF. Other lines are returned as
+    `ErrorField`, `Comment` or `Stray`.
     """
 
     def __init__(self) -> None:
         self._rest = bytearray()
-        """The line that is not finished yet."""
+        """The unfinished line."""
         self._data: list[bytes] = []
         self._stray: list[bytes] = []
         self._is_error = False
-        """Whether the unfinished event calls itself an error."""
+        """Whether the unfinished event is named `error`."""
         self._held = 0
-        """Bytes in the lines of the unfinished event."""
+        """Bytes in the complete lines of the unfinished event."""
         self._has_started = False
         self._after_cr = False
 
     @property
     def pending(self) -> int:
-        """Bytes of the event that is not finished yet."""
+        """Bytes of the unfinished event."""
         return len(self._rest) + self._held
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The payloads completed by a chunk of the stream."""
+        """Return the payloads completed by a chunk of the stream."""
         if not self._has_started:
             chunk = bytes(self._rest) + chunk
             self._rest[:] = chunk
@@ -69,7 +69,7 @@ class SseParser:
             self._rest.clear()
             chunk = chunk.removeprefix(_BOM)
         if self._after_cr and chunk:
-            # The CR has ended its line already; an LF behind it belongs to it.
+            # The previous chunk ended with a CR; an LF after it belongs to the same line end.
             chunk = chunk.removeprefix(b"\n")
             self._after_cr = False
         if _LINE_END.search(chunk) is None:
@@ -81,11 +81,11 @@ class SseParser:
         return self._lines(chunk)
 
     def finish(self) -> list[bytes]:
-        """What an ended stream still held: servers forget the last blank line."""
+        """Return the remaining payloads at the end of the stream, as servers omit the last blank line."""
         payloads: list[bytes] = []
         last = bytes(self._rest)
         self._rest.clear()
-        # A stream that was cut within a field's name holds nothing of it.
+        # Ignore a field name that was truncated.
         if not any(field.startswith(last) for field in _FIELDS):
             self._line(last, payloads)
         self._line(b"", payloads)
@@ -115,7 +115,7 @@ class SseParser:
                 payloads.append(ErrorField(joined) if self._is_error else joined)
                 self._data = []
             self._is_error = False
-            # A page may have blank lines; anything else ends at one.
+            # Only an HTML page may contain blank lines; other stray text ends at one.
             if self._stray and self._stray[0].lstrip()[:1] != b"<":
                 self._end_stray(payloads)
             if not self._stray:

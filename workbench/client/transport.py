@@ -1,4 +1,4 @@
-"""HTTP and TLS connections to endpoints: the only module that knows the HTTP library."""
+"""HTTP and TLS connections to endpoints, using httpx and httpcore."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from workbench.domain.errors import EndpointError
 
 
 def tls_context(endpoint: Endpoint, environment: Mapping[str, str]) -> ssl.SSLContext | None:
-    """What TLS needs; None where neither endpoint nor proxy is asked over TLS.
+    """Return the TLS context of an endpoint; None if neither endpoint nor proxy uses TLS.
 
-    Reading the certificates takes longer than a local request. Raises EndpointError that names the file and
-    the field or the variable that names it, where a file cannot be used.
+    None also saves reading the certificates, which takes longer than a local request. Raises EndpointError
+    with the path and the setting of a file that cannot be used.
     """
     if endpoint.base_url.strip().startswith("http://") and not endpoint.proxy.startswith("https:"):
         return None
@@ -65,7 +65,7 @@ def _trusting(endpoint: Endpoint, environment: Mapping[str, str]) -> ssl.SSLCont
 
 
 def _readable(name: str, path: str) -> None:
-    """Raises EndpointError where a file cannot be read; OpenSSL does not say which one."""
+    """Raise EndpointError if a file cannot be read; OpenSSL's errors do not name the file."""
     try:
         if path:
             with Path(path).open("rb"):
@@ -84,7 +84,7 @@ def _unusable(name: str, path: str, why: str) -> EndpointError:
 
 
 if find_spec("sniffio") is None:
-    # The HTTP library tries to import it for each connection, and searches all paths in vain.
+    # The HTTP library tries to import it for each connection; this avoids the search of all paths.
     sys.modules["sniffio"] = None  # type: ignore[assignment]
 
 _READABLE = ("gzip", "deflate")
@@ -103,7 +103,7 @@ class Transport:
     """The connections to one endpoint, with its timeouts, proxy, TLS files and headers."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        """Raises EndpointError where a proxy or a TLS file cannot be used."""
+        """Raises EndpointError if the proxy or a TLS file cannot be used."""
         self._endpoint = endpoint
         times = endpoint.timeouts
         proxy = proxy_of(endpoint, os.environ)
@@ -113,7 +113,7 @@ class Transport:
             trust_env=False,
             follow_redirects=False,
             timeout=httpx.Timeout(connect=times.connect, read=times.read, write=times.write, pool=None),
-            # Compressed streams arrive in lumps, as proxies gather them first.
+            # No compression: proxies buffer compressed streams.
             headers={"User-Agent": "completion-workbench", "Accept-Encoding": "identity"},
         )
 
@@ -121,7 +121,7 @@ class Transport:
     async def exchange(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
     ) -> AsyncGenerator[Reply]:
-        """Send a request; the connection is closed on leaving, unless the answer was read to its end.
+        """Send a request; on exit the connection is closed, unless the response was read to its end.
 
         Raises NotConnectedError or BrokenError.
         """
@@ -157,7 +157,7 @@ class Transport:
         encoded = encoding not in ("", "identity")
         if encoded and encoding not in _READABLE:
             raise BrokenError(_compressed(encoding))
-        # The stream beneath `aiter_raw()`, which would repack every chunk once more.
+        # The stream below `aiter_raw()`, which would copy every chunk again.
         source = response.aiter_bytes() if encoded else response.stream
         assert isinstance(source, AsyncIterable)
         try:
@@ -172,13 +172,13 @@ class Transport:
 
 
 class _PoolTransport(httpx.AsyncBaseTransport):
-    """Sends httpx's requests on the connections of a pool."""
+    """Sends httpx requests over the connections of a pool."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request. Raises httpcore's errors."""
+        """Send a request. Raises httpcore errors."""
         assert isinstance(request.stream, AsyncIterable)
         sent = httpcore.Request(
             request.method,
@@ -196,7 +196,7 @@ class _PoolTransport(httpx.AsyncBaseTransport):
         return httpx.Response(
             response.status,
             headers=[
-                # An old name of gzip that httpx does not unpack.
+                # An old name of gzip that httpx does not decode.
                 (name, b"gzip" if (name.lower(), value.lower()) == _OLD_GZIP else value)
                 for name, value in response.headers
             ],
@@ -210,7 +210,7 @@ class _PoolTransport(httpx.AsyncBaseTransport):
 
 
 class _Body(httpx.AsyncByteStream):
-    """An answer's body; closing it gives the connection back, or closes it where the body was not read."""
+    """A response body; closing it returns the connection to the pool, which keeps it if it was read fully."""
 
     def __init__(
         self, response: httpcore.Response, connection: httpcore.AsyncConnectionInterface, pool: Pool
@@ -234,7 +234,7 @@ def _core_url(url: httpx.URL) -> httpcore.URL:
 
 
 def _proxy(proxy: Proxy) -> CoreProxy:
-    """A proxy for httpcore. Raises EndpointError where SOCKS support is missing."""
+    """Convert a proxy for httpcore. Raises EndpointError if SOCKS support is not installed."""
     parsed = httpx.Proxy(proxy.url)
     if parsed.url.scheme.startswith("socks") and find_spec("socksio") is None:
         named = f" that {proxy.variable} names" if proxy.variable else ""

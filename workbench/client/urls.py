@@ -1,4 +1,4 @@
-"""Base URLs as people paste them, brought to one form."""
+"""Normalise base URLs as people paste them."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ _DOUBLED = re.compile(r"(/v\d+)(?:\1)+(?=/|$)")
 
 @dataclass(frozen=True, slots=True)
 class Urls:
-    """Where an endpoint's services are."""
+    """The URLs of an endpoint's services."""
 
     base: str
-    """With the version, without a trailing slash and without a query."""
+    """With the version, without trailing slash and query."""
     query: str = ""
 
     @property
     def completions(self) -> str:
-        """Where completions are created."""
+        """URL of completions."""
         return self._at(f"{self.base}/completions")
 
     @property
     def models(self) -> str:
-        """Where models are listed."""
+        """URL of the list of models."""
         return self._at(f"{self.base}/models")
 
     def beside(self, name: str) -> str:
-        """A service of llama.cpp's server that lies beside the versioned API."""
+        """Return the URL of a llama.cpp service beside the versioned API."""
         head, _, last = self.base.rpartition("/")
         return self._at(f"{head if _VERSION.fullmatch(last) else self.base}/{name}")
 
     @property
     def other_base(self) -> str:
-        """The base URL in its other form, with or without its version; what to try after a 404."""
+        """The base URL with its version removed, or added if it has none; to suggest after a 404."""
         head, _, last = self.base.rpartition("/")
         return shown(head if _VERSION.fullmatch(last) else f"{self.base}/v1")
 
@@ -53,9 +53,9 @@ class Urls:
 
 @lru_cache
 def normalise(base_url: str) -> Urls:
-    """The services behind a base URL given with or without `/v1`, a slash, or a whole endpoint's path.
+    """Return the URLs for a base URL with or without `/v1`, a trailing slash, or the path of a service.
 
-    Raises EndpointError for what is no HTTP address.
+    Raises EndpointError if it is not an HTTP URL.
     """
     text = "".join(without_invisible(base_url).split())
     try:
@@ -74,7 +74,7 @@ def normalise(base_url: str) -> Urls:
         )
     path = re.sub(r"/{2,}", "/", parts.path).rstrip("/")
     shorter = _TAIL.sub("", path)
-    # A whole path that names the endpoint without any version is meant as it is (deployments at Azure).
+    # Keep a full path that ends in /completions without a version unchanged (Azure deployments).
     named = path != shorter and path.endswith("/completions") and not path.endswith("/chat/completions")
     path = _DOUBLED.sub(r"\1", shorter)
     if not named and not any(map(_VERSION.fullmatch, path.split("/"))):
@@ -83,7 +83,7 @@ def normalise(base_url: str) -> Urls:
 
 
 def shown(url: str) -> str:
-    """A URL for a person: without user name, password and query; nothing of what may be one in no address."""
+    """Return a URL without user name, password and query; hide an invalid URL that may contain a secret."""
     try:
         parts = urlsplit(url)
         if parts.hostname and (parts.port or 1) > 0:

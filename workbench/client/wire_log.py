@@ -1,4 +1,4 @@
-"""A record of one exchange as it went over the wire, and its events, each with the tokens it gave."""
+"""Log of the raw traffic of an exchange, and its events with the tokens of each."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from workbench.client.events import Delta, Event
 from workbench.client.keys import Secret
 
 MOST_KEPT = 32 * 1024 * 1024
-"""Bytes of an answer that are kept at most, with what it takes to know when each chunk came."""
+"""Maximum bytes kept of an answer, including those for the time of each chunk."""
 _PER_CHUNK = 16
 
 
 @dataclass(slots=True)
 class WireLog:
-    """The last request of an exchange, its key masked, and the bytes of the answer as they came."""
+    """The last request of an exchange, with its key masked, and the raw bytes of the answer."""
 
     method: str = ""
     url: str = ""
@@ -30,24 +30,24 @@ class WireLog:
     body: bytes = b""
     status: int | None = None
     answer_headers: Mapping[str, str] = field(default_factory=dict)
-    """With lower-case names; an endpoint may echo the key in them as in the answer."""
+    """With lower-case names; an endpoint may echo the key in them, as in the answer."""
     key: Secret = field(default_factory=Secret)
-    """What is masked wherever the exchange is shown."""
+    """To be masked wherever the exchange is shown."""
     answer: bytearray = field(default_factory=bytearray, repr=False)
-    """The answer's body as it came, up to `MOST_KEPT`."""
+    """The body of the answer, up to `MOST_KEPT`."""
     size: int = 0
-    """Bytes of the answer, also those that are not kept."""
+    """Bytes of the answer, including those not kept."""
     is_over: bool = False
-    """Whether nothing more comes."""
+    """Whether the exchange has ended."""
     attempts: int = 0
-    """How often the request was sent; the record is of the last time."""
+    """Number of times the request was sent; the log has the last attempt."""
     _ends: array[int] = field(default_factory=lambda: array("Q"), repr=False)
     _times: array[float] = field(default_factory=lambda: array("d"), repr=False)
 
     def sending(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, key: Secret | None = None
     ) -> None:
-        """Start over with a request."""
+        """Start the log of an attempt, discarding the previous one."""
         self.method, self.url, self.headers, self.body = method, url, dict(headers), body
         self.status, self.answer_headers, self.size, self.is_over = None, {}, 0, False
         self.key = key or Secret()
@@ -55,31 +55,31 @@ class WireLog:
         self.answer, self._ends, self._times = bytearray(), array("Q"), array("d")
 
     def answered(self, status: int, headers: Mapping[str, str]) -> None:
-        """Keep the head of the answer."""
+        """Store the head of the answer."""
         self.status, self.answer_headers = status, dict(headers)
 
     def received(self, at: float, chunk: bytes) -> None:
-        """Keep a chunk of the answer's body that came `at` seconds after the request."""
+        """Store a chunk of the answer's body, received `at` seconds after the request was sent."""
         self.size += len(chunk)
         kept = len(self.answer)
-        # All that comes after a chunk too many is left out, so that what is kept is one whole beginning.
+        # Once a chunk was dropped, drop all later ones, so that a contiguous beginning is kept.
         if kept == self.size - len(chunk) and self.size + (len(self._ends) + 1) * _PER_CHUNK <= MOST_KEPT:
             self.answer += chunk
             self._ends.append(self.size)
             self._times.append(at)
 
     def over(self) -> None:
-        """Nothing more comes."""
+        """Mark the exchange as ended."""
         self.is_over = True
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that came is kept."""
+        """Whether the whole answer is kept."""
         return len(self.answer) == self.size
 
     @property
     def chunks(self) -> Iterator[tuple[float, bytes]]:
-        """Seconds since the request, and what came then."""
+        """The kept chunks, each with its seconds since the request."""
         start = 0
         for end, at in zip(self._ends, self._times, strict=True):
             yield at, bytes(self.answer[start:end])
@@ -87,11 +87,11 @@ class WireLog:
 
     @property
     def count(self) -> int:
-        """How many chunks are kept."""
+        """Number of chunks kept."""
         return len(self._ends)
 
     def time_of(self, offset: int) -> float:
-        """Seconds from the request to the chunk that holds a byte of the answer."""
+        """Return the time of the chunk with a byte of the answer, in seconds since the request."""
         index = min(bisect_right(self._ends, offset), len(self._times) - 1)
         return self._times[index] if self._times else 0.0
 
@@ -103,7 +103,7 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Gave:
-    """Tokens of one choice that an event gave."""
+    """The tokens of one choice in an event: index of the first, and their number."""
 
     choice: int
     first: int
@@ -112,19 +112,19 @@ class Gave:
 
 @dataclass(frozen=True, slots=True)
 class WireEvent:
-    """One event of an answer; an answer that is not a stream is one event."""
+    """An event of an answer; an answer that is not streamed is one event."""
 
     at: float
     """Seconds since the request."""
     raw: bytes
-    """As it came."""
+    """As received."""
     gave: tuple[Gave, ...]
 
 
 class WireEvents:
-    """Finds the events in a record that may still grow.
+    """The events of a log that may still grow.
 
-    Offsets and counts are kept in columns: about 40 bytes an event beside the record.
+    Offsets and counts are stored in columns, about 40 bytes per event.
     """
 
     def __init__(self, log: WireLog) -> None:
@@ -133,17 +133,17 @@ class WireEvents:
         self._is_stream: bool | None = None
         self._ends = array("Q")
         self._searched = 0
-        """Where an event's end may still begin: what comes before was searched."""
+        """Offset up to which the log was searched for the start of an event's end."""
         self._gave: dict[int, tuple[Gave, ...]] = {}
-        """By event; most events of a stream give one token, kept in the columns below."""
+        """Tokens by event, except for events with a single token, which use the columns below."""
         self._choice = array("q")
         self._first = array("q")
         self._counts: dict[int, int] = {}
-        """Tokens so far, by choice."""
+        """Number of tokens so far, by choice."""
         self._firsts: dict[int, tuple[array[int], array[int]]] = {}
-        """By choice: the first token of each event that gave any, and the event."""
+        """By choice: the first token of each event with tokens, and the index of the event."""
         self.is_over = False
-        """Whether every event was found."""
+        """Whether all events have been found."""
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -157,7 +157,7 @@ class WireEvents:
         return WireEvent(self.log.time_of(max(end - 1, 0)), raw, gave)
 
     def event_of(self, choice: int, token: int) -> int | None:
-        """The event that gave a token of a choice; None where none did."""
+        """Return the index of the event with a token of a choice; None if there is none."""
         if (known := self._firsts.get(choice)) is None or token >= self._counts[choice]:
             return None
         firsts, events = known
@@ -165,10 +165,10 @@ class WireEvents:
         return events[index] if index >= 0 else None
 
     def read(self, seconds: float) -> bool:
-        """Find more events, for about so long; whether any were found."""
+        """Find more events for about so many seconds; return whether any were found."""
         before, until = len(self), perf_counter() + seconds
         if self._is_stream is None:
-            self._look()
+            self._detect_stream()
         while self._is_stream and not self.is_over and self._next():
             if len(self) % 16 == 0 and perf_counter() > until:
                 return True
@@ -176,8 +176,8 @@ class WireEvents:
             self._finish()
         return len(self) > before
 
-    def _look(self) -> None:
-        """Find out whether the answer is a stream, as the client does."""
+    def _detect_stream(self) -> None:
+        """Detect whether the answer is a stream, like the client."""
         answer = self.log.answer
         if not self.log.is_over and len(answer) < len(_BOM):
             return
@@ -192,7 +192,7 @@ class WireEvents:
         if found is None:
             self._searched = max(len(self.log.answer) - 3, 0)
             return False
-        # A pattern of the record must not outlive this step: the record could not grow under it.
+        # Delete the match: while it exists, the bytearray cannot be resized.
         end = found.end()
         del found
         self._add(end, list(self._assembly.feed(bytes(self.log.answer[start:end]))))
