@@ -146,7 +146,7 @@ def _unknown_size(data: bytes, cursor: int, following: Sequence[ReceivedToken]) 
 
 
 def _fragment_size(data: bytes, cursor: int, raw: bytes, *, is_only: bool) -> int:
-    """Return the size of the text of a token that is one part of a character, the other parts not listed."""
+    """Return the text size of a token that is part of a character whose other parts are not listed."""
     if is_only and not cursor and data.endswith(raw):
         return len(data)
     if data.startswith(_REPLACED.encode(), cursor):

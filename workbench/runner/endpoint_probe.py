@@ -55,7 +55,7 @@ class ProbeRequests:
         prompt: Prompt | str = PROSE,
         extra: JsonObject = _NO_EXTRA,
     ) -> Run:
-        """Send one request; `purpose` describes its purpose to the person."""
+        """Send one request; `purpose` is shown to the person."""
         self.sent += 1
         self.on_request(self.sent, purpose)
         parameters = Parameters({"max_tokens": MOST_TOKENS, "temperature": 0, **values}, extra)

@@ -28,7 +28,7 @@ class SplitOffer(Struct, frozen=True):
     requests: int
     """Number of requests after the split."""
     reason: str
-    """Which limitation the endpoint has, and how it is known; one line."""
+    """The endpoint's limitation and how it is known, in one line."""
 
     @property
     def cost(self) -> str:

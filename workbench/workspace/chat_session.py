@@ -68,7 +68,7 @@ class ChatSession:
         self._settle_answers()
 
     def note_settings(self, notification: Notification) -> None:
-        """Go on with other settings of the draft: those that were adopted, or that undo brought back."""
+        """Update endpoint and draft when the settings change, for example by an undo."""
         if isinstance(notification, SettingsChanged):
             self.workspace.conversation()
             self.on_change()

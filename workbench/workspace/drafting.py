@@ -146,7 +146,7 @@ def first_draft(preset: Preset | None, prompt: str = "") -> Draft:
 
 
 class Drafting:
-    """The draft of the open session; each change of it can be undone."""
+    """The draft of the open session; changes can be undone."""
 
     def __init__(self, services: Services, history: History, notify: Callable[[Notification], None]) -> None:
         """`notify` receives changes of the draft, except those that its editor and panel already show."""

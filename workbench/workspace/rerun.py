@@ -38,7 +38,7 @@ class Rerun(Comparison):
 
     @property
     def check(self) -> RunCheck | None:
-        """How the answers compare; None while the new one streams."""
+        """Comparison of the two answers; None while the new one streams."""
         if self._check is None and not self.again.is_running:
             self._check = check_run(self.recorded, self.again)
         return self._check
