@@ -1,1 +1,1 @@
-"""The embedded model and the local server: a program of its own, started as a child process."""
+"""The embedded model and the local server, a separate program that is started as a child process."""

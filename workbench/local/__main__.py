@@ -1,4 +1,4 @@
-"""`python -m workbench.local`: the local server as a program of its own."""
+"""`python -m workbench.local`: the local server as a separate program."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from workbench.local.model_file import find_model, model_name, require_engine
 from workbench.local.options import ServeOptions
 
 NAME_ONLY = "--print-model-name"
-"""Asks for the name of the model that would be served, and nothing else."""
+"""The option to print the name of the model that would be served, and exit."""
 
 
 def parse_options(argv: list[str]) -> ServeOptions:
-    """What the arguments ask for; ends the program with status 2 where they are wrong."""
+    """Parse the arguments; exits with status 2 if they are invalid."""
     default = ServeOptions()
     parser = argparse.ArgumentParser("workbench serve", description="Serve the embedded model on loopback.")
     parser.add_argument(
@@ -47,7 +47,7 @@ def _positive(text: str) -> int:
 
 
 def main(argv: list[str]) -> int:
-    """Serve, or print the name of the model alone; returns the exit status."""
+    """Serve, or only print the model's name, and return the exit status."""
     options = parse_options([one for one in argv if one != NAME_ONLY])
     try:
         path = find_model(options.model)
@@ -58,7 +58,7 @@ def main(argv: list[str]) -> int:
     except EngineError as problem:
         sys.stderr.write(f"{visible(str(problem))}\n")
         return 1
-    # The engine and the web server are slow to import, and a name needs neither.
+    # Imported late: the engine and the web server are slow to import, and the name needs neither.
     from workbench.local.serve import run_server
 
     return run_server(options)

@@ -41,7 +41,7 @@ class Access:
         raise Refusal(401, message, headers={"WWW-Authenticate": "Bearer"})
 
     def headers(self, request: HttpRequest) -> Mapping[str, str]:
-        """The CORS headers of the response to a request."""
+        """Return the CORS headers of the response to a request."""
         origin = request.headers.get("origin")
         if origin not in self.origins:
             return {"Vary": "Origin"} if self.origins else {}
@@ -69,7 +69,7 @@ PREFLIGHT_HEADERS: Mapping[str, str] = {
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is a loopback one."""
+    """Whether a host name or address is loopback."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""How many requests may be under way: who is let in, and who is turned away."""
+"""Limit the number of requests that run or wait."""
 
 from __future__ import annotations
 
@@ -14,16 +14,13 @@ class Admission:
     """Counts the requests that are running or waiting."""
 
     def __init__(self, most: int) -> None:
-        """`most` is how many requests may run or wait at once."""
+        """`most` is the maximum number of requests that run or wait."""
         self._most = most
         self._admitted = 0
 
     @contextmanager
     def admitted(self) -> Iterator[None]:
-        """Hold a place for as long as a request takes.
-
-        Raises Refusal (429) where all are taken.
-        """
+        """Count a request while it runs or waits. Raises Refusal (429) if the maximum is reached."""
         if self._admitted >= self._most:
             raise Refusal(
                 429,

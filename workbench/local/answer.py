@@ -1,4 +1,4 @@
-"""The answer's choices in the contract's shape: tokens that join exactly, true offsets, ranking, usage."""
+"""Build the choices of a response: tokens that join exactly, text offsets, ranking and usage."""
 
 from __future__ import annotations
 
@@ -14,65 +14,65 @@ from workbench.local.stops import StopMatcher
 
 @dataclass(frozen=True, slots=True)
 class AnswerToken:
-    """A token of the answer, or a group of tokens that make up whole characters only together."""
+    """A token of the answer, or a group of tokens that only together form complete characters."""
 
     text: str
-    """What it adds to the text."""
+    """The text added to the answer."""
     logprob: float | None = None
-    """Nats; of a group the logprob of all its tokens together."""
+    """Nats; for a group, the sum over its tokens."""
     top: tuple[tuple[str, float | None], ...] | None = ()
-    """The likeliest tokens in its place, or in that of a group's first token, and the token itself if it is
-    not among them; None for the first token of a prompt."""
+    """The most likely tokens at its position (for a group, at the first token's), and the token itself if it
+    is not among them; None for the first token of a prompt."""
     encoding: str | None = None
-    """What stands for it among the tokens where that may differ from its text: for bytes within a character
-    their byte-level encoding."""
+    """The token's name if it may differ from its text: the byte-level encoding of bytes within a
+    character."""
 
     @property
     def name(self) -> str:
-        """What stands for it among the tokens."""
+        """The token's string in `logprobs.tokens`."""
         return self.text if self.encoding is None else self.encoding
 
 
 class _HeldTokens(NamedTuple):
-    """A token, or a group of them, that is not yet part of the answer."""
+    """A token or group of tokens that is not yet part of the answer."""
 
     text: str
-    """What of its text may be sent."""
+    """The part of its text that may be sent."""
     tokens: Sequence[EngineToken]
 
 
 @dataclass(slots=True)
 class ChoiceBuilder:
-    """Turns the engine's events for one choice into tokens of the answer, until it ends."""
+    """Converts the engine's events for a choice to tokens of the answer."""
 
     logprobs: int | None
-    """How many alternatives each token shall have; None asks for no logprobs."""
+    """The number of alternatives per token; None for no logprobs."""
     stops: StopMatcher
     name_of: Callable[[int], str]
-    """The name of a token that has no text of its own."""
+    """Returns the name of a token without text, by id."""
     includes_stop: bool = True
-    """Whether the text ends with the stop text that ended it; else tokens that may belong to one are held."""
+    """Whether to include the stop sequence; if not, tokens that may belong to one are held back."""
     echo: bool = False
-    """Whether the prompt is part of the text; then tokens are never grouped."""
+    """Whether the answer includes the prompt; tokens are then never grouped."""
     prompt_text: str | None = None
-    """The prompt as it was given; None where token ids were."""
+    """The prompt's text; None if it was given as token ids."""
     finish_reason: str | None = None
-    """Why the choice ended; None while it has not."""
+    """None until the choice ends."""
     made: int = 0
-    """How many tokens were generated."""
+    """The number of generated tokens."""
     tokens: list[AnswerToken] = field(default_factory=list)
-    """Everything so far, the prompt included where it is part of the text."""
+    """All tokens so far, including an echoed prompt."""
     _prompt_length: int = 0
     _held: list[_HeldTokens] = field(default_factory=list)
     _decoder: codecs.IncrementalDecoder = field(
         default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
     )
     _group: list[EngineToken] = field(default_factory=list)
-    """Tokens that end within a character."""
+    """Tokens that end in an incomplete UTF-8 sequence."""
     _group_text: str = ""
 
     def take(self, chunk: Chunk) -> list[AnswerToken]:
-        """The tokens that an event adds; after a stop text there are none."""
+        """Process an event and return the new tokens; none after the choice has ended."""
         if self.finish_reason is not None:
             return []
         self.finish_reason = chunk.finish_reason
@@ -110,7 +110,7 @@ class ChoiceBuilder:
         return tokens
 
     def _hold(self, text: str, tokens: Sequence[EngineToken]) -> None:
-        """Take a token, without what follows a stop text, and without the stop text if it is unwanted."""
+        """Hold a token; truncate the held text after a stop sequence, or before it if it is not included."""
         match = self.stops.feed(text)
         if match is None:
             self._held.append(_HeldTokens(text, tokens))
@@ -126,7 +126,7 @@ class ChoiceBuilder:
 
     @property
     def mean_logprob(self) -> float:
-        """The mean of the generated tokens' logprobs, in nats; minus infinity where none has one."""
+        """The mean logprob of the generated tokens, in nats; minus infinity if none has a logprob."""
         generated = self.tokens[self._prompt_length :]
         logprobs = [token.logprob for token in generated if token.logprob is not None]
         return sum(logprobs) / len(logprobs) if logprobs else float("-inf")
@@ -156,12 +156,12 @@ class ChoiceBuilder:
 
 
 def token_key(token: Candidate, name_of: Callable[[int], str]) -> str:
-    """A token's text as a key: its own, its name where it has none, its bytes where they are not text."""
+    """Return a token's text; its encoded bytes if they are not text, its name if it has none."""
     return _name(token.bytes) if token.bytes else name_of(token.id)
 
 
 def without_lead(parts: Sequence[bytes], text: bytes) -> list[bytes]:
-    """The bytes of a text's tokens, without what the tokenizer put before the text."""
+    """Return the bytes of a text's tokens, without the bytes that the tokenizer added before the text."""
     whole = b"".join(parts)
     lead = len(whole) - len(text) if whole.endswith(text) else 0
     shortened = []
@@ -172,7 +172,7 @@ def without_lead(parts: Sequence[bytes], text: bytes) -> list[bytes]:
 
 
 def logprobs_json(tokens: Sequence[AnswerToken], offset: int) -> dict[str, JsonValue]:
-    """The contract's `logprobs` object; `offset` is where the first token begins, in characters."""
+    """Return the API's `logprobs` object; `offset` is the text offset of the first token, in characters."""
     offsets: list[int] = []
     for token in tokens:
         offsets.append(offset)
@@ -186,12 +186,12 @@ def logprobs_json(tokens: Sequence[AnswerToken], offset: int) -> dict[str, JsonV
 
 
 def rank(builders: Sequence[ChoiceBuilder], keep: int) -> list[ChoiceBuilder]:
-    """The choices with the highest mean logprob, best first; equals keep their order."""
+    """Return the `keep` choices with the highest mean logprob, best first; equal ones keep their order."""
     return sorted(builders, key=lambda builder: -builder.mean_logprob)[:keep]
 
 
 def usage_json(prompt_tokens: int, completion_tokens: int) -> dict[str, JsonValue]:
-    """The contract's `usage` object."""
+    """Return the API's `usage` object."""
     return {
         "prompt_tokens": prompt_tokens,
         "completion_tokens": completion_tokens,

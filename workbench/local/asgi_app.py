@@ -1,4 +1,4 @@
-"""The local server's routes: completions, the tokenizer, and what a client needs to know of the model."""
+"""The local server's routes: completions, the tokenizer, and information about the model."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from workbench.local.validate import (
 )
 
 MOST_TEXT = 1024 * 1024
-"""The most bytes of a text to tokenise."""
+"""Maximum bytes of a text to tokenise."""
 
 
 class CompletionsApp:
-    """The routes over one engine, which may still be loading."""
+    """The routes of a server with one engine, which may still be loading."""
 
     def __init__(self, model: str, slots: int, queue: int, access: Access) -> None:
-        """`model` is the only name that requests may give; `queue` is how many may wait."""
+        """`model` is the only valid model name; `queue` is the maximum number of waiting requests."""
         self._model = model
         self._slot_count = slots
         self._admission = Admission(slots + queue)
@@ -53,7 +53,7 @@ class CompletionsApp:
         )
 
     def attach(self, engine: Engine) -> None:
-        """Answer requests from now on; until then they get a 503 with Retry-After."""
+        """Set the engine; until then, requests are refused with 503 and Retry-After."""
         self._engine = engine
 
     def stop(self) -> None:
@@ -62,15 +62,15 @@ class CompletionsApp:
             self._engine.stop()
 
     def headers(self, request: HttpRequest) -> Mapping[str, str]:
-        """Headers that every response to the request gets."""
+        """Return the headers to add to every response to the request."""
         return self._access.headers(request)
 
     def route(self, request: HttpRequest) -> Handler:
-        """The handler for a request, whose body has not been read yet. Raises Refusal."""
+        """Return the handler of a request, before its body is read. Raises Refusal."""
         self._access.check_host(request)
         if self._access.is_preflight(request):
             return _answer_preflight
-        # With and without /v1, with trailing and doubled slashes: base URLs are pasted in every form.
+        # Base URLs are pasted with and without /v1, and with trailing or doubled slashes.
         parts = [part for part in request.path.split("/") if part]
         path = "/" + "/".join(parts[1:] if parts[:1] == ["v1"] else parts)
         if path != "/health":
@@ -88,7 +88,7 @@ class CompletionsApp:
         return handler
 
     def engine(self) -> Engine:
-        """The engine. Raises Refusal (503) while the model is loading."""
+        """Return the engine. Raises Refusal (503) while the model is loading."""
         if self._engine is None:
             raise Refusal(503, "the model is still loading", headers={"Retry-After": "1"})
         return self._engine
@@ -170,7 +170,7 @@ class CompletionsApp:
         )
 
     async def _tokenize(self, request: HttpRequest, response: ResponseWriter) -> None:
-        """Tokens of a text: `content` asks in llama.cpp's shape, `prompt` in vLLM's."""
+        """Tokenise a text: `content` selects llama.cpp's format, `prompt` vLLM's."""
         engine = self.engine()
         with self._admission.admitted():
             body = await in_thread(_read_json, request)
@@ -190,7 +190,7 @@ class CompletionsApp:
             await response.send({"tokens": tokens})
 
     async def _detokenize(self, request: HttpRequest, response: ResponseWriter) -> None:
-        """Text of tokens: as `content` in llama.cpp's shape and as `prompt` in vLLM's."""
+        """Detokenise: the text is both `content` (llama.cpp's format) and `prompt` (vLLM's)."""
         engine = self.engine()
         with self._admission.admitted():
             body = await in_thread(_read_json, request)
@@ -212,7 +212,7 @@ async def _answer_preflight(request: HttpRequest, response: ResponseWriter) -> N
 
 
 def _with_pieces(engine: Engine, ids: Sequence[int]) -> list[JsonObject]:
-    """Token ids, each with its text, or its bytes as a list where they are not text."""
+    """Return token ids with their text, or with a list of their bytes if these are not text."""
     tokens: list[JsonObject] = []
     for token in ids:
         data = engine.token_bytes(token, special=True)
@@ -238,7 +238,7 @@ def _check_body_type(request: HttpRequest) -> None:
 
 
 def _read_json(request: HttpRequest) -> JsonObject:
-    """The request's JSON object; takes a while where it is long. Raises Refusal."""
+    """Parse the request's JSON object; slow if it is long. Raises Refusal."""
     is_plain = request.headers.get("content-encoding", "identity").lower() == "identity"
     return parse_json(request.content if is_plain else unzip(request.content))
 

@@ -1,4 +1,4 @@
-"""Answering a request for completions: its choices generated side by side, streamed or gathered."""
+"""Answer completion requests: generate the choices concurrently, streamed or as one response."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from workbench.local.validate import Order, check_fits
 _Result = TypeVar("_Result")
 
 _MOST_BYTES_A_TOKEN = 256
-"""No text with more bytes than this for each token of the context is worth tokenising."""
+"""A text with more bytes than this per token of the context is refused without tokenising it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that happened to one choice: the engine took it up, tokens came, or it ended."""
+    """An event of a choice: it started, received tokens, or ended."""
 
     place: int
-    """Prompt number × candidates + candidate number."""
+    """Index of the choice: prompt number × candidates + candidate number."""
     tokens: Sequence[AnswerToken] = ()
     finish_reason: str | None = None
 
 
 @dataclass(slots=True)
 class Completion:
-    """One request's answer in the making."""
+    """The response to one request, while it is generated."""
 
     order: Order
     prompts: Sequence[Sequence[int]]
@@ -65,7 +65,7 @@ class Completion:
         ]
 
     async def gathered(self) -> dict[str, JsonValue]:
-        """The whole answer as one object. Raises Refusal where the engine refuses."""
+        """Return the whole response as one object. Raises Refusal if the engine reports an error."""
         async with aclosing(self._steps()) as steps:
             async for _ in steps:
                 pass
@@ -80,9 +80,9 @@ class Completion:
         return {**self._head(), "choices": choices, "usage": self._usage()}
 
     async def streamed(self) -> AsyncGenerator[list[dict[str, JsonValue]], None]:
-        """The answer as chunks, as many at a time as there are; none says that the engine took it up.
+        """Yield lists of the chunks available; an empty list means that the engine has started.
 
-        Raises Refusal where the engine refuses.
+        Raises Refusal if the engine reports an error.
         """
         usage: dict[str, JsonValue] = {"usage": None} if self.order.include_usage else {}
         offsets = [0] * len(self.builders)
@@ -101,7 +101,7 @@ class Completion:
             yield [{**self._head(), "choices": [], "usage": self._usage()}]
 
     async def _steps(self) -> AsyncGenerator[list[Step], None]:
-        """Every choice's steps as they come. Raises Refusal where the engine gives up."""
+        """Yield the steps of all choices as they arrive. Raises Refusal if the engine reports an error."""
         queue: asyncio.Queue[tuple[int, Chunk]] = asyncio.Queue()
         generation = self._generation(lambda index, chunk: queue.put_nowait((index, chunk)))
         self.engine.submit(generation)
@@ -127,7 +127,7 @@ class Completion:
                 if steps:
                     yield steps
                 if not queue.empty():
-                    # An engine that is faster than its reader must not keep the loop from everyone else.
+                    # An engine faster than the consumer must not block other tasks of the event loop.
                     await asyncio.sleep(0)
         finally:
             generation.is_cancelled = True
@@ -169,11 +169,11 @@ def _refusal(chunk: Chunk) -> Refusal:
 
 
 async def prompt_tokens(order: Order, engine: Engine) -> list[list[int]]:
-    """The token ids of each of the request's prompts. Cancelling waits for the prompt being tokenised.
+    """Return the token ids of each prompt. Cancelling waits for the prompt being tokenised.
 
-    An empty text is the beginning-of-text token alone, as there is nothing else to continue.
+    An empty text becomes the beginning-of-text token, or else the end token, because the model needs a token.
 
-    Raises Refusal where an id is unknown or the context cannot hold prompt and answer.
+    Raises Refusal if an id is unknown or prompt and answer exceed the context.
     """
     facts = engine.facts
     for token, _ in order.sampling.logit_bias:
@@ -199,19 +199,19 @@ async def prompt_tokens(order: Order, engine: Engine) -> list[list[int]]:
 
 
 async def in_thread(call: Callable[..., _Result], *arguments: object) -> _Result:
-    """Run something that blocks in a thread. Cancelling takes effect once it has ended."""
+    """Run a blocking call in a thread. Cancelling takes effect once the call has ended."""
     work = asyncio.get_running_loop().run_in_executor(None, call, *arguments)
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
         await asyncio.wait({work})
-        # Retrieved: asyncio would log it with its message, which may quote the request.
+        # Retrieved, or asyncio would log the exception's message, which may quote the request.
         work.exception()
         raise
 
 
 def each_prompt(prompt: Prompt) -> Sequence[str | Sequence[int]]:
-    """A request's prompts, each a text or token ids."""
+    """Return a request's prompts, each as text or token ids."""
     match prompt:
         case TextPrompt(text):
             return [text]

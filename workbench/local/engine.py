@@ -1,4 +1,4 @@
-"""What the server needs of an engine, and the values that pass between the two."""
+"""The interface between the server and an engine."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from workbench.local.sampling import SamplerOptions
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a client needs to know of the loaded model."""
+    """Information about the loaded model."""
 
     context: int
-    """The most tokens that prompt and answer may have together."""
+    """Maximum tokens of prompt and answer together."""
     trained_context: int
     vocabulary: int
-    """How many token ids there are."""
+    """Number of token ids."""
     parameters: int
     size: int
-    """Bytes of the weights."""
+    """Size of the weights in bytes."""
     chat_template: str
     bos_token: str
     eos_token: str
@@ -32,9 +32,9 @@ class Candidate:
 
     id: int
     bytes: bytes
-    """Its exact bytes; none for a control token."""
+    """Its exact bytes; empty for a control token."""
     logprob: float | None
-    """Nats, of the model's own distribution; None where the model rules the token out."""
+    """Nats, before sampling; None if the token has probability 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +43,25 @@ class EngineToken:
 
     id: int
     bytes: bytes
-    """Its exact bytes; a control token has some in a prompt only."""
+    """Its exact bytes; empty for a control token, except in a prompt."""
     logprob: float | None = None
-    """Nats; None where logprobs were not requested, and for the first token of a prompt."""
+    """Nats; None if logprobs were not requested, and for the first token of a prompt."""
     candidates: tuple[Candidate, ...] = ()
-    """The likeliest tokens in its place, likeliest first, as many as were requested."""
+    """The most likely tokens at its position, most likely first, as many as requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """An event of one choice: it started, its prompt was evaluated, a token came, it ended or failed."""
+    """An event of a choice: it started, evaluated its prompt, generated a token, ended or failed."""
 
     prompt: tuple[EngineToken, ...] = ()
-    """The whole prompt, once, where it was requested."""
+    """The whole prompt, once, if requested."""
     token: EngineToken | None = None
     finish_reason: str | None = None
     error: str = ""
-    """Why the engine gave the choice up; empty where it did not."""
+    """Why the choice failed; otherwise empty."""
     param: str | None = None
-    """The request's field that the error is about; None where it lies in the engine."""
+    """The request field that caused the error; None for an error of the engine."""
 
 
 @dataclass(slots=True)
@@ -73,30 +73,30 @@ class Generation:
     max_tokens: int
     sampling: SamplerOptions
     logprobs: int | None
-    """How many candidates each token shall have; None for no logprobs."""
+    """Number of candidates per token; None for no logprobs."""
     echo: bool
-    """Whether to report the tokens of the prompt too."""
+    """Whether to report the prompt's tokens too."""
     on_chunk: Callable[[int, Chunk], object]
-    """Called in the thread that takes the events, with the choice's index: prompt number × candidates +
-    candidate."""
+    """Called in the thread that receives the events, with the choice's index: prompt number × candidates +
+    candidate number."""
     ended: set[int] = field(default_factory=set, init=False)
-    """Indices of the choices that shall not go on; added to from any thread."""
+    """Indices of choices to end; any thread may add to it."""
     is_cancelled: bool = field(default=False, init=False)
     """Set, from any thread, to end all choices at once."""
 
 
 class Engine(Protocol):
-    """What the server needs of an engine. All methods may be called from any thread."""
+    """An engine. All methods may be called from any thread."""
 
     @property
     def facts(self) -> Facts:
-        """The loaded model's facts."""
+        """Information about the loaded model."""
         ...
 
     def submit(self, generation: Generation) -> None:
-        """Generate as soon as it is this request's turn; returns at once.
+        """Queue a generation; returns at once.
 
-        Every choice ends in a chunk with a finish reason or an error, unless it was ended before.
+        Every choice ends with a chunk that has a finish reason or an error, unless the caller ends it.
         """
         ...
 
@@ -105,11 +105,11 @@ class Engine(Protocol):
         ...
 
     def token_bytes(self, token: int, special: bool) -> bytes:
-        """Return a token's exact bytes; a control token has some only if `special`."""
+        """Return a token's exact bytes; empty for a control token unless `special`."""
         ...
 
     def stop(self) -> None:
-        """End every choice with an error, and every further one; returns at once."""
+        """End all current and future choices with an error; returns at once."""
         ...
 
     def close(self) -> None:

@@ -1,11 +1,11 @@
-"""Grammars, checked in a process of their own that ends when one costs too much.
+"""Check grammars in a child process with limits on time and memory.
 
-llama.cpp's grammar sampler can take exponential time and memory for a single token, and nothing can interrupt
-it. So each request with a grammar has a child process with limits; meanwhile the engine goes on with others.
+llama.cpp's grammar sampler can take exponential time and memory for a single token and cannot be interrupted.
+So each request with a grammar has a child process; meanwhile the engine continues with other requests.
 
-`python -m workbench.local.grammar MODEL LENGTH` is that child. It reads a grammar of so many bytes from its
-standard input, then a choice's index and a token from each line. It writes whether the grammar allows the
-token there, which it then accepts; if not, a bit follows for each token of the vocabulary that is allowed.
+`python -m workbench.local.grammar MODEL LENGTH` is that child. It reads a grammar of LENGTH bytes from
+standard input, then lines with a choice's index and a token. For each it writes whether the grammar allows
+the token next, and accepts it if so; if not, a bit mask of the allowed tokens of the vocabulary follows.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from numpy.typing import NDArray
 from workbench.local.llama_library import TokenData, TokenDataArray, load_library
 
 TOKEN_SECONDS = 2.0
-"""CPU seconds that a grammar may take for one token, its parsing included for the first."""
+"""Maximum CPU seconds per token; the first includes parsing the grammar."""
 _REQUEST_SECONDS = 300
-"""CPU seconds that a grammar may take for all choices of a request."""
+"""Maximum CPU seconds for all choices of a request."""
 _MEMORY = 2**30
-"""Bytes that a grammar may take, beside the model."""
+"""Maximum bytes of memory, in addition to the model."""
 _ALLOWED, _NOT_ALLOWED, _BROKEN = b"y", b"n", b"b"
 
 
 @dataclass(frozen=True, slots=True)
 class GrammarVerdict:
-    """What a grammar says of a token."""
+    """The result of checking a token."""
 
     is_allowed: bool = False
     allowed: NDArray[np.bool_] | None = None
-    """Which tokens are allowed in place of one that is not."""
+    """The mask of allowed tokens, if the token is not allowed."""
     error: str = ""
-    """Why there is no verdict, and will be none for any token; empty where there is one."""
+    """Why this and all further checks fail; otherwise empty."""
 
 
 OnVerdict = Callable[[GrammarVerdict], None]
 
 
 class Grammar:
-    """The grammar of one request, and how far each of its choices has come in it."""
+    """The grammar of a request, with a separate state for each choice, in a child process."""
 
     def __init__(self, model: Path, vocabulary: int, text: str) -> None:
         self._model = model
@@ -62,9 +62,9 @@ class Grammar:
         threading.Thread(target=self._run, name="grammar", daemon=True).start()
 
     def ask(self, index: int, token: int, on_verdict: OnVerdict) -> None:
-        """Ask whether a choice may go on with a token; if so, it does.
+        """Check whether a choice may continue with a token, and accept the token if so.
 
-        `on_verdict` is called in a thread of the grammar's own.
+        `on_verdict` is called in the grammar's own thread.
         """
         self._questions.put((index, token, on_verdict))
 
@@ -117,7 +117,7 @@ class Grammar:
 
 
 class _Checker:
-    """The child's side of a grammar."""
+    """Checks tokens in the child process."""
 
     def __init__(self, model: str, text: bytes) -> None:
         self._library = load_library()
@@ -130,7 +130,7 @@ class _Checker:
         self._data = np.zeros(size, np.dtype(TokenData))
 
     def check(self, index: int, token: int) -> bytes:
-        """The answer for one token, which is accepted if it is allowed."""
+        """Return the answer for a token, and accept the token if it is allowed."""
         if index not in self._samplers:
             create = self._library.llama_sampler_init_grammar
             is_whole = b"\0" not in self._text
@@ -154,7 +154,7 @@ def _serve(model: str, length: int) -> None:
     import signal
 
     checker = _Checker(model, sys.stdin.buffer.read(length))
-    # Whatever goes beyond a limit ends the process, also in the middle of the library.
+    # Exceeding a limit ends the process, even within the library.
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (_REQUEST_SECONDS, _REQUEST_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -23,32 +23,32 @@ from workbench.domain.json_values import JsonValue
 from workbench.local.refusal import Refusal
 
 MOST_BODY = 8 * 1024 * 1024
-"""The most bytes that a request's body may have."""
+"""Maximum bytes of a request's body."""
 _MOST_DROPPED = 128 * 1024 * 1024
-"""Bytes of a refused body that are read and dropped at most."""
+"""Maximum bytes of a refused body that are read and dropped."""
 _DROP_SECONDS = 10.0
 _READ = 65536
 
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """How long clients may stall, and how many connections they may hold."""
+    """Timeouts of clients, and the number of connections."""
 
     read_seconds: float = 60.0
-    """How long the next bytes of a request, or the next request, may take."""
+    """Timeout for the next bytes of a request, or for the next request."""
     write_seconds: float = 30.0
-    """How long a client may leave the bytes that were sent to it unread."""
+    """Timeout for a client to read the bytes sent to it."""
     connections: int = 512
-    """Where there are more, the oldest connection that waits for its client is closed."""
+    """If exceeded, the oldest connection that waits for its client is closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request, at first without its body."""
+    """A request; created without its body."""
 
     method: str
     host: str
-    """The host and port that it was addressed to, in lower case; empty where it names none."""
+    """The requested host and port, in lower case; empty if the request names none."""
     path: str
     headers: Mapping[str, str]
     """Values by lower-case name; repeated headers are joined by commas."""
@@ -62,11 +62,11 @@ class App(Protocol):
     """The application behind the server."""
 
     def route(self, request: HttpRequest) -> Handler:
-        """The handler for a request, whose body has not been read yet. Raises Refusal."""
+        """Return the handler of a request, before its body is read. Raises Refusal."""
         ...
 
     def headers(self, request: HttpRequest) -> Mapping[str, str]:
-        """Headers that every response to the request gets."""
+        """Return the headers to add to every response to the request."""
         ...
 
 
@@ -80,7 +80,7 @@ class HttpServer:
         self._is_stopped = asyncio.Event()
 
     async def serve(self, listener: socket.socket) -> None:
-        """Answer requests until `stop` is called; requests that are being answered then are finished."""
+        """Answer requests until `stop` is called, then finish those in progress."""
         server = await asyncio.start_server(self._accept, sock=listener)
         await self._is_stopped.wait()
         server.close()
@@ -145,7 +145,7 @@ class _Connection:
 
     async def write_chunk(self, data: bytes) -> None:
         """Send a part of a body of unknown length. Raises ConnectionError as `write` does."""
-        # Framed here because h11 takes longer for it than the rest of a token's way takes together.
+        # Framed here because h11's framing takes longer than all other steps of sending a token.
         is_chunked = (self._http.their_http_version or b"") >= b"1.1"
         await self._write(b"%x\r\n%b\r\n" % (len(data), data) if is_chunked else data)
 
@@ -159,7 +159,7 @@ class _Connection:
                 raise ConnectionAbortedError("the client stopped reading") from None
 
     async def _exchange(self) -> bool:
-        """Read and answer one request; returns whether the connection may carry another."""
+        """Read and answer one request; return whether the connection can carry another."""
         response = ResponseWriter(self)
         try:
             head = await self._next_event()
@@ -197,7 +197,7 @@ class _Connection:
             await response.refuse(_refusal_of(error))
 
     async def _next_event(self) -> object:
-        """The next event of the client's request. Raises h11.RemoteProtocolError or OSError."""
+        """Return the next event of the client's request. Raises h11.RemoteProtocolError or OSError."""
         while (event := self._http.next_event()) is h11.NEED_DATA:
             async with asyncio.timeout(self._limits.read_seconds):
                 self._http.receive_data(await self._reader.read(_READ))
@@ -231,7 +231,7 @@ class _Connection:
                 await asyncio.Event().wait()
 
     async def _drop_rest(self) -> None:
-        """Read a refused request to its end: closing while the client sends would lose the response."""
+        """Read a refused request to its end, because closing earlier could lose the response."""
         dropped = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(_DROP_SECONDS):
@@ -299,12 +299,12 @@ class ResponseWriter:
 
 
 def dump(content: Mapping[str, JsonValue]) -> bytes:
-    """Encode a JSON object in ASCII: some clients take U+2028 and its like for the end of a line."""
+    """Encode a JSON object in ASCII, because some clients treat U+2028 and the like as line ends."""
     return json.dumps(content, separators=(",", ":"), allow_nan=False).encode()
 
 
 def dump_quickly(content: Mapping[str, JsonValue]) -> bytes:
-    """The same, faster, for an object whose strings hold no lone surrogates and are mostly ASCII."""
+    """Encode like `dump`, but faster; the object must not contain lone surrogates and should be ASCII."""
     data = _QUICK.encode(content)
     return data if data.isascii() else dump(content)
 
@@ -313,7 +313,7 @@ _QUICK = msgspec.json.Encoder()
 
 
 def log_failure(error: BaseException) -> None:
-    """Log an unexpected error by its type and place, without its message, which may quote a request."""
+    """Log an unexpected error with its type and location, without its message, which may quote a request."""
     frames = traceback.extract_tb(error.__traceback__)
     places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
     sys.stderr.write(f"Unexpected {type(error).__name__} at {places}\n")
@@ -332,7 +332,7 @@ def _read_head(head: h11.Request) -> HttpRequest:
 
 
 def _refusal_of(error: BaseException) -> Refusal:
-    """The response to an error; unexpected ones are logged."""
+    """Return the response to an error, and log the error if it is unexpected."""
     match error:
         case Refusal():
             return error

@@ -1,9 +1,9 @@
-"""llama.cpp's C interface, as the engine's wheel exports it, through ctypes.
+"""ctypes bindings of llama.cpp's C interface, as exported by the engine's wheel.
 
-The wheel ships no headers, so the symbols and the layout of the structures are checked in a child process
-before this process calls anything: with another version of the engine that child fails or crashes, and the
-program reports it. Parameter structures are declared larger than they are and only their checked fields are
-written; all other fields keep the defaults that the library filled in.
+The wheel ships no headers, so symbols and structure layouts are first checked in a child process: with an
+incompatible version of the engine the child fails or crashes, and the program reports this. Parameter
+structures are declared larger than they are, and only their checked fields are written; all other fields keep
+the library's defaults.
 
 `python -m workbench.local.llama_library MODEL` is that child.
 """
@@ -28,19 +28,19 @@ from workbench.domain.errors import EngineError
 
 _CHECK_SECONDS = 120
 SPIN_COUNT = "300"
-"""How often the engine's threads look for each other before they sleep; they wait hundreds of times a token.
+"""How often the engine's threads spin before they sleep; they wait hundreds of times per token.
 
-On two quiet cores a token takes 24 ms where they sleep at once, and 8 ms where they spin this long or longer.
-Beside one busy program it takes 18 ms where they sleep, 21 with this count, and 47 or 89 with ten or a
-hundred times as much; beside two, 43, 24, 20 and 21.
+On two idle cores a token takes 24 ms without spinning, and 8 ms with this count or more. Beside one busy
+program it takes 18 ms without spinning, 21 with this count, and 47 or 89 with 10 or 100 times the count;
+beside two busy programs, 43, 24, 20 and 21.
 """
 FLASH_ATTENTION_ON = 1
 KEY_TYPES = {8: "q8_0", 30: "bf16"}
-"""Types of cached keys with which flash attention gives a token the same logits in every batch, best first.
+"""Key cache types for which flash attention gives a token the same logits in every batch, best first.
 
-Of 300 tokens of a prompt, evaluated one by one and in batches of 128, all logits were equal to the last bit
-with either type. With keys of F16 or F32 all but the first token's differed, by up to 1.5; so did those of
-most tokens without flash attention, whatever the type. Keys of Q8_0 must have a multiple of 32 values.
+For the 300 tokens of a prompt, evaluated one by one and in batches of 128, all logits were bit-identical with
+either type. With F16 or F32 keys all but the first token's differed, by up to 1.5; without flash attention
+those of most tokens differed with every type. Q8_0 keys must have a multiple of 32 values.
 """
 
 
@@ -91,7 +91,7 @@ class TokenData(c.Structure):
 
 
 class TokenDataArray(c.Structure):
-    """`llama_token_data_array`: what samplers filter, reorder and choose from."""
+    """`llama_token_data_array`: the tokens that samplers filter, reorder and choose from."""
 
     _fields_ = [
         ("data", c.c_void_p),
@@ -163,7 +163,7 @@ REQUIRED: Mapping[str, tuple[Any, ...]] = MappingProxyType(
         "llama_sampler_init_penalties": (_POINTER, _INT, _INT, _FLOAT, _FLOAT, _FLOAT),
     }
 )
-"""Functions that the server cannot do without: the type of the result, then those of the arguments."""
+"""Required functions: the result type, then the argument types."""
 
 OPTIONAL: Mapping[str, tuple[Any, ...]] = MappingProxyType(
     {
@@ -179,16 +179,16 @@ OPTIONAL: Mapping[str, tuple[Any, ...]] = MappingProxyType(
         "llama_sampler_init_mirostat_v2": (_POINTER, _UINT, _FLOAT, _FLOAT),
     }
 )
-"""Functions without which the server refuses the fields that need them."""
+"""Optional functions; without one, the server refuses the fields that need it."""
 
 
 @cache
 def load_library() -> c.CDLL:
-    """Load the engine's library and declare its functions; functions that are missing stay undeclared.
+    """Load the engine's library and declare its functions, except missing optional ones.
 
-    Raises EngineError where the engine is not installed, cannot be loaded, or exports too little.
+    Raises EngineError if the engine is not installed, cannot be loaded, or lacks required functions.
     """
-    # Read once, when the library is loaded.
+    # The variable is read once, when the library is loaded.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", SPIN_COUNT)
     try:
@@ -213,7 +213,7 @@ def load_library() -> c.CDLL:
 
 
 def new_context(library: c.CDLL, model: int, params: ContextParams) -> int | None:
-    """Make a context in which a token's logits do not depend on its batch; None where it cannot be made."""
+    """Create a context in which a token's logits do not depend on its batch; None on failure."""
     params.flash_attn_type = FLASH_ATTENTION_ON
     for type_k in KEY_TYPES:
         params.type_k = type_k
@@ -224,9 +224,9 @@ def new_context(library: c.CDLL, model: int, params: ContextParams) -> int | Non
 
 
 def check_library(model: Path) -> None:
-    """Check in a child process that the library is laid out as this module declares it.
+    """Check in a child process that the library matches the declarations of this module.
 
-    Raises EngineError where it is not, also where the child crashes.
+    Raises EngineError if it does not, or if the child crashes or the model cannot be loaded.
     """
     load_library()
     command = [sys.executable, "-m", __name__, str(model)]
@@ -274,12 +274,12 @@ def _mismatch(reason: str) -> EngineError:
 
 
 _quiet = _LOG(lambda level, text, data: None)
-"""Drops the library's log, which repeats what requests hold."""
+"""Drops the library's log, which may quote requests."""
 
 _MISMATCH, _UNUSABLE_MODEL = 1, 3
-"""The child's exit statuses where the library, or the model's file, is at fault."""
+"""The child's exit statuses for an incompatible library and an unusable model file."""
 _LOG_ERROR = 4
-"""The level of a line of the library's log that says what failed."""
+"""The level of errors in the library's log."""
 
 
 def _end(status: int, reason: str) -> NoReturn:
@@ -289,7 +289,7 @@ def _end(status: int, reason: str) -> NoReturn:
 
 
 def _check(model_path: str) -> str:
-    """What is wrong with the library; empty if nothing. Ends the process if the model is; may crash it."""
+    """Return the library's mismatch, or an empty text. Exits if the model is unusable; may crash."""
     library = load_library()
     log: list[tuple[int, str]] = []
     keep = _LOG(lambda level, text, data: log.append((level, text.decode(errors="replace").strip())))
@@ -316,7 +316,7 @@ def _check(model_path: str) -> str:
     lines = [text for _, text in log]
     if not any("flash_attn" in line and "enabled" in line for line in lines):
         return "Flash attention cannot be switched on."
-    # A recurrent model has no cache of keys.
+    # A recurrent model has no key cache.
     if not set(re.findall(r"\bK \((\w+)\)", "\n".join(lines))) <= set(KEY_TYPES.values()):
         return "The type of cached keys cannot be chosen."
     return _check_samplers(library)
@@ -355,7 +355,7 @@ def _check_samplers(library: c.CDLL) -> str:
 
 
 def main() -> NoReturn:
-    """Check the library with the model file that the arguments name."""
+    """Check the library with the model file given as argument."""
     problem = _check(sys.argv[1])
     _end(_MISMATCH if problem else 0, problem)
 

@@ -1,4 +1,4 @@
-"""A loaded model: its tokenizer, and the evaluation of tokens by one context of several sequences."""
+"""A loaded model: its tokenizer, and token evaluation in a context with several sequences."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from workbench.local.engine import Facts
 from workbench.local.llama_library import Batch, check_library, load_library, new_context
 
 Logits = NDArray[np.float32]
-"""One row for each evaluated position, one column for each token of the vocabulary."""
+"""One row per evaluated position, one column per token of the vocabulary."""
 
 BATCH = 128
-"""The most tokens that are evaluated at once. Requests are cancelled and take turns between two batches."""
+"""Maximum tokens per batch. Requests are cancelled, and take turns, between batches."""
 
 
 class LlamaModel:
     """llama.cpp's model, vocabulary and context.
 
-    Tokenising may be done from any thread, everything else from one at a time. All tokens of a batch belong
-    either to one sequence or, one each, to several, so that a sequence's logits never depend on the others.
+    Any thread may tokenise; everything else must be done by one thread at a time. A batch holds either tokens
+    of one sequence, or one token of each of several, so that sequences do not affect each other's logits.
     """
 
     def __init__(self, path: Path, sequences: int, context: int) -> None:
-        """Load a model file, for `sequences` texts of up to `context` tokens.
+        """Load a model file, for `sequences` texts of up to `context` tokens each.
 
-        Raises EngineError where the engine is missing, has another interface, or cannot load the file.
+        Raises EngineError if the engine is missing or incompatible, or cannot load the file.
         """
         check_library(path)
         self.library = library = load_library()
@@ -77,7 +77,7 @@ class LlamaModel:
         )
         """Tokens with which the model ends its answer."""
         self.can_evaluate_together = self._check_together(sequences)
-        """Whether tokens of several sequences can be evaluated at once without a change to any logit."""
+        """Whether a batch of several sequences gives the same logits as separate batches."""
 
     def _read_facts(self, context: int) -> Facts:
         library, model = self.library, self._model
@@ -97,7 +97,7 @@ class LlamaModel:
         )
 
     def _check_together(self, sequences: int) -> bool:
-        """Compare a token's logits alone and beside others: some weights are multiplied in groups of rows."""
+        """Compare a token's logits alone and beside others: some weights are multiplied in row groups."""
         try:
             alone = self.evaluate_tokens([(0, 0, 0)]).copy()
             for count in range(2, sequences + 1):
@@ -124,7 +124,7 @@ class LlamaModel:
         return [int(token) for token in ids[:count]]
 
     def token_bytes(self, token: int, special: bool) -> bytes:
-        """Return a token's exact bytes; a control token has some only if `special`."""
+        """Return a token's exact bytes; empty for a control token unless `special`."""
         known = self._token_bytes.get((token, special))
         if known is not None:
             return known
@@ -138,9 +138,9 @@ class LlamaModel:
         return self._token_bytes.setdefault((token, special), buffer.raw[:length])
 
     def evaluate_prompt(self, sequence: int, start: int, tokens: Sequence[int], every: bool) -> Logits:
-        """Evaluate tokens of one sequence from position `start` on, at most `BATCH`.
+        """Evaluate at most `BATCH` tokens of one sequence, from position `start` on.
 
-        Returns the logits at each position if `every`, else at the last; valid until the next evaluation.
+        Returns the logits at every position if `every`, else at the last; valid until the next evaluation.
         """
         count = len(tokens)
         self._tokens[:count] = tokens
@@ -162,17 +162,17 @@ class LlamaModel:
         return self._decode(count, count)
 
     def forget(self, sequence: int) -> None:
-        """Free what a sequence holds."""
+        """Delete a sequence's state."""
         self.library.llama_memory_seq_rm(self._memory, sequence, -1, -1)
 
     def save(self, sequence: int) -> NDArray[np.uint8]:
-        """Copy what a sequence holds, exactly."""
+        """Return an exact copy of a sequence's state."""
         state = np.empty(self.library.llama_state_seq_get_size(self._context, sequence), np.uint8)
         self.library.llama_state_seq_get_data(self._context, state.ctypes.data, state.nbytes, sequence)
         return state
 
     def restore(self, sequence: int, state: NDArray[np.uint8]) -> None:
-        """Let a sequence hold what `save` copied."""
+        """Set a sequence's state to a copy made by `save`."""
         self.forget(sequence)
         if not self.library.llama_state_seq_set_data(
             self._context, state.ctypes.data, state.nbytes, sequence
@@ -197,7 +197,7 @@ class LlamaModel:
 
 
 def count_cores() -> int:
-    """How many cores this process may use: two threads on one core only wait for each other."""
+    """Count the physical cores that this process may use: two threads on one core slow each other down."""
     if not hasattr(os, "sched_getaffinity"):
         return os.cpu_count() or 1
     processors = os.sched_getaffinity(0)

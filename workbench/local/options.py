@@ -1,4 +1,4 @@
-"""What a person may decide about the local server."""
+"""Options of the local server."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """How to serve: where, which model, for whom, and how much at once."""
+    """Options of the local server."""
 
     host: str = "127.0.0.1"
-    """The address to bind; one beyond loopback needs a key."""
+    """The address to bind; an address other than loopback requires a key."""
     port: int = 0
     """The port to bind; 0 lets the system choose."""
     model: str | None = None
-    """A GGUF file; None is the embedded model."""
+    """A GGUF file; None for the embedded model."""
     api_key_env: str | None = None
-    """The name of the environment variable that holds the key; None asks for no key."""
+    """The environment variable that holds the key; None requires no key."""
     parent_watch: bool = False
-    """Whether to end with the parent process, however it ends: its end of standard input closes."""
+    """Whether to exit when the parent process ends."""
     slots: int = 4
-    """How many choices are generated at once."""
+    """Number of choices generated concurrently."""
     context: int = 4096
-    """The most tokens that prompt and answer may have together, for each choice."""
+    """Maximum tokens of prompt and answer together, per choice."""
     cors: tuple[str, ...] = ()
-    """The origins of web pages that may read answers."""
+    """Origins of web pages that may read responses."""
     queue: int = 28
-    """How many requests may wait for a slot before others are turned away."""
+    """Maximum number of requests that wait for a slot; others are refused."""

@@ -1,4 +1,4 @@
-"""Refusing a request: the one exception that becomes an HTTP error."""
+"""The exception that is sent to the client as an HTTP error."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _MOST_WORDS = 500
 
 @dataclass(eq=False)
 class Refusal(Exception):
-    """A request that is answered with an error."""
+    """The error response to a request."""
 
     status: int
     message: str
-    """What is wrong, naming the field."""
+    """The problem, with the field's name."""
     param: str | None = None
-    """The field at fault."""
+    """The invalid field."""
     code: str | None = None
-    """The documented name of the error; None takes the status' own."""
+    """The API's error code; None for the default of the status."""
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.status}: {self.message}"
 
     def body(self) -> dict[str, JsonValue]:
-        """The JSON body of the answer."""
+        """Return the JSON body of the response."""
         kind, code = _TYPES.get(self.status, ("invalid_request_error", "INVALID_REQUEST"))
         return {
             "error": {
@@ -53,5 +53,5 @@ class Refusal(Exception):
 
 
 def bad_request(param: str | None, message: str) -> Refusal:
-    """The refusal of one field of a body, or of the body itself."""
+    """Return the refusal (400) of a field, or of the body if `param` is None."""
     return Refusal(400, message, param)

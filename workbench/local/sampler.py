@@ -1,4 +1,4 @@
-"""llama.cpp's samplers, chained for one choice."""
+"""A chain of llama.cpp's samplers for one choice."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from workbench.local.llama_model import LlamaModel
 from workbench.local.sampling import SamplerOptions
 
 _DRY_BREAKERS = (b"\n", b":", b'"', b"*")
-"""Texts across which DRY sees no repetition: llama.cpp's own defaults."""
+"""Texts that end a repetition for DRY: llama.cpp's defaults."""
 _MIROSTAT_TOKENS = 100
-"""How many tokens Mirostat estimates from: llama.cpp's own default."""
+"""Number of tokens that Mirostat's estimate uses: llama.cpp's default."""
 
 
 class UnsupportedFieldError(Exception):
-    """The installed engine lacks the sampler that a field needs; its only argument is the field's name."""
+    """The installed engine lacks the sampler that a field needs; the only argument is the field's name."""
 
 
 class Sampler:
     """Chooses the tokens of one choice."""
 
     def __init__(self, model: LlamaModel, sampling: SamplerOptions, prompt: Sequence[int], seed: int) -> None:
-        """Raises UnsupportedFieldError where the installed engine lacks a sampler."""
+        """Create the chain. Raises UnsupportedFieldError if the installed engine lacks a sampler."""
         self._library = library = model.library
         self._chain = library.llama_sampler_chain_init(True)
         biases = dict(sampling.logit_bias)
@@ -51,8 +51,8 @@ class Sampler:
                 library.llama_sampler_accept(self._chain, token)
 
     def choose(self, logits: NDArray[np.float32]) -> int:
-        """Return a token chosen by its logits, one for each token of the vocabulary."""
-        # Biased in place for the time being: a copy of all takes longer than all else that is done here.
+        """Choose a token; `logits` has one entry per token of the vocabulary."""
+        # Biased in place and restored afterwards: copying all logits would take longer than all the rest.
         unbiased = logits[self._biased_tokens]
         logits[self._biased_tokens] += self._biases
         token = self._choose(logits)
@@ -70,7 +70,7 @@ class Sampler:
         return int(TokenData.from_address(array.data + array.selected * c.sizeof(TokenData)).id)
 
     def accept(self, token: int) -> None:
-        """Count a token as part of the answer."""
+        """Add a token to the past tokens that the samplers see."""
         if self._sees_past_tokens:
             self._library.llama_sampler_accept(self._chain, token)
 
@@ -80,7 +80,7 @@ class Sampler:
 
 
 def _chain(model: LlamaModel, sampling: SamplerOptions, seed: int) -> list[tuple[str, str, tuple[Any, ...]]]:
-    """The samplers in llama.cpp's own order: the field that needs it, its name, its arguments."""
+    """Return the active samplers in llama.cpp's order: the field that needs it, its name, its arguments."""
     size = model.facts.vocabulary
     penalties = (sampling.repetition_penalty, sampling.frequency_penalty, sampling.presence_penalty)
     breakers = (c.c_char_p * len(_DRY_BREAKERS))(*_DRY_BREAKERS)

@@ -1,4 +1,4 @@
-"""How tokens are chosen: every field of a request that matters for it, unset neutral."""
+"""The sampling options of a request."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 from workbench.domain.parameters import ParameterValue
 
 _CERTAINLY = 1e9
-"""A bias that no logit outweighs, finite so that forbidding every token still leaves a distribution."""
+"""A bias larger than any logit, but finite, so that a distribution remains if every token is forbidden."""
 _SEEDS = 2**32 - 1
-"""How many seeds the engine has beside the one that means a random seed to it."""
+"""Number of the engine's seeds, without the one that means a random seed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SamplerOptions:
-    """How one request's tokens are chosen; names as in the request."""
+    """Sampling options, named as in the request; the defaults are neutral."""
 
     temperature: float = 1
     top_k: int = 0
@@ -29,7 +29,7 @@ class SamplerOptions:
     repetition_penalty: float = 1
     logit_bias: tuple[tuple[int, float], ...] = ()
     repeat_last_n: int = 2**15
-    """How many of the last tokens count for the penalties, those of the prompt included."""
+    """Number of last tokens, including the prompt's, that the penalties consider."""
     grammar: str = ""
     dry_multiplier: float = 0
     dry_base: float = 1.75
@@ -48,7 +48,7 @@ class SamplerOptions:
 
     @property
     def sees_past_tokens(self) -> bool:
-        """Whether a choice depends on the tokens before it other than through the model."""
+        """Whether the samplers use past tokens."""
         penalties = (self.frequency_penalty, self.presence_penalty, self.repetition_penalty - 1)
         return any(penalties) or self.dry_multiplier > 0
 
@@ -57,7 +57,7 @@ _NAMES = frozenset(field.name for field in fields(SamplerOptions))
 
 
 def read_sampling(values: Mapping[str, ParameterValue]) -> SamplerOptions:
-    """Return what a request's parameters say about sampling; all other parameters are left aside."""
+    """Return the sampling options of a request's parameters; other parameters are ignored."""
     given: dict[str, Any] = {name: value for name, value in values.items() if name in _NAMES}
     biases = given.pop("logit_bias", {})
     return SamplerOptions(
@@ -66,9 +66,9 @@ def read_sampling(values: Mapping[str, ParameterValue]) -> SamplerOptions:
 
 
 def engine_seed(seed: int | None, candidate: int) -> int:
-    """Return the engine's seed for one candidate: the same for the same seed, never its random value.
+    """Return the engine's seed for a candidate: equal for equal seeds, and never the one that means random.
 
-    Any integer may be a seed; the candidate's number goes into the hash, so that candidates differ.
+    Any integer may be a seed; the hash includes the candidate's number, so that candidates differ.
     """
     if seed is None:
         return secrets.randbelow(_SEEDS)

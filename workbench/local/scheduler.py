@@ -1,8 +1,8 @@
 """The engine: one thread that evaluates the choices of all requests in batches, in fair turns.
 
-Prompts are evaluated in batches of their own, cut at fixed positions; answers grow by one token each in
-batches of all that are at it. So the same request is evaluated in the same way whatever runs beside it, and
-its logits are equal to the last bit. For the same reason nothing evaluated is kept for later requests.
+Each prompt is evaluated in its own batches, split at fixed positions; answers are evaluated in batches with
+one token of each. So other requests do not affect how a request is evaluated, and its logits are reproducible
+bit by bit. For the same reason nothing is cached for later requests.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ from workbench.local.sampling import SamplerOptions
 _STOPPED = "the engine has stopped"
 _LOOK_SECONDS = 0.1
 _TURN_TOKENS = 128
-"""How many tokens of prompt and answer are evaluated in a turn where another request waits."""
+"""Tokens of prompt and answer that a choice evaluates before it is paused for a waiting request."""
 _PAUSED_BYTES = 2**30
-"""How much paused choices may hold; beyond it, who waits does so until a choice ends."""
+"""Maximum bytes of paused choices' states; beyond it, requests wait until a choice ends."""
 _PROMPT_TOKENS_A_STEP = 16
-"""How many tokens of prompts are evaluated for each token that the answers grow by, where both wait.
+"""Prompt tokens that are evaluated per step of the answers, if both are waiting.
 
-Short prompts are evaluated one after another nevertheless, up to a batch: four answers that begin together
-grow in batches of four, and a token takes a quarter less time than in smaller ones.
+Short prompts up to a batch in total are still evaluated one after another: four answers that start together
+form batches of four, in which a token takes a quarter less time than in smaller ones.
 """
 
 
 SamplerFactory = Callable[[SamplerOptions, Sequence[int], int], Sampler]
-"""Makes the sampler of one choice from its sampling, prompt and seed; raises UnsupportedFieldError."""
+"""Creates a choice's sampler from its sampling, prompt and seed; raises UnsupportedFieldError."""
 GrammarFactory = Callable[[str], Grammar]
-"""Makes a request's grammar from its text."""
+"""Creates a request's grammar from its text."""
 
 
 @dataclass(eq=False, slots=True)
 class _Request:
-    """A generation under way."""
+    """A generation in progress."""
 
     generation: Generation
     waiting: deque[_Choice] = field(default_factory=deque)
-    """Choices that can start. Only the first choice of a prompt can before the prompt is evaluated."""
+    """Choices that can start; until a prompt is evaluated, only its first choice is among them."""
     running: list[_Choice] = field(default_factory=list)
     grammar: Grammar | None = None
     last_turn: int = 0
@@ -70,24 +70,24 @@ class _Choice:
     index: int
     prompt: Sequence[int]
     evaluated: int = 0
-    """How many tokens of prompt and answer have been evaluated."""
+    """Number of evaluated tokens of prompt and answer."""
     started_at: int = 0
-    """How many of them when it last got a sequence."""
+    """`evaluated` when the choice last got a sequence."""
     prompt_tokens: list[EngineToken] = field(default_factory=list)
-    """The prompt's tokens so far, where they were requested."""
+    """The prompt's tokens so far, if requested."""
     made: int = 0
-    """How many tokens have been generated."""
+    """Number of generated tokens."""
     last: int = 0
-    """The token to evaluate next, once there is one."""
+    """The latest token, which is evaluated next."""
     sampler: Sampler | None = None
     sequence: int | None = None
     """The model's sequence, while the choice runs."""
     state: NDArray[np.uint8] | None = None
-    """What its sequence shall hold when it runs again."""
+    """The state to restore when the choice runs again."""
     logits_to_choose: NDArray[np.float32] | None = None
-    """Those of a token that waits for the grammar's verdict."""
+    """The logits of a token that waits for the grammar's verdict."""
     first_logits: NDArray[np.float32] | None = None
-    """Those after the prompt, where another choice of the same prompt has evaluated it."""
+    """The logits after the prompt, if another choice of the same prompt evaluated it."""
 
     @property
     def is_ended(self) -> bool:
@@ -96,7 +96,7 @@ class _Choice:
 
 
 class Scheduler:
-    """An `Engine` over one model."""
+    """An `Engine` with one model."""
 
     def __init__(
         self,
@@ -106,11 +106,11 @@ class Scheduler:
         slots: int,
         deliver: Callable[[Callable[[], None]], object],
     ) -> None:
-        """`slots` is how many choices are generated at once: the model's number of sequences.
+        """`slots` is the number of choices generated concurrently: the model's number of sequences.
 
-        `deliver` is called in the engine's thread with what calls `on_chunk` for each event of a batch. It
-        passes that on to the thread that takes events: woken once a batch, and not while tokens are chosen,
-        it does not hold up the engine.
+        `deliver` is called in the engine's thread with a function that calls `on_chunk` for each event of a
+        batch, and passes it to the thread that receives events. That thread is woken only once per batch, and
+        not while tokens are chosen, so that it does not slow down the engine.
         """
         self._model = model
         self.facts, self.tokenize, self.token_bytes = model.facts, model.tokenize, model.token_bytes
@@ -122,7 +122,7 @@ class Scheduler:
         self._requests: list[_Request] = []
         self._turn = 0
         self._prompt_debt = 0
-        """Tokens of prompts that were evaluated while answers waited."""
+        """Prompt tokens evaluated ahead of the answers; each step of the answers reduces it."""
         self._is_closed = False
         self._submitted: list[Generation] = []
         self._verdicts: list[tuple[_Choice, GrammarVerdict]] = []
@@ -131,7 +131,7 @@ class Scheduler:
         self._thread.start()
 
     def submit(self, generation: Generation) -> None:
-        """Generate as soon as it is this request's turn; returns at once."""
+        """Queue a generation; returns at once."""
         with self._changed:
             if not self._is_closed:
                 self._submitted.append(generation)
@@ -141,7 +141,7 @@ class Scheduler:
             generation.on_chunk(index, Chunk(error=_STOPPED))
 
     def stop(self) -> None:
-        """End every choice with an error, and every further one; returns at once."""
+        """End all current and future choices with an error; returns at once."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
@@ -160,7 +160,7 @@ class Scheduler:
                 self._step()
                 self._deliver_reports()
         finally:
-            # Also where a fault ended the loop: nobody may wait for ever.
+            # Also after an unexpected error in the loop, so that no request waits forever.
             with self._changed:
                 self._is_closed = True
                 submitted, self._submitted = self._submitted, []
@@ -174,10 +174,10 @@ class Scheduler:
             self._model.close()
 
     def _wait(self) -> bool:
-        """Take on what was submitted, waiting for it where there is nothing else to do; false at the end."""
+        """Wait until there is work, and add submitted generations; return False once closed."""
         with self._changed:
             while not (self._is_closed or self._submitted or self._verdicts or self._has_work()):
-                # Where all wait for grammars, those that are cancelled go in the meantime.
+                # While all choices wait for grammars, time out regularly to release cancelled ones.
                 if not self._changed.wait(_LOOK_SECONDS if self._requests else None):
                     break
             submitted, self._submitted = self._submitted, []
@@ -197,7 +197,7 @@ class Scheduler:
         return request
 
     def _assign(self) -> None:
-        """Give sequences to choices: each request has one before any has two."""
+        """Release ended choices and start waiting ones; each request gets a sequence before any gets two."""
         for request in self._requests:
             for choice in request.choices:
                 if choice.is_ended:
@@ -216,7 +216,7 @@ class Scheduler:
             self._start(request.waiting.popleft())
 
     def _choice_to_pause(self) -> _Choice | None:
-        """The choice that shall make room for a request that has none running; None as long as none shall."""
+        """Return the choice to pause for a request that has none running; None if none may be paused yet."""
         states = [one.state for request in self._requests for one in request.waiting if one.state is not None]
         if sum({id(state): state.nbytes for state in states}.values()) > _PAUSED_BYTES:
             return None
@@ -257,7 +257,7 @@ class Scheduler:
             self._begin(choice, logits)
 
     def _pause(self, choice: _Choice) -> None:
-        """Take a choice's sequence away for the time being."""
+        """Save a choice's state and free its sequence."""
         assert choice.sequence is not None
         if choice.evaluated:
             choice.state = self._model.save(choice.sequence)
@@ -272,7 +272,7 @@ class Scheduler:
         choice.request.running.remove(choice)
 
     def _release(self, choice: _Choice) -> None:
-        """Let go of a choice that has ended."""
+        """Free the resources of a choice that has ended."""
         if choice.sequence is None:
             choice.request.waiting.remove(choice)
         else:
@@ -287,7 +287,7 @@ class Scheduler:
         self._report(choice, chunk)
 
     def _report(self, choice: _Choice, chunk: Chunk) -> None:
-        """Report an event, unless nobody wants it any more."""
+        """Report an event, unless the caller has ended the choice."""
         if not choice.is_ended:
             self._reports.append((choice.request.generation, choice.index, chunk))
 
@@ -297,7 +297,7 @@ class Scheduler:
             self._reports = []
 
     def _step(self) -> None:
-        """Evaluate one batch: of a prompt, or of all answers."""
+        """Evaluate a batch of one prompt, or the next token of all answers."""
         running = [choice for request in self._requests for choice in request.running]
         prompts = [choice for choice in running if choice.evaluated < len(choice.prompt)]
         answers = [
@@ -344,7 +344,7 @@ class Scheduler:
             self._begin(choice, last)
 
     def _share(self, choice: _Choice, logits: NDArray[np.float32]) -> None:
-        """Let the other choices of the same prompt start where this one stands."""
+        """Add the other choices of the same prompt, starting from this one's state."""
         assert choice.sequence is not None
         others = range(choice.index + 1, choice.index + len(choice.request.generation.seeds))
         if not others:
@@ -384,7 +384,7 @@ class Scheduler:
             self._generate(choice, row)
 
     def _generate(self, choice: _Choice, logits: NDArray[np.float32]) -> None:
-        """Choose the next token and take it, or ask the grammar about it."""
+        """Choose the next token, and add it or check it with the grammar."""
         assert choice.sampler is not None
         generation, request = choice.request.generation, choice.request
         token = choice.sampler.choose(logits)
@@ -407,7 +407,7 @@ class Scheduler:
             self._changed.notify()
 
     def _judge(self) -> None:
-        """Go on with the choices whose grammar has answered."""
+        """Continue the choices whose grammar has answered."""
         with self._changed:
             verdicts, self._verdicts = self._verdicts, []
         for choice, verdict in verdicts:
@@ -422,12 +422,12 @@ class Scheduler:
             elif verdict.allowed is None or not verdict.allowed.any():
                 self._end(choice, Chunk(error="allows no token of the model here", param="grammar"))
             else:
-                # The whole distribution where the grammar cuts it: as if the token had never been chosen.
+                # Choose again from the allowed tokens of the whole distribution.
                 allowed = np.where(verdict.allowed, logits, np.float32(-np.inf))
                 self._ask_grammar(choice, choice.sampler.choose(allowed))
 
     def _take(self, choice: _Choice, token: int, logits: NDArray[np.float32]) -> None:
-        """Make a token part of the answer and report it."""
+        """Add a token to the answer and report it."""
         assert choice.sampler is not None
         generation = choice.request.generation
         choice.sampler.accept(token)
@@ -475,9 +475,9 @@ def _call_back(reports: Sequence[tuple[Generation, int, Chunk]]) -> None:
 def load_engine(
     path: Path, slots: int, context: int, deliver: Callable[[Callable[[], None]], object]
 ) -> Scheduler:
-    """Load a model file; takes a second or two. Raises EngineError where that fails."""
-    # In a thread that ends, and with it the OpenMP threads that loading needs. Where they stay, there are
-    # more than cores: libgomp then spins 100 times at most, whatever GOMP_SPINCOUNT is, before it sleeps.
+    """Load a model file; takes a second or two. Raises EngineError."""
+    # Loaded in a temporary thread, so that the OpenMP threads created for loading end with it. With more
+    # threads than cores, libgomp spins at most 100 times before it sleeps, regardless of GOMP_SPINCOUNT.
     with ThreadPoolExecutor(1) as loader:
         model = loader.submit(LlamaModel, path, slots, context).result()
     grammar = partial(Grammar, path, model.facts.vocabulary)

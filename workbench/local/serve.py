@@ -1,4 +1,4 @@
-"""`workbench serve`: loads the model, serves it, and ends with whoever started it."""
+"""`workbench serve`: load the model and serve it, optionally until the parent process ends."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _GRACE_SECONDS = 2
 
 
 def run_server(options: ServeOptions) -> int:
-    """Serve until a signal ends it; returns the exit status.
+    """Serve until a signal arrives, and return the exit status.
 
-    Prints one line of JSON to standard output once requests are answered: `{"url": …, "model": …}`.
-    What went wrong goes to standard error: one line of what happened, then what to do.
+    Prints a line of JSON to standard output once the server is ready: `{"url": …, "model": …}`. Errors are
+    printed to standard error: first what happened, then what to do.
     """
     if options.parent_watch:
         _watch_parent()
@@ -51,7 +51,7 @@ async def _serve(options: ServeOptions, path: Path, access: Access, listener: so
     local = CompletionsApp(model_name(path), options.slots, options.queue, access)
     server = HttpServer(local)
 
-    # A client that does not read on, or an engine deep in its work, must not hold up the end.
+    # A client that stopped reading, or a busy engine, must not delay the exit.
     status = 0
     backstop = threading.Timer(_GRACE_SECONDS, lambda: os._exit(status))
     backstop.daemon = True
@@ -65,7 +65,7 @@ async def _serve(options: ServeOptions, path: Path, access: Access, listener: so
             backstop.start()
 
     def fail(failure: threading.ExceptHookArgs) -> None:
-        """End the server: without its engine's thread it could answer nothing but errors."""
+        """End the server, because without the engine's thread it can only return errors."""
         nonlocal status
         status = 1
         if failure.exc_value is not None:
@@ -92,7 +92,7 @@ async def _serve(options: ServeOptions, path: Path, access: Access, listener: so
 
 
 def _log_loop_failure(_: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
-    """Log an error that no task was there to take, as `log_failure` does."""
+    """Log an unhandled error of the event loop by `log_failure`."""
     if (error := context.get("exception")) is not None:
         log_failure(error)
 
@@ -111,7 +111,7 @@ def _read_key(options: ServeOptions) -> str | None:
                 hint="Name the variable that holds it with --api-key-env NAME.",
             )
         return None
-    # Blanks around a key never reach a server: they are not part of a header's value.
+    # Clients cannot send whitespace around the key, because header values are stripped.
     key = os.environ.get(options.api_key_env, "").strip()
     if not key:
         raise WorkbenchError(
@@ -143,10 +143,10 @@ def _listen(options: ServeOptions) -> socket.socket:
 
 
 def _watch_parent() -> None:
-    """End this process, at once, when the one that started it has ended.
+    """Exit at once when the parent process has ended.
 
-    Linux could send a signal by itself (PR_SET_PDEATHSIG), but does so already when only the *thread* that
-    started us ends; a pipe that closes and the parent's id do not err so.
+    Linux can send a signal (PR_SET_PDEATHSIG), but sends it already when the parent *thread* ends. A closed
+    pipe on standard input and a changed parent id are reliable.
     """
     mode = os.fstat(0).st_mode
     if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):

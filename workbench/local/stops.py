@@ -1,4 +1,4 @@
-"""Finding stop texts in an answer as it grows."""
+"""Find stop sequences in streamed text."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StopMatch:
-    """Where a stop text ended."""
+    """A stop sequence that was found."""
 
     end: int
-    """Characters of the newest token up to the end of the stop text."""
+    """Its end in the newest token's text, in characters."""
     length: int
-    """Characters of the stop text, which may have started in earlier tokens."""
+    """Its length in characters; it may start in earlier tokens."""
 
 
 class StopMatcher:
-    """Looks for the first place where any stop text ends, also across tokens."""
+    """Finds the first stop sequence to end, including those that span tokens."""
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = tuple(stops)
         self._kept = max(map(len, stops), default=1) - 1
-        """A stop text that ends in the next token begins at most this many characters before it."""
+        """Characters kept of earlier tokens, in which a stop sequence may start."""
         self._tail = ""
 
     def feed(self, text: str) -> StopMatch | None:
-        """Take the next token's text; returns the stop text that ends in it first, of several the longest."""
+        """Add a token's text; return the stop sequence that ends first in it, of several the longest."""
         whole = self._tail + text
         ends = [(at + len(stop), -len(stop)) for stop in self._stops if (at := whole.find(stop)) >= 0]
         if ends:
@@ -37,7 +37,7 @@ class StopMatcher:
 
     @property
     def begun(self) -> int:
-        """How many of the last characters may turn out to be the beginning of a stop text."""
+        """The number of last characters that may be the start of a stop sequence."""
         for start in range(len(self._tail)):
             if any(stop.startswith(self._tail[start:]) for stop in self._stops):
                 return len(self._tail) - start

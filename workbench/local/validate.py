@@ -1,4 +1,4 @@
-"""From a request's bytes to a plan that can be run, refusing whatever the contract does not allow."""
+"""Parse and check requests; anything that the API contract does not allow is refused."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from workbench.local.refusal import Refusal, bad_request
 from workbench.local.sampling import SamplerOptions, read_sampling
 
 MOST_CHOICES = 1024
-"""How many choices one request may ask for: prompts × the greater of n and best_of."""
+"""Maximum choices per request: prompts × max(n, best_of)."""
 MOST_IDS = 2**20
-"""How many token ids one request may hold."""
+"""Maximum token ids per request."""
 _LEAST = 2.0**-126
-"""The smallest number above 0 that single precision holds in full."""
+"""The smallest positive normal number in single precision."""
 _LEAST_TEMPERATURE = 1e-6
-"""A temperature below this takes the likeliest token."""
+"""A lower temperature is treated as 0 (greedy)."""
 _LEAST_PENALTY = 1e-22
-"""Dividing by less than this, the engine's logits would no longer be finite."""
+"""Dividing the engine's logits by a smaller penalty would overflow."""
 _EXACT = 2**53
-"""Up to here every integer is a float of its own."""
+"""Up to this value, floats represent all integers exactly."""
 _MOST_GRAMMAR = 65_536
 _MOST_ID_DIGITS = 10
 
@@ -59,17 +59,17 @@ ENGINE_FIELDS = (
     _engine_field("ignore_eos", Kind.SWITCH, "false"),
     _engine_field("cache_prompt", Kind.SWITCH, "false"),
 )
-"""The engine's own fields, which are passed through to it."""
+"""Additional fields that are passed to the engine."""
 
 BODY_FIELDS = (*(field for field in PARAMETERS if field.name != "include_usage"), *ENGINE_FIELDS)
 """The fields of a request's body that hold parameters."""
 
 UNSUPPORTED: Mapping[str, JsonValue] = MappingProxyType({"suffix": ""})
-"""Fields of OpenAI's that are not supported, with the values that leave them unused."""
+"""Unsupported fields of the OpenAI API, with their allowed neutral values."""
 
 _FIELDS = {field.name: field for field in BODY_FIELDS}
 _FIELDS_WITH_ECHO = {**_FIELDS, "max_tokens": FIELDS["max_tokens"]._replace(range=Range(0, 2**31 - 1))}
-"""Nothing to generate makes sense only where there is a prompt to return."""
+"""With echo, max_tokens may be 0, to return only the prompt."""
 _OTHER_FIELDS = frozenset(
     {"model", "prompt", "echo", "stream_options", "include_stop_str_in_output", "user", *UNSUPPORTED}
 )
@@ -78,35 +78,32 @@ _STREAM_OPTIONS = ("include_usage", "include_obfuscation")
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A checked request for completions."""
+    """A checked completion request."""
 
     model: str
     prompt: Prompt
     n: int
-    """How many choices are returned for each prompt."""
+    """Number of choices returned per prompt."""
     candidates: int
-    """How many choices are generated for each prompt."""
+    """Number of choices generated per prompt."""
     max_tokens: int
-    """The most tokens of each choice; 0 with echo only."""
+    """Maximum tokens per choice; 0 only with echo."""
     logprobs: int | None
-    """How many alternatives each token shall have."""
+    """Number of alternatives per token; None for no logprobs."""
     seed: int | None
     stops: Sequence[str]
-    """The texts that end a choice."""
+    """The stop sequences."""
     sampling: SamplerOptions
     stream: bool
     include_usage: bool
     includes_stop: bool
-    """Whether a text ends with the stop text that ended it."""
+    """Whether texts include the stop sequence."""
     echo: bool
-    """Whether a text begins with its prompt."""
+    """Whether texts begin with the prompt."""
 
 
 def parse_json(content: bytes) -> JsonObject:
-    """The JSON object that a request's body holds.
-
-    Raises Refusal for anything else, NaN and infinities included.
-    """
+    """Parse a body's JSON object. Raises Refusal for anything else, including NaN and Infinity."""
     try:
         body = json.loads(content.decode(), parse_constant=_refuse_constant, parse_float=_read_float)
     except UnicodeDecodeError:
@@ -121,10 +118,7 @@ def parse_json(content: bytes) -> JsonObject:
 
 
 def unzip(content: bytes) -> bytes:
-    """A body that was sent with `Content-Encoding: gzip`.
-
-    Raises Refusal where it is not gzip, or longer than a body may be.
-    """
+    """Decompress a body with `Content-Encoding: gzip`. Raises Refusal if it is not gzip or too long."""
     unzipped = bytearray()
     while content:
         member = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
@@ -141,10 +135,7 @@ def unzip(content: bytes) -> bytes:
 
 
 def parse_order(body: JsonObject) -> Order:
-    """The request that a body of `POST /v1/completions` holds; null is unset.
-
-    Raises Refusal, naming the field.
-    """
+    """Parse a body of `POST /v1/completions`; null means unset. Raises Refusal, which names the field."""
     given = {name: value for name, value in body.items() if value is not None}
     for name in body:
         if name not in _FIELDS and name not in _OTHER_FIELDS:
@@ -232,7 +223,7 @@ def _value(field: Field, value: JsonValue) -> ParameterValue:
 
 
 def _nearest(name: str, number: float) -> float:
-    """The number closest to a checked one that the engine's arithmetic in single precision can bear."""
+    """Return the nearest number that the engine can use in single precision."""
     if name == "temperature" and number < _LEAST_TEMPERATURE:
         return 0
     if name == "repetition_penalty":
@@ -241,7 +232,7 @@ def _nearest(name: str, number: float) -> float:
 
 
 def _prompt(value: JsonValue) -> Prompt:
-    # Counted before anything else is done with them: a body has room for millions.
+    # Counted first, because a body has room for millions.
     if isinstance(value, list) and value:
         are_many = isinstance(value[0], (str, list))
         if are_many and len(value) > MOST_CHOICES:
@@ -277,7 +268,7 @@ def _include_usage(options: JsonValue, stream: bool) -> bool:
 
 
 def read_switch(body: JsonObject, name: str, default: bool) -> bool:
-    """A field that is true or false; null is unset. Raises Refusal, naming the field."""
+    """Return a boolean field; null means unset. Raises Refusal, which names the field."""
     value = body.get(name)
     if value is None:
         return default
@@ -287,7 +278,7 @@ def read_switch(body: JsonObject, name: str, default: bool) -> bool:
 
 
 def check_text(name: str, text: str) -> None:
-    """Refuse a text that has no UTF-8 form. Raises Refusal, naming the field."""
+    """Raise Refusal, which names the field, if a text contains lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -295,7 +286,7 @@ def check_text(name: str, text: str) -> None:
 
 
 def _read_float(text: str) -> int | float:
-    """A number with a point or an exponent: `16.0` is the integer 16, as JSON Schema has it."""
+    """Parse a number with a point or exponent: `16.0` is the integer 16, as in JSON Schema."""
     value = float(text)
     if not value and re.match(r"-?[0.]*[1-9]", text):
         return math.copysign(_LEAST, value)
@@ -307,7 +298,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def check_fits(prompt_tokens: int, max_tokens: int, context: int) -> None:
-    """Refuse what the context cannot hold, naming both numbers. Raises Refusal."""
+    """Raise Refusal, which names both numbers, if prompt and answer exceed the context."""
     if prompt_tokens + max_tokens > context:
         raise Refusal(
             400,
