@@ -62,7 +62,7 @@ def test_a_character_spread_over_tokens_is_one_token_with_the_logprob_of_all() -
     assert [made.take(Chunk(token=token)) for token in MAN[:2]] == [[], []]
     (token,) = made.take(Chunk(token=MAN[2]))
     assert token == AnswerToken("👨", -1.0, ((" a", -0.2), ("bytes:\\xf0\\x9f", -0.5), ("👨", -1.0)))
-    assert (text_of(made), made.made) == ("a👨", 4)
+    assert (text_of(made), made.generated) == ("a👨", 4)
 
 
 def test_a_token_after_a_group_has_its_own_logprob() -> None:
@@ -76,7 +76,7 @@ def test_an_answer_that_ends_within_a_character_breaks_none() -> None:
     made = builder(1)
     assert made.take(Chunk(token=MAN[0])) == []
     assert [token.text for token in made.take(Chunk(token=MAN[1], finish_reason="length"))] == [""]
-    assert (text_of(made), made.made) == ("", 2)
+    assert (text_of(made), made.generated) == ("", 2)
 
 
 def test_bytes_that_are_part_of_no_character_are_replaced() -> None:
@@ -157,7 +157,7 @@ def test_an_unwanted_stop_text_is_held_back_until_it_is_sure_not_to_be_one() -> 
     ]
     assert sent == [["a."], [], ["\n", "b"], [], [], ["c"]]
     assert made.tokens[-1] == AnswerToken("c", -1.0, (("c", -1.0),))
-    assert (text_of(made), made.finish_reason, made.made) == ("a.\nbc", "stop", 6)
+    assert (text_of(made), made.finish_reason, made.generated) == ("a.\nbc", "stop", 6)
 
 
 def test_what_was_held_back_is_sent_where_an_answer_ends_without_its_stop_text() -> None:

@@ -1,4 +1,4 @@
-"""Finding stop texts in an answer as it grows."""
+"""Finding stop sequences in streamed text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workbench.local.stops import StopMatcher
 
 
 def feed_all(stops: list[str], tokens: list[str]) -> tuple[str, str]:
-    """The text with its stop text, and without."""
+    """The text with its stop sequence, and without."""
     matcher = StopMatcher(stops)
     text = ""
     for token in tokens:
@@ -18,7 +18,7 @@ def feed_all(stops: list[str], tokens: list[str]) -> tuple[str, str]:
             text += token[: match.end]
             return text, text[: -match.length]
         text += token
-        assert any(stop.startswith(text[len(text) - matcher.begun :]) for stop in (*stops, ""))
+        assert any(stop.startswith(text[len(text) - matcher.partial :]) for stop in (*stops, ""))
     return text, text
 
 

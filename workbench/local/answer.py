@@ -58,7 +58,7 @@ class ChoiceBuilder:
     """The prompt's text; None if it was given as token ids."""
     finish_reason: str | None = None
     """None until the choice ends."""
-    made: int = 0
+    generated: int = 0
     """The number of generated tokens."""
     tokens: list[AnswerToken] = field(default_factory=list)
     """All tokens so far, including an echoed prompt."""
@@ -81,7 +81,7 @@ class ChoiceBuilder:
             tokens += self._echo(chunk.prompt)
             self._prompt_length = len(tokens)
         if chunk.token is not None:
-            self.made += 1
+            self.generated += 1
             self._group.append(chunk.token)
             self._group_text += self._decoder.decode(chunk.token.bytes)
         is_within_character = bool(self._decoder.getstate()[0])
@@ -89,10 +89,10 @@ class ChoiceBuilder:
             self._hold(self._group_text, self._group)
             self._group, self._group_text = [], ""
         ready = len(self._held)
-        begun = 0 if self.includes_stop or self.finish_reason is not None else self.stops.begun
-        while begun > 0:
+        partial = 0 if self.includes_stop or self.finish_reason is not None else self.stops.partial
+        while partial > 0:
             ready -= 1
-            begun -= len(self._held[ready].text)
+            partial -= len(self._held[ready].text)
         tokens += [self._token(*held) for held in self._held[:ready]]
         del self._held[:ready]
         self.tokens += tokens

@@ -159,7 +159,7 @@ class Completion:
         }
 
     def _usage(self) -> Mapping[str, JsonValue]:
-        return usage_json(sum(map(len, self.prompts)), sum(builder.made for builder in self.builders))
+        return usage_json(sum(map(len, self.prompts)), sum(builder.generated for builder in self.builders))
 
 
 def _refusal(chunk: Chunk) -> Refusal:

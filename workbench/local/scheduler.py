@@ -75,7 +75,7 @@ class _Choice:
     """`evaluated` when the choice last got a sequence."""
     prompt_tokens: list[EngineToken] = field(default_factory=list)
     """The prompt's tokens so far, if requested."""
-    made: int = 0
+    generated: int = 0
     """Number of generated tokens."""
     last: int = 0
     """The latest token, which is evaluated next."""
@@ -432,11 +432,11 @@ class Scheduler:
         generation = choice.request.generation
         choice.sampler.accept(token)
         choice.last = token
-        choice.made += 1
+        choice.generated += 1
         finish_reason = None
         if token in self._model.end_tokens:
             finish_reason = "stop"
-        elif choice.made == generation.max_tokens:
+        elif choice.generated == generation.max_tokens:
             finish_reason = "length"
         reported = self._token(token, False, logits, generation.logprobs)
         chunk = Chunk(token=reported, finish_reason=finish_reason)

@@ -36,7 +36,7 @@ class StopMatcher:
         return None
 
     @property
-    def begun(self) -> int:
+    def partial(self) -> int:
         """The number of last characters that may be the start of a stop sequence."""
         for start in range(len(self._tail)):
             if any(stop.startswith(self._tail[start:]) for stop in self._stops):

@@ -45,14 +45,14 @@ class Increments:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._have: dict[int, tuple[int, int]] = {}
-        self._began = False
+        self._has_taken = False
 
     def take(self) -> Increment | None:
         """Return what changed since the last call, or None; the first call always returns an increment."""
         grown = _take_grown(self._run, self._have)
-        if self._began and not grown:
+        if self._has_taken and not grown:
             return None
-        self._began = True
+        self._has_taken = True
         return Increment(replace(self._run, choices={}, notes=list(self._run.notes)), grown)
 
 
@@ -78,7 +78,7 @@ class Journal:
         self._lines: list[dict[str, object]] = []
         """Lines that are not written yet."""
         self._have: dict[int, tuple[int, int]] = {}
-        self._began = self._ended = False
+        self._has_header = self._ended = False
 
     def progress(self, increment: Increment) -> None:
         """Write an increment. Raises OSError; the next call then writes it again."""
@@ -86,9 +86,9 @@ class Journal:
         self._write()
 
     def _take(self, run: Run, grown: Iterable[Grown]) -> None:
-        if not self._began:
+        if not self._has_header:
             self._lines.append({"run": _header(run)})
-            self._began = True
+            self._has_header = True
         for tokens in grown:
             columns = columns_to_table(tokens.columns)
             self._lines.append({"choice": tokens.choice, "start": tokens.start, **columns})

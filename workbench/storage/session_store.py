@@ -37,7 +37,7 @@ from workbench.storage.session_format import FORMAT, head_to_toml
 from workbench.storage.sidecars import Sidecars, write_draft
 
 
-def _as_they_are(body: bytes) -> bytes:
+def _unchanged(body: bytes) -> bytes:
     return body
 
 
@@ -330,7 +330,7 @@ class SessionStore:
             with self._writing():
                 self._rewrite()
 
-    def _rewrite(self, edited: Callable[[bytes], bytes | None] = _as_they_are) -> None:
+    def _rewrite(self, edited: Callable[[bytes], bytes | None] = _unchanged) -> None:
         """Replace the file, without pending runs.
 
         `edited` returns the new bytes of the runs from the old ones, or None to convert all runs again, as is

@@ -94,11 +94,11 @@ class Sidecars:
         """Try to own the session's draft, and return whether this window owns it. Raises OSError."""
         return self._owner.is_locked or _try(self._owner)
 
-    def set_aside(self, in_file: Draft, needless: tuple[Draft, ...]) -> int:
+    def set_aside(self, in_file: Draft, discarded: tuple[Draft, ...]) -> int:
         """Keep the drafts of closed owners as those of second windows, and return their number.
 
         Called when this window becomes the owner and its draft replaces theirs. `in_file` is the draft in the
-        file; drafts in `needless` are not kept. The caller must hold the lock. Raises OSError or
+        file; drafts in `discarded` are not kept. The caller must hold the lock. Raises OSError or
         StorageError.
         """
         kept = 0
@@ -107,12 +107,12 @@ class Sidecars:
                 stored = read_draft(path) if path.suffix == ".draft" else None
                 if stored is None or not stored.owned:
                     continue
-                if stored.draft in needless:
+                if stored.draft in discarded:
                     path.unlink()
                 else:
                     write_draft(path, stored.draft, owned=False)
                     kept += 1
-        if in_file not in needless:
+        if in_file not in discarded:
             # Named like the draft of a closed window.
             write_draft(self._at(f"{uuid.uuid4().hex[:12]}.draft"), in_file, owned=False)
             kept += 1
