@@ -101,7 +101,7 @@ _LEGENDS: dict[Mode, tuple[str, str, str, str, str]] = {
 def legend(mode: Mode, scale: Scale = FIXED) -> tuple[str, str, str, str, str]:
     """Return the labels of the five levels, from expected to surprising; empty for no colour.
 
-    A difference goes from more surprising to the run's own model to more surprising to the other one.
+    For a difference, from tokens that surprise the own model more to those surprising the other one more.
     """
     if mode in _LEGENDS:
         return _LEGENDS[mode]

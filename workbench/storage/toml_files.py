@@ -92,9 +92,8 @@ def read_toml(path: Path) -> TomlFile:
 def typed(table: Mapping[str, Any], kind: type[_T]) -> tuple[_T | None, list[Fault]]:
     """Convert a table to a structure, in which invalid keys have their defaults, and return the faults too.
 
-    The structure is None if a required key is missing or invalid. msgspec evaluates annotations that are
-    strings one by one: modules that declare what the start reads have no
-    `from __future__ import annotations`.
+    The structure is None if a required key is missing or invalid. msgspec is slow to evaluate string
+    annotations, so modules with structures read at the start omit `from __future__ import annotations`.
     """
     faults: list[Fault] = []
     while True:
