@@ -48,7 +48,7 @@ def test_keys_replace_the_command_s_own(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "words"),
+    ("wanted", "expected"),
     [
         ({"runn": "f6"}, "keys.runn is not a command\nDid you mean run?"),
         ({"-token": "f6"}, "keys.-token is not a command"),
@@ -126,7 +126,7 @@ async def test_the_keys_of_other_screens_can_be_others_and_show_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "words"),
+    ("wanted", "expected"),
     [
         ({"rename_session": "ctrl+x"}, "ctrl+x is the key of Delete"),
         ({"keep": "ctrl+q"}, "ctrl+q is the key of Quit"),
