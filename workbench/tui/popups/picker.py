@@ -14,6 +14,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events, on, work
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, ScreenResultType
@@ -26,7 +27,7 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.inputs import LineInput
 from workbench.tui.fixed_width import pad
-from workbench.tui.popups.result_screen import AnsweringScreen
+from workbench.tui.popups.result_screen import dismiss_once
 
 
 class RowList(OptionList):
@@ -67,7 +68,7 @@ _TITLE = 60
 """Characters of an item's title that are shown."""
 
 
-class Popup(ModalScreen[ScreenResultType], AnsweringScreen[ScreenResultType]):
+class Popup(ModalScreen[ScreenResultType]):
     """A popup: Esc closes it; stopping, copying and leaving work as they do below it."""
 
     DEFAULT_CSS = """
@@ -76,6 +77,14 @@ class Popup(ModalScreen[ScreenResultType], AnsweringScreen[ScreenResultType]):
     BINDINGS = bindings_at(Where.EVERYWHERE, Where.POPUP)
     where: ClassVar[Where] = Where.POPUP
     """Whose keys help shows."""
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Close with a result."""
+        return dismiss_once(self, result)
+
+    def action_close(self) -> None:
+        """Close without a result."""
+        self.dismiss(None)
 
     @on(events.Resize)
     def _fit_rows(self, event: events.Resize) -> None:

@@ -1,4 +1,4 @@
-"""Screens that answer whoever opened them."""
+"""The base of the full screens, and how every screen closes with a result."""
 
 from __future__ import annotations
 
@@ -12,26 +12,19 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 
 
-class AnsweringScreen(Screen[ScreenResultType]):
-    """Answers once; a later answer, or one below another screen, closes nothing.
+def dismiss_once(screen: Screen[ScreenResultType], result: ScreenResultType | None) -> AwaitComplete:
+    """Close a screen with its result once it is mounted; do nothing if it is not on top or closed already.
 
-    Textual closes whatever screen is on top, also one whose widgets are not made yet, which then fails.
+    Textual's own `dismiss` closes whichever screen is on top, and fails if that is still mounting.
     """
-
-    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Close with an answer, once it is there."""
-        if self.is_active and self.is_mounted:
-            return super().dismiss(result)
-        if self.is_active:
-            self.call_later(_dismiss, self, result)
-        return AwaitComplete()
-
-    def action_close(self) -> None:
-        """Close without an answer."""
-        self.dismiss(None)
+    if screen.is_active and screen.is_mounted:
+        return Screen.dismiss(screen, result)
+    if screen.is_active:
+        screen.call_later(_dismiss, screen, result)
+    return AwaitComplete()
 
 
-class ResultScreen(AnsweringScreen[ScreenResultType]):
+class ResultScreen(Screen[ScreenResultType]):
     """The base of every full screen that returns a result."""
 
     DEFAULT_CSS = """
@@ -48,6 +41,14 @@ class ResultScreen(AnsweringScreen[ScreenResultType]):
     where: ClassVar[Where]
     """Whose keys its last row and help show."""
 
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Close with a result."""
+        return dismiss_once(self, result)
+
+    def action_close(self) -> None:
+        """Close without a result."""
+        self.dismiss(None)
+
     def on_compose(self) -> None:
         """Be laid out for the terminal's size from the first."""
         begin_at_size(self, self.app.size)
@@ -58,6 +59,6 @@ class ResultScreen(AnsweringScreen[ScreenResultType]):
         return not self.display
 
 
-def _dismiss(screen: AnsweringScreen[ScreenResultType], result: ScreenResultType | None) -> None:
+def _dismiss(screen: Screen[ScreenResultType], result: ScreenResultType | None) -> None:
     # A screen may not wait for its own end.
     screen.dismiss(result)
