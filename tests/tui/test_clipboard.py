@@ -49,7 +49,7 @@ async def test_a_copy_goes_to_the_terminal_and_says_how_much_went_where(written:
         assert "here only" in toasts(app)[1]
 
 
-@pytest.mark.parametrize(("status", "words"), [(0, 'Copied "é"'), (1, "only with `set-clipboard on`")])
+@pytest.mark.parametrize(("status", "expected"), [(0, 'Copied "é"'), (1, "only with `set-clipboard on`")])
 async def test_within_tmux_a_copy_goes_through_it(tmp_path: Path, status: int, expected: str) -> None:
     tmux = tmp_path / "tmux"
     tmux.write_text(f'#!/bin/sh\ncat > "{tmp_path}/took"\nexit {status}\n')

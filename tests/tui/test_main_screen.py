@@ -208,7 +208,7 @@ async def test_who_has_no_run_yet_reads_what_to_press() -> None:
         await until(pilot, lambda: hint.display)
 
 
-@pytest.mark.parametrize(("key", "words"), [("f4", "← → Token"), ("f3", "x Unset")])
+@pytest.mark.parametrize(("key", "expected"), [("f4", "← → Token"), ("f3", "x Unset")])
 async def test_the_footer_shows_the_keys_of_the_pane_at_80_columns(key: str, expected: str) -> None:
     async with workbench(answering(answer(" in")), (80, 24)) as (app, pilot, _):
         await pilot.press(key)

@@ -307,7 +307,7 @@ async def test_thresholds_are_asked_for_and_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "share"),
+    ("text", "probability"),
     [("10%", 0.1), (" 2.5 % ", 0.025), ("0.3", 0.3), ("1 nat", exp(-1)), ("2.3 nats", exp(-2.3))],
 )
 def test_a_probability_is_read_as_people_write_it(text: str, probability: float) -> None:

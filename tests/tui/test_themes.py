@@ -78,7 +78,7 @@ def test_a_broken_theme_is_named_with_file_line_and_reason_and_the_others_load(f
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "words"),
+    ("text", "line", "expected"),
     [
         ('primary = "#fff"\nbackground = "#000"\n', None, "foreground is missing"),
         (PLAIN + 'accent = "#12345"\n', 4, "not a colour"),

@@ -53,7 +53,7 @@ def grounds(styles: TokenStyles, theme: WorkbenchTheme) -> list[Color]:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("first", "second", "expected"),
     [
         (Lab(50, 2.6772, -79.7751), Lab(50, 0, -82.7485), 2.0425),
         (Lab(50, -1.1848, -84.8006), Lab(50, 0, -82.7485), 1.0000),

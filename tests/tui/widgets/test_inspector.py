@@ -149,7 +149,7 @@ def test_a_fitted_text_has_exactly_its_width(text: str, width: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "shown"),
+    ("probability", "shown"),
     [(0.293, " 29.3%"), (1, "100.0%"), (0, "  0.0%"), (1e-5, " <0.1%"), (0.99999, ">99.9%")],
 )
 def test_a_percentage_never_rounds_to_certainty(probability: float, shown: str) -> None:
@@ -174,7 +174,7 @@ async def test_the_token_and_its_figures_are_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "expected"),
     [
         (True, "raw model probabilities"),
         (False, "probabilities after sampling"),
