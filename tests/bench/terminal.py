@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import pty
+import random
 import select
 import signal
 import struct
@@ -129,14 +130,19 @@ class Terminal:
         return cpu_seconds(self._process.pid)
 
     def typed(self, keys: Sequence[str], pause: float) -> tuple[list[float], list[float]]:
-        """Milliseconds from each key to its letter on the screen: all, and the program's own work."""
+        """Milliseconds from each key to its letter on the screen: all, and the program's own work.
+
+        After a key comes `pause` seconds of silence, up to twice as many at random: a fixed pause would have
+        all keys meet the program's frames at one phase.
+        """
         wall, own = list[float](), list[float]()
+        pauses = random.Random(3)
         for key in keys:
             worked = self.cpu_seconds
             self.press(key)
             wall.append(self.read_until(key) * 1e3)
             own.append((self.cpu_seconds - worked) * 1e3)
-            self.count(pause)
+            self.count(pause * (1 + pauses.random()))
         return wall, own
 
     def count(self, seconds: float) -> int:
