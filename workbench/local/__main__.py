@@ -48,7 +48,7 @@ def _positive(text: str) -> int:
 
 def main(argv: list[str]) -> int:
     """Serve, or only print the model's name, and return the exit status."""
-    options = parse_options([one for one in argv if one != NAME_ONLY])
+    options = parse_options([argument for argument in argv if argument != NAME_ONLY])
     try:
         path = find_model(options.model)
         if NAME_ONLY in argv:

@@ -145,10 +145,10 @@ class ChoiceBuilder:
         self, name: str, token: EngineToken, logprob: float | None, is_group: bool = False
     ) -> tuple[tuple[str, float | None], ...]:
         rows: dict[str, float | None] = {}
-        for one in token.candidates[: self.logprobs]:
-            if is_group or one.id != token.id:
-                key = token_key(one, self.name_of)
-                rows[_escape(one.bytes) if key == name or key in rows else key] = one.logprob
+        for candidate in token.candidates[: self.logprobs]:
+            if is_group or candidate.id != token.id:
+                key = token_key(candidate, self.name_of)
+                rows[_escape(candidate.bytes) if key == name or key in rows else key] = candidate.logprob
             else:
                 rows[name] = logprob
         rows.setdefault(name, logprob)

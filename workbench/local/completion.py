@@ -29,7 +29,7 @@ _MOST_BYTES_A_TOKEN = 256
 class Step:
     """An event of a choice: it started, received tokens, or ended."""
 
-    place: int
+    index: int
     """Index of the choice: prompt number × candidates + candidate number."""
     tokens: Sequence[AnswerToken] = ()
     finish_reason: str | None = None
@@ -92,9 +92,9 @@ class Completion:
                 for step in steps:
                     if step.tokens or step.finish_reason is not None:
                         choice = self._choice(
-                            step.place, step.tokens, step.finish_reason, offsets[step.place]
+                            step.index, step.tokens, step.finish_reason, offsets[step.index]
                         )
-                        offsets[step.place] += sum(len(token.text) for token in step.tokens)
+                        offsets[step.index] += sum(len(token.text) for token in step.tokens)
                         chunks.append({**self._head(), "choices": [choice], **usage})
                 yield chunks
         if self.order.include_usage:
@@ -181,15 +181,15 @@ async def prompt_tokens(order: Order, engine: Engine) -> list[list[int]]:
             raise bad_request("logit_bias", f"logit_bias: the model has no token {token}")
     most_bytes = facts.context * _MOST_BYTES_A_TOKEN
     prompts: list[list[int]] = []
-    for one in each_prompt(order.prompt):
-        if isinstance(one, str):
-            if len(one.encode()) > most_bytes:
+    for prompt in each_prompt(order.prompt):
+        if isinstance(prompt, str):
+            if len(prompt.encode()) > most_bytes:
                 raise bad_request("prompt", f"prompt is longer than the context of {facts.context} tokens")
-            ids = await in_thread(engine.tokenize, one)
+            ids = await in_thread(engine.tokenize, prompt)
             if not ids:
                 ids = await in_thread(engine.tokenize, facts.bos_token or facts.eos_token)
         else:
-            ids = list(one)
+            ids = list(prompt)
             unknown = next((token for token in ids if token >= facts.vocabulary), None)
             if unknown is not None:
                 raise bad_request("prompt", f"prompt: the model has no token {unknown}")

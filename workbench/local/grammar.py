@@ -138,9 +138,9 @@ class _Checker:
         sampler = self._samplers[index]
         if not sampler:
             return _BROKEN
-        one = TokenData(token, 0, 0)
-        self._library.llama_sampler_apply(sampler, TokenDataArray(c.addressof(one), 1, -1, False))
-        if one.logit == 0:
+        data = TokenData(token, 0, 0)
+        self._library.llama_sampler_apply(sampler, TokenDataArray(c.addressof(data), 1, -1, False))
+        if data.logit == 0:
             self._library.llama_sampler_accept(sampler, token)
             return _ALLOWED
         size = len(self._data)

@@ -156,8 +156,8 @@ class LlamaModel:
         Returns a row of logits for each; valid until the next evaluation.
         """
         count = len(tokens)
-        for row, one in enumerate(tokens):
-            self._sequences[row], self._positions[row], self._tokens[row] = one
+        for row, token in enumerate(tokens):
+            self._sequences[row], self._positions[row], self._tokens[row] = token
         self._outputs[:count] = 1
         return self._decode(count, count)
 
@@ -201,5 +201,5 @@ def count_cores() -> int:
     if not hasattr(os, "sched_getaffinity"):
         return os.cpu_count() or 1
     processors = os.sched_getaffinity(0)
-    files = (Path(f"/sys/devices/system/cpu/cpu{one}/topology/thread_siblings_list") for one in processors)
+    files = (Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") for cpu in processors)
     return len({file.read_text() for file in files if file.exists()}) or len(processors)

@@ -116,8 +116,8 @@ def _field(field: Field) -> JsonObject:
         case Kind.SWITCH:
             return _SWITCH
         case Kind.TEXTS:
-            one: JsonObject = {"type": "string", "minLength": 1}
-            return {"anyOf": [one, {**_array(one), "maxItems": field.most or 0}, {"type": "null"}]}
+            text: JsonObject = {"type": "string", "minLength": 1}
+            return {"anyOf": [text, {**_array(text), "maxItems": field.most or 0}, {"type": "null"}]}
         case Kind.BIASES:
             bounds: dict[str, JsonValue] = {"type": "integer"}
             if field.range is not None:

@@ -187,7 +187,7 @@ class Scheduler:
     def _has_work(self) -> bool:
         running = [choice for request in self._requests for choice in request.running]
         waiting = any(request.waiting for request in self._requests)
-        return bool(self._free and waiting) or any(one.logits_to_choose is None for one in running)
+        return bool(self._free and waiting) or any(choice.logits_to_choose is None for choice in running)
 
     def _request(self, generation: Generation) -> _Request:
         request = _Request(generation)
@@ -207,7 +207,7 @@ class Scheduler:
                 request.grammar.close()
         self._requests = [request for request in self._requests if request.choices]
         while waiting := [request for request in self._requests if request.waiting]:
-            request = min(waiting, key=lambda one: (len(one.running), one.last_turn))
+            request = min(waiting, key=lambda waiter: (len(waiter.running), waiter.last_turn))
             if not self._free:
                 paused = None if request.running else self._choice_to_pause()
                 if paused is None:
@@ -217,14 +217,19 @@ class Scheduler:
 
     def _choice_to_pause(self) -> _Choice | None:
         """Return the choice to pause for a request that has none running; None if none may be paused yet."""
-        states = [one.state for request in self._requests for one in request.waiting if one.state is not None]
+        states = [
+            paused.state
+            for request in self._requests
+            for paused in request.waiting
+            if paused.state is not None
+        ]
         if sum({id(state): state.nbytes for state in states}.values()) > _PAUSED_BYTES:
             return None
-        largest = max(self._requests, key=lambda one: len(one.running))
+        largest = max(self._requests, key=lambda request: len(request.running))
         if len(largest.running) > 1:
             return largest.running[-1]
         running = [choice for request in self._requests for choice in request.running]
-        choice = max(running, key=lambda one: one.evaluated - one.started_at)
+        choice = max(running, key=lambda candidate: candidate.evaluated - candidate.started_at)
         return choice if choice.evaluated - choice.started_at >= _TURN_TOKENS else None
 
     def _start(self, choice: _Choice) -> None:
@@ -308,11 +313,11 @@ class Scheduler:
         batch: Sequence[_Choice] = ()
         try:
             if prompts and (not answers or self._prompt_debt < BATCH):
-                batch = [min(prompts, key=lambda one: one.request.last_turn)]
+                batch = [min(prompts, key=lambda prompted: prompted.request.last_turn)]
                 self._evaluate_prompt(batch[0])
             elif answers:
                 self._prompt_debt = max(0, self._prompt_debt - _PROMPT_TOKENS_A_STEP)
-                for batch in [answers] if self._model.can_evaluate_together else [[one] for one in answers]:
+                for batch in [answers] if self._model.can_evaluate_together else [[row] for row in answers]:
                     self._evaluate_answers(batch)
         except EngineError as error:
             for choice in batch:
@@ -461,8 +466,8 @@ class Scheduler:
             data,
             distribution.logprob(token),
             tuple(
-                Candidate(one, self._model.token_bytes(one, False), distribution.logprob(one))
-                for one in distribution.likeliest(candidates)
+                Candidate(likely, self._model.token_bytes(likely, False), distribution.logprob(likely))
+                for likely in distribution.likeliest(candidates)
             ),
         )
 

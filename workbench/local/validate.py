@@ -237,7 +237,7 @@ def _prompt(value: JsonValue) -> Prompt:
         are_many = isinstance(value[0], (str, list))
         if are_many and len(value) > MOST_CHOICES:
             raise bad_request("prompt", f"prompt holds {len(value)} prompts, more than {MOST_CHOICES}")
-        if sum(len(one) for one in (value if are_many else [value]) if isinstance(one, list)) > MOST_IDS:
+        if sum(len(part) for part in (value if are_many else [value]) if isinstance(part, list)) > MOST_IDS:
             raise bad_request("prompt", f"prompt holds more than {MOST_IDS} token ids")
     try:
         prompt = prompt_from_json(value)
