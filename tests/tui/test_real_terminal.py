@@ -176,8 +176,8 @@ async def test_a_closed_terminal_keeps_what_was_typed_and_what_came() -> None:
 
 async def test_suspending_stops_the_whole_job_that_a_launcher_started(tmp_path: Path) -> None:
     child = tmp_path / "child"
-    # Like `uv run`, it stays in the foreground and is not part of what it starts. Without file 3 the shell would
-    # give a background job no keyboard.
+    # Like `uv run`, it stays in the foreground and is not part of what it starts. Without descriptor 3 the
+    # shell would give a background job no keyboard.
     launcher = ("sh", "-c", f'exec 3<&0; "$@" <&3 & echo $! > {child}; wait', "sh")
     async with (
         serving(Streaming()) as loopback,
