@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from workbench.chat.rendered import Rendered, find_specials, likely_specials
+from workbench.chat.rendered import Rendered, find_specials
 from workbench.chat.sandbox import Limits, Sandbox
 from workbench.chat.templates import BuiltinTemplate
 from workbench.domain.conversation import Conversation, Role, conversation_to_json
@@ -23,6 +23,11 @@ _PROBE = "~probe~"
 _WHOLE_PART = re.compile(r"""['"]text['"]: ['"]\w*""")
 _MOST_SHAPES = 64
 """Maximum number of conversation shapes for which the message format is cached."""
+_BARRED = re.compile(r"<\|[^<>|\s]{1,40}\|>|<｜[^<>｜\s]{1,40}｜>")
+_USUAL = re.compile(
+    r"</?s>|<(?:bos|eos|pad|unk)>|</?think>|<(?:start|end)_of_turn>|<</?SYS>>"
+    r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]"
+)
 
 _Turns: TypeAlias = Sequence[Mapping[str, str]]
 
@@ -77,7 +82,7 @@ class ChatRenderer:
         prompt = await self._prompt(template, conversation)
         ends = (await self._ending(template), template.eos, *template.stop)
         known = {template.bos, template.eos, *template.stop, *template.specials}
-        known |= likely_specials(template.source, prompt)
+        known |= _likely_specials(template.source, prompt)
         if is_long:
             specials = await asyncio.to_thread(find_specials, prompt, conversation, known)
         else:
@@ -181,3 +186,11 @@ class ChatRenderer:
 
 def _in_parts(turns: _Turns) -> Sequence[JsonObject]:
     return [{**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in turns]
+
+
+def _likely_specials(source: str, prompt: str) -> set[str]:
+    """Guess the special tokens of a Jinja template: common forms in its source, and `<|…|>` in the prompt.
+
+    Some templates assemble the latter, so that they do not appear in the source.
+    """
+    return {*_USUAL.findall(source), *_BARRED.findall(source), *_BARRED.findall(prompt)}

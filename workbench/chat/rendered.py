@@ -9,12 +9,6 @@ from typing import NamedTuple
 
 from workbench.domain.conversation import Conversation
 
-_BARRED = re.compile(r"<\|[^<>|\s]{1,40}\|>|<｜[^<>｜\s]{1,40}｜>")
-_USUAL = re.compile(
-    r"</?s>|<(?:bos|eos|pad|unk)>|</?think>|<(?:start|end)_of_turn>|<</?SYS>>"
-    r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]"
-)
-
 
 class SpecialToken(NamedTuple):
     """A special token in a prompt, or its equivalent in plain formats (`### Response:`)."""
@@ -64,14 +58,6 @@ def find_specials(prompt: str, conversation: Conversation, known: Iterable[str])
     return tuple(
         SpecialToken(start, end, any(a <= start and end <= b for a, b in turns)) for start, end in found
     )
-
-
-def likely_specials(source: str, prompt: str) -> set[str]:
-    """Guess the special tokens of a Jinja template: common forms in its source, and `<|…|>` in the prompt.
-
-    Some templates assemble the latter, so that they do not appear in the source.
-    """
-    return {*_USUAL.findall(source), *_BARRED.findall(source), *_BARRED.findall(prompt)}
 
 
 def _turns_with_specials(

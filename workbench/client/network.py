@@ -1,4 +1,4 @@
-"""Connection pool of an endpoint, whose connections merge small HTTP chunks.
+"""Network streams that merge small HTTP chunks.
 
 The HTTP library processes chunks one by one, slowly. A streaming server sends one chunk per token, and a read
 may return a hundred of them. Only the framing of a chunked body is rewritten.
@@ -8,22 +8,15 @@ from __future__ import annotations
 
 import re
 import ssl
-import time
-from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
 from enum import Enum, auto
-from typing import NamedTuple, cast
+from typing import cast
 
 from httpcore import (
     SOCKET_OPTION,
-    AnyIOBackend,
-    AsyncConnectionInterface,
-    AsyncConnectionPool,
     AsyncNetworkBackend,
     AsyncNetworkStream,
-    Origin,
-    Proxy,
     WriteError,
 )
 
@@ -103,58 +96,6 @@ class ChunkJoiner:
 
     def _pass_through(self) -> None:
         self._state, self._kept = _State.THROUGH, b""
-
-
-_KEPT_SECONDS = 4.0
-"""Seconds to keep an idle connection; less than 5, after which many servers close it."""
-_REST_SECONDS = 0.05
-_MOST_KEPT = 128
-
-
-class _Idle(NamedTuple):
-    connection: AsyncConnectionInterface
-    since: float
-
-
-class Pool:
-    """Connections that are created on demand and reused while their servers keep them open.
-
-    A connection closed by the server is never reused, so that no request must be sent twice. Some servers
-    (llama.cpp's) announce keep-alive but close the connection just after the response: without TLS, where a
-    new connection is cheap, a connection is reused only after a short pause.
-
-    The HTTP library's own pool polls every idle connection several times per request, which takes 6 ms with
-    64 connections.
-    """
-
-    def __init__(self, ssl_context: ssl.SSLContext | None, proxy: Proxy | None) -> None:
-        self._factory = AsyncConnectionPool(
-            ssl_context=ssl_context, proxy=proxy, network_backend=JoiningBackend(AnyIOBackend())
-        )
-        self._idle: deque[_Idle] = deque()
-
-    async def take(self, origin: Origin) -> AsyncConnectionInterface:
-        """Return an idle connection, the one unused for longest, or a new connection."""
-        rest = 0.0 if origin.scheme == b"https" else _REST_SECONDS
-        while self._idle and (rested := time.monotonic() - self._idle[0].since) >= rest:
-            connection = self._idle.popleft().connection
-            is_kept = rested < _KEPT_SECONDS and not connection.has_expired()
-            if is_kept and connection.can_handle_request(origin):
-                return connection
-            await connection.aclose()
-        return self._factory.create_connection(origin)
-
-    async def give_back(self, connection: AsyncConnectionInterface) -> None:
-        """Keep a connection whose response was read to its end; close any other."""
-        if connection.is_available() and len(self._idle) < _MOST_KEPT:
-            self._idle.append(_Idle(connection, time.monotonic()))
-        else:
-            await connection.aclose()
-
-    async def aclose(self) -> None:
-        """Close the idle connections."""
-        while self._idle:
-            await self._idle.popleft().connection.aclose()
 
 
 class JoiningBackend(AsyncNetworkBackend):

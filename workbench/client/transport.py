@@ -15,7 +15,7 @@ import httpx
 from httpcore import Proxy as CoreProxy
 from httpcore import default_ssl_context
 
-from workbench.client.network import Pool
+from workbench.client.pool import Pool
 from workbench.client.proxies import Proxy, proxy_of
 from workbench.client.request_attempts import BrokenError, NotConnectedError, Reply
 from workbench.client.urls import shown

@@ -37,6 +37,8 @@ T = TypeVar("T")
 
 SAVE_SECONDS = 1.0
 """Seconds between the screen's calls of `tick`, which write an edited draft and the streaming runs."""
+CLOSING_SECONDS = 10.0
+"""Seconds that quitting waits for the disk."""
 _WATCH_SECONDS = 0.5
 """Seconds between the writes of `watch`, so that a token is stored within a second."""
 _ATTEMPT_SECONDS = 1.0

@@ -16,7 +16,7 @@ from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
 from workbench.domain.variables import fill_prompt
 from workbench.workspace.drafting import EXAMPLE, Drafting, first_draft
-from workbench.workspace.keeper import Keeper, Keepers, is_same_file
+from workbench.workspace.keeper import CLOSING_SECONDS, Keeper, Keepers, is_same_file
 from workbench.workspace.notifications import (
     Notice,
     Notification,
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
     from workbench.domain.split import Split
     from workbench.runner.branching import Branch
     from workbench.workspace.chat_session import ChatSession
-
-CLOSING_SECONDS = 10.0
-"""Seconds that quitting waits for the disk."""
 
 
 class Workspace:
