@@ -33,8 +33,8 @@ def expected(case: Case) -> Run:
     return run_of(answer_events([case.body], case.status))
 
 
-def told(run: Run) -> object:
-    """What a person sees of a run."""
+def as_shown(run: Run) -> object:
+    """Return what the screen shows of a run."""
     failure = run.error
     return (
         run.outcome,
@@ -135,7 +135,7 @@ async def test_the_screen_shows_what_the_client_makes_of_each_and_no_control_cod
                 assert _dangerous("".join(_lines(app))) == set(), case.name
                 wanted = expected(case)
                 wanted.request = app.main.output.runs[-1].request
-                assert told(app.main.output.runs[-1]) == told(wanted), case.name
+                assert as_shown(app.main.output.runs[-1]) == as_shown(wanted), case.name
             await app.leave()
 
 

@@ -49,22 +49,24 @@ def leaving(*pieces: ReceivedToken, prompt: Prompt | None = None) -> Origin:
     return end_of(run, run.choices[0])
 
 
-def told(text: str, id: int | None = None) -> ReceivedToken:
+def token_of(text: str, id: int | None = None) -> ReceivedToken:
     """A token with a logprob."""
     return ReceivedToken(text, -0.5, (), id)
 
 
-async def test_a_joint_that_stays_is_no_note() -> None:
-    assert await retokenisation_of(leaving(told(" a"), told(" light")), tokenize) is None
+async def test_a_branch_point_that_keeps_its_tokens_is_not_noted() -> None:
+    assert await retokenisation_of(leaving(token_of(" a"), token_of(" light")), tokenize) is None
     assert (
-        await retokenisation_of(leaving(told(" light"), told("house"), prompt=TokensPrompt((1,))), tokenize)
+        await retokenisation_of(
+            leaving(token_of(" light"), token_of("house"), prompt=TokensPrompt((1,))), tokenize
+        )
         is None
     )
 
 
 async def test_a_changed_joint_is_noted_in_the_run() -> None:
     run = run_of(choice_of([]))
-    await note_retokenisation(run, leaving(told(" a"), told(" light"), told("house")), tokenize)
+    await note_retokenisation(run, leaving(token_of(" a"), token_of(" light"), token_of("house")), tokenize)
     assert run.notes == [f"{RETOKENISED}“ light” + “house” → “ lighthouse”"]
 
 
@@ -73,18 +75,18 @@ async def test_a_tokenizer_that_does_not_answer_leaves_no_note() -> None:
         raise EndpointError("no")
 
     run = run_of(choice_of([]))
-    await note_retokenisation(run, leaving(told(" light"), told("house")), refuse)
+    await note_retokenisation(run, leaving(token_of(" light"), token_of("house")), refuse)
     assert run.notes == []
 
 
 async def test_token_ids_that_nobody_told_are_asked_of_the_tokenizer() -> None:
-    branch = await with_token_ids(leaving(told(" a"), told(" light"), told("house")), tokenize)
+    branch = await with_token_ids(leaving(token_of(" a"), token_of(" light"), token_of("house")), tokenize)
     assert branch.prompt == TokensPrompt((99, 3, 4, 1, 2))
     assert (branch.note, branch.branch_point) == (AS_IDS, None)
 
 
 async def test_ids_that_the_endpoint_told_win() -> None:
-    run = run_of(choice_of([told(" light", 7)]))
+    run = run_of(choice_of([token_of(" light", 7)]))
     run.request = Request(TokensPrompt((5, 6)))
     origin = origin_of(run, run.choices[0], 1, Alternative("house", -1.0, 8))
     assert (await with_token_ids(origin, _never)).prompt == TokensPrompt((5, 6, 7, 8))
@@ -97,7 +99,7 @@ async def test_a_piece_of_several_tokens_goes_as_all_of_them() -> None:
 
 async def test_a_token_that_stays_unknown_is_refused_by_name() -> None:
     with pytest.raises(BadValueError, match="“hous”") as refused:
-        await with_token_ids(leaving(told(" a"), told("hous")), tokenize)
+        await with_token_ids(leaving(token_of(" a"), token_of("hous")), tokenize)
     assert "as text" in refused.value.hint
     with pytest.raises(BadValueError, match=r"\\xf0"):
         await with_token_ids(leaving(ReceivedToken("", -0.5, raw=b"\xf0")), tokenize)

@@ -55,7 +55,7 @@ def write(folders: Folders, name: str, text: str) -> Path:
     return path
 
 
-def told(error: StorageError | BadValueError) -> str:
+def message_of(error: StorageError | BadValueError) -> str:
     return f"{error.title} {error.message} {error.hint}"
 
 
@@ -150,7 +150,7 @@ def test_a_key_in_a_file_is_refused_with_a_way_out_and_never_repeated(folders: F
     loaded = load_endpoints(folders)
     assert "mine" not in loaded.endpoints
     assert loaded.problems
-    assert all(SECRET not in told(problem) for problem in loaded.problems)
+    assert all(SECRET not in message_of(problem) for problem in loaded.problems)
 
 
 def test_the_way_out_is_an_environment_variable_or_a_command(folders: Folders) -> None:
@@ -180,12 +180,12 @@ def test_an_address_that_is_none_or_holds_a_secret_is_refused(
     loaded = load_endpoints(folders)
     (problem,) = loaded.problems
     assert message in problem.title
-    assert SECRET not in told(problem)
+    assert SECRET not in message_of(problem)
     if "://" in url:
         with pytest.raises(BadValueError) as caught:
             endpoint_for(url, None, loaded)
         assert message in caught.value.title
-        assert SECRET not in told(caught.value)
+        assert SECRET not in message_of(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_saving_refuses_a_name_that_leaves_the_folder_and_what_could_not_be_read
     ):
         with pytest.raises(StorageError) as caught:
             save_endpoint(folders, endpoint, load_endpoints(folders))
-        assert SECRET not in told(caught.value)
+        assert SECRET not in message_of(caught.value)
     assert not endpoints_folder(folders).exists()
 
 
@@ -317,7 +317,7 @@ def test_an_unknown_name_lists_the_known_ones_and_a_key_in_the_variables_place_i
     for secret in (SECRET, "sk_abcdef"):
         with pytest.raises(BadValueError) as caught:
             endpoint_for("jiekou", secret, loaded)
-        assert secret not in told(caught.value)
+        assert secret not in message_of(caught.value)
 
 
 def test_endpoints_whose_key_is_present_are_offered(folders: Folders) -> None:

@@ -146,7 +146,7 @@ async def test_an_endpoint_without_a_template_is_an_error_that_keeps_what_was_ty
 
 
 def held_back(talk: Handler) -> tuple[Handler, asyncio.Event, asyncio.Event]:
-    """A server that tells its template late: whether it was requested, and what lets it tell."""
+    """Delay the response with the template: returns the handler, "was requested" and "may respond"."""
     requested, go = asyncio.Event(), asyncio.Event()
 
     async def handle(received: Received, writer: asyncio.StreamWriter) -> None:

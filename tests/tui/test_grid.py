@@ -74,8 +74,8 @@ def shown(app: WorkbenchApp, row: int) -> list[str]:
     return [table.names[row], *(cell.text for cell in table.cells[first : first + len(table.heads)])]
 
 
-def told(app: WorkbenchApp, id: str) -> str:
-    """What one of the screen's lines says."""
+def line_text(app: WorkbenchApp, id: str) -> str:
+    """Return the text of one of the screen's lines."""
     return str(app.screen.query_one(f"#{id}", Static).render())
 
 
@@ -89,9 +89,9 @@ async def test_two_axes_make_a_table_coloured_and_plotted_by_the_chosen_figure(
         await pilot.press("m", "m")
         await until(pilot, lambda: shown(app, 2) == ["0.4", "5", "5"])
         assert [shown(app, row) for row in (0, 1)] == [["0", "1", "1"], ["0.2", "3", "3"]]
-        assert told(app, "legend").split() == ["tokens", "≤", "1", "≤", "3", "≤", "5"]
-        assert "█" in told(app, "plot")
-        assert "6 of 6 answered" in told(app, "about")
+        assert line_text(app, "legend").split() == ["tokens", "≤", "1", "≤", "3", "≤", "5"]
+        assert "█" in line_text(app, "plot")
+        assert "6 of 6 answered" in line_text(app, "about")
         assert len({cell.style for cell in app.screen.query_one(CellTable).cells[1::2]}) == 3
         assert len(loopback.requests) == 6
         assert len({run.group for run in app.main.output.runs}) == 1
@@ -234,8 +234,8 @@ async def test_why_cells_failed_is_said_and_seeds_of_repeats_are_not_remarked_on
     async with workbench(refuse) as (app, pilot, _):
         await sweep(app, pilot, "temperature=0,1", "", "2")
         await until(pilot, lambda: not grid_of(app).is_running)
-        await until(pilot, lambda: "4 failed" in told(app, "remarks"))
-        assert "seed" not in told(app, "remarks")
+        await until(pilot, lambda: "4 failed" in line_text(app, "remarks"))
+        assert "seed" not in line_text(app, "remarks")
         assert len(grid_of(app).left) == 4
 
 
@@ -294,7 +294,7 @@ async def test_the_cells_of_an_only_column_are_compared_around_the_cursor() -> N
         await until(pilot, lambda: len(app.screen.query(CompareColumn)) == 8)
         titles = [column.column.title for column in app.screen.query(CompareColumn)]
         assert (titles[0], titles[-1]) == ("temperature 0", "temperature 0.7")
-        assert "8 of 11 cells are shown" in told(app, "remarks")
+        assert "8 of 11 cells are shown" in line_text(app, "remarks")
 
 
 async def test_what_is_typed_into_a_form_replaces_what_it_proposes() -> None:
@@ -349,5 +349,5 @@ async def test_a_number_of_requests_that_python_refuses_to_read_is_refused_besid
         await until(pilot, lambda: isinstance(app.screen, Form))
         app.screen.query(Input).last().value = "9" * 5000
         await pilot.press("enter")
-        await until(pilot, lambda: "A cell has 1 to 8 requests" in told(app, "wrong"))
+        await until(pilot, lambda: "A cell has 1 to 8 requests" in line_text(app, "wrong"))
         assert isinstance(app.screen, Form)

@@ -11,7 +11,7 @@ from textual.widgets import OptionList
 from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_blocks import run_of
-from tests.tui.test_grid import grid_of, longer_when_hotter, shown, sweep, told
+from tests.tui.test_grid import grid_of, line_text, longer_when_hotter, shown, sweep
 from workbench.domain.display import plural
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
@@ -119,7 +119,7 @@ async def test_a_sweep_opens_as_its_grid_also_after_the_next_start() -> None:
         assert short(app) == ["▸ 1–12 · sweep of temperature 0, 0.2, 0.4 × top_p 0.5, 1"]
         await pilot.press("f4", "enter")
         await until(pilot, lambda: isinstance(app.screen, GridScreen))
-        assert "12 of 12 answered" in told(app, "about")
+        assert "12 of 12 answered" in line_text(app, "about")
         await pilot.press("m", "m")
         await until(pilot, lambda: shown(app, 1) == ["1", "1 ±0", "3 ±0", "5 ±0"])
         heads = app.screen.query_one(CellTable).heads
@@ -139,7 +139,7 @@ async def test_a_prompt_set_opens_as_its_grid_and_what_is_missing_can_be_sent() 
         assert short(app) == ["▸ 1–3 · 2 prompts × current settings, greedy"]
         await pilot.press("f4", "enter")
         await until(pilot, lambda: isinstance(app.screen, GridScreen))
-        assert "3 of 4 answered" in told(app, "about")
+        assert "3 of 4 answered" in line_text(app, "about")
         assert loopback.requests == []
         await pilot.press("r")
         await until(pilot, lambda: not isinstance(app.screen, GridScreen))
