@@ -14,8 +14,8 @@ from tests.domain.builders import choice_of, piece, run_of
 from workbench.cli import main, serve
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
+from workbench.runner.import_curl import curl_from_text
 from workbench.storage.files import Folders
-from workbench.storage.imports import curl_from_text
 from workbench.storage.library import Library
 from workbench.storage.session_store import SessionStore
 

@@ -10,11 +10,12 @@ import pytest
 from workbench.chat.sources import load_templates
 from workbench.cli.chat import read_conversation
 from workbench.domain.errors import WorkbenchError
+from workbench.runner.import_curl import curl_from_text
 from workbench.storage.check_progress import CheckProgress
 from workbench.storage.config import config_file, load_config, load_state
 from workbench.storage.endpoint_list import endpoints_folder, load_endpoints
 from workbench.storage.files import Folders
-from workbench.storage.imports import curl_from_text, runs_from_json_lines
+from workbench.storage.import_runs import runs_from_json_lines
 from workbench.storage.journal import read_journal
 from workbench.storage.library import Library
 from workbench.storage.presets import load_presets, presets_folder, read_preset

@@ -11,7 +11,7 @@ from tests.tui.test_endpoints_screen import everything_written
 from tests.tui.test_wiring import toasts
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt
-from workbench.storage.imports import curl_from_text, is_curl
+from workbench.runner.import_curl import curl_from_text, is_curl
 from workbench.tui.editor.inputs import ExactTextArea
 from workbench.tui.popups.question import Question
 from workbench.tui.prompt.flow import CurlPopup

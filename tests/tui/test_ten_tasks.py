@@ -13,9 +13,9 @@ from textual.pilot import Pilot
 
 from tests.client.loopback import Loopback, answering, serving
 from tests.tui.scripted import answer, until
+from workbench.runner.import_curl import curl_from_text
 from workbench.storage.endpoint_list import endpoints_folder
 from workbench.storage.files import Folders
-from workbench.storage.imports import curl_from_text
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.screen import CompareScreen
 from workbench.tui.endpoints.screen import EndpointsScreen

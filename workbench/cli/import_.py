@@ -13,10 +13,10 @@ from workbench.cli.session_files import open_for_writing
 from workbench.domain.display import visible
 from workbench.domain.errors import StorageError
 from workbench.domain.session import Draft
-from workbench.runner.draft_from_curl import draft_from_curl
+from workbench.runner.import_curl import draft_from_curl, is_curl
 from workbench.storage.endpoint_list import load_endpoints
 from workbench.storage.files import Folders
-from workbench.storage.imports import is_curl, runs_from_json_lines
+from workbench.storage.import_runs import runs_from_json_lines
 from workbench.workspace.keeper import Keeper
 
 

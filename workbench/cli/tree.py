@@ -12,9 +12,9 @@ from workbench.cli.session_files import choose_runs, open_for_writing, read_sess
 from workbench.cli.tables import print_table
 from workbench.domain.choice import Choice
 from workbench.domain.display import figure, one_line
-from workbench.domain.distinct_answers import shown_choice
 from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Run
+from workbench.domain.run_choices import shown_choice
 from workbench.domain.session import Session, branches, subtree, tree_lines
 from workbench.domain.summary import summarise
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,8 @@ from workbench.runner.many_runs import Job
 from workbench.storage.endpoint_list import EndpointList, endpoint_for
 from workbench.storage.files import Folders
 from workbench.storage.probes import load_probe
+
+_MOST_SEED = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,11 @@ def plan(prompts: Sequence[Prompt], columns: Sequence[Column], group: str) -> li
 def plan_sweep(sweep: Sweep, endpoint: Endpoint, group: str) -> list[Job]:
     """Return one job per cell of a sweep, in the order of the cells."""
     return [Job(endpoint, Run(sweep.request_for(cell), endpoint.name, group=group)) for cell in sweep.cells()]
+
+
+def draw_seed() -> int:
+    """Draw the seed that the requests of a comparison or sweep share."""
+    return secrets.randbelow(_MOST_SEED)
 
 
 def seeded(column: Column, seed: int) -> Column:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,10 +11,8 @@ from workbench.domain.prompt import Prompt
 from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.sweep import Sweep
-from workbench.runner.compare_plan import Column, plan, plan_sweep, seeded
+from workbench.runner.compare_plan import Column, draw_seed, plan, plan_sweep, seeded
 from workbench.runner.many_runs import Job
-
-_MOST_SEED = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +98,7 @@ def compare_again(
 
 
 def _drawn() -> Earlier:
-    return Earlier(uuid.uuid4().hex, secrets.randbelow(_MOST_SEED), ())
+    return Earlier(uuid.uuid4().hex, draw_seed(), ())
 
 
 def _seed(request: Request) -> int | None:

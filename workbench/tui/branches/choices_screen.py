@@ -12,8 +12,8 @@ from textual.widgets import OptionList
 
 from workbench.domain.choice import Choice
 from workbench.domain.display import visible
-from workbench.domain.distinct_answers import Answer, answers_of
 from workbench.domain.run import Run
+from workbench.domain.run_choices import Answer, answers_of
 from workbench.tui.branches.row_listing import RowListing, end_of, ending_of, figure_columns, on_one_line
 from workbench.tui.commands.command import Where
 from workbench.tui.popups.key_row import KeyRow

@@ -14,10 +14,9 @@ from workbench.domain.display import escaped, one_line, unescaped
 from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.prompt import PromptKind
 from workbench.domain.variables import find_variables
-from workbench.runner.draft_from_curl import CurlDraft, draft_from_curl
+from workbench.runner.import_curl import CurlDraft, draft_from_curl, is_curl
 from workbench.runner.prompt_kinds import converted, holds_ids
 from workbench.storage.endpoint_list import EndpointList
-from workbench.storage.imports import is_curl
 from workbench.storage.variable_files import load_variables
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tests.domain.builders import choice_of, piece
 from workbench.domain.choice import Choice
-from workbench.domain.distinct_answers import answers_of, best_choice
 from workbench.domain.divergence import common_prefix
+from workbench.domain.run_choices import answers_of, best_choice
 
 
 def _choices(*texts: str) -> list[Choice]:

@@ -1,4 +1,4 @@
-"""The distinct answers among a run's choices: equal ones, the most likely one, and where they diverge."""
+"""A run's choices: which are equal, which is the most likely, and where they diverge."""
 
 from __future__ import annotations
 
