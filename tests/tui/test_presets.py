@@ -206,3 +206,54 @@ async def test_a_preset_whose_file_vanished_from_under_the_list_is_named(key: st
                 or (app.main.output.error.display and message in app.main.output.error.text)
             ),
         )
+
+
+def shown_preset(app: WorkbenchApp) -> tuple[str, str]:
+    """The preset's name as the panel shows it, and in the draft that the session saves."""
+    return str(app.main.parameters.border_subtitle), app.workspace.drafting.draft.preset
+
+
+async def test_a_preset_in_use_is_shown_under_its_new_name_also_after_undo() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        save_preset(app.services.folders, Preset("mine", Parameters({"temperature": 0.1})))
+        app.workspace.drafting.apply_preset(load_presets(app.services.folders).named("mine"))
+        app.workspace.drafting.apply_preset(load_presets(app.services.folders).named("precise"))
+        app.workspace.undo()
+        await open_presets(app, pilot, "mine")
+        await pilot.press("ctrl+r")
+        await type_line(app, pilot, "yours")
+        await until(pilot, lambda: shown_preset(app) == ("preset: yours", "yours"))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        app.workspace.redo()
+        await until(pilot, lambda: shown_preset(app) == ("preset: precise", "precise"))
+        app.workspace.undo()
+        await until(pilot, lambda: shown_preset(app) == ("preset: yours", "yours"))
+
+
+async def test_a_deleted_preset_in_use_is_no_longer_shown_but_its_parameters_stay() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        save_preset(app.services.folders, Preset("mine", Parameters({"temperature": 0.1})))
+        app.workspace.drafting.apply_preset(load_presets(app.services.folders).named("mine"))
+        use_parameters(app, app.workspace.drafting.parameters.set("seed", 5))
+        await open_presets(app, pilot, "mine")
+        await pilot.press("ctrl+x")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        await pilot.press("y")
+        await until(pilot, lambda: shown_preset(app) == ("", ""))
+        assert app.workspace.drafting.parameters.get("temperature") == 0.1
+        app.workspace.undo()
+        assert shown_preset(app) == ("", "")
+        assert app.workspace.drafting.parameters.get("temperature") == 0.1
+
+
+async def test_a_deleted_copy_gives_the_draft_back_the_built_in_preset() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        save_preset(app.services.folders, Preset("precise", Parameters({"temperature": 0.123})))
+        app.workspace.drafting.apply_preset(load_presets(app.services.folders).named("precise"))
+        await open_presets(app, pilot, "precise")
+        await pilot.press("ctrl+x")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        await pilot.press("y")
+        await until(pilot, lambda: shown_preset(app) == ("preset: precise*", "precise"))
+        assert app.workspace.drafting.parameters.get("temperature") == 0.123

@@ -21,7 +21,7 @@ class Typed:
 
     def set(self, text: str) -> None:
         if (change := self.text.change_to(text)) is not None:
-            self.history.record("text", self.make(change))
+            self.history.record("text", self.apply(change))
 
     def type(self, keys: str) -> None:
         for key in keys:
@@ -33,17 +33,17 @@ class Typed:
             end = len(self.text.text)
             self.replace((0, end - 1), (0, end), "")
 
-    def make(self, step: Step) -> Step:
+    def apply(self, step: Step) -> Step:
         assert isinstance(step, ReplaceText)
         self.text.apply(step)
         return step.inverse
 
     def undo(self) -> str:
-        self.history.undo(self.make)
+        self.history.undo(self.apply)
         return self.text.text
 
     def redo(self) -> str:
-        self.history.redo(self.make)
+        self.history.redo(self.apply)
         return self.text.text
 
 
@@ -60,7 +60,7 @@ def test_a_new_change_ends_what_could_be_redone() -> None:
     typed.set("one")
     typed.undo()
     typed.set("two")
-    assert typed.history.redo(typed.make) == ""
+    assert typed.history.redo(typed.apply) == ""
     assert typed.text.text == "two"
 
 
@@ -100,7 +100,7 @@ def test_a_group_is_one_change_whose_parts_are_undone_last_first() -> None:
         typed.set("one")
         typed.set("one two")
     assert len(typed.history) == 1
-    assert typed.history.undo(typed.make) == "both"
+    assert typed.history.undo(typed.apply) == "both"
     assert typed.text.text == ""
     assert typed.redo() == "one two"
     assert typed.undo() == ""

@@ -282,7 +282,7 @@ class ChatSession:
 
     def configure(self, label: str, chat: Chat) -> None:
         """Replace the system prompt, template and truncation rule, but not the turns."""
-        self.workspace.history.record(label, self.make(UseChat(chat)))
+        self.workspace.history.record(label, self.apply(UseChat(chat)))
 
     def _with(self, *turns: Turn) -> Turns:
         now = self.chat.turns
@@ -295,7 +295,7 @@ class ChatSession:
         self._set(self.chat._replace(turns=turns))
         self.workspace.history.record(label, _back_to(before, turns))
 
-    def make(self, step: UseChat | ExchangeTurns) -> UseChat | ExchangeTurns:
+    def apply(self, step: UseChat | ExchangeTurns) -> UseChat | ExchangeTurns:
         """Apply a step of the undo history; return the step that undoes it."""
         now = self.chat
         if isinstance(step, UseChat):

@@ -243,7 +243,7 @@ class Drafting:
             preset = self._preset_named(draft.preset, draft.parameters)
             step = UseSettings(draft, Endpoint(draft.endpoint, ""), preset)
         self._text.set(draft.prompt)
-        self.make(step)
+        self.apply(step)
 
     def use(self, draft: Draft, label: str = "") -> None:
         """Replace the draft as one change, labelled by its differences if `label` is empty.
@@ -253,13 +253,13 @@ class Drafting:
         step, differing = self._to(draft), difference(self.settings, draft)
         with self._history.group(label or differing or "the prompt"):
             if differing:
-                self._history.record(label, self.make(step))
+                self._history.record(label, self.apply(step))
             self.set_text(draft.prompt)
 
     def set_text(self, text: str) -> None:
         """Replace the prompt's text."""
         if (change := self._text.change_to(text)) is not None:
-            self._history.record("the prompt", self.make(change))
+            self._history.record("the prompt", self.apply(change))
 
     def set_prompt(self, prompt: Prompt) -> None:
         """Replace the prompt by one of any kind."""
@@ -298,6 +298,17 @@ class Drafting:
         before, self.preset, self.parameters = self._now, preset, preset.parameters
         self._changed(before)
 
+    def preset_replaced(self, name: str, preset: Preset | None) -> None:
+        """Use `preset` wherever the draft or its history used the one with a name, which no longer exists.
+
+        None if nothing replaces it. The parameters stay, and the change cannot be undone: files changed.
+        """
+        self._history.replace_preset(name, preset)
+        if self.preset is not None and self.preset.name == name:
+            self.take_typed()
+            self.preset = preset
+            self._show_settings()
+
     def note_probe(self) -> None:
         """Notify that more of the endpoint's capabilities are known."""
         self._notify(EndpointProbed())
@@ -321,7 +332,7 @@ class Drafting:
 
     # --- steps -------------------------------------------------------------------------------------------
 
-    def make(self, step: ReplaceText | UseSettings) -> ReplaceText | UseSettings:
+    def apply(self, step: ReplaceText | UseSettings) -> ReplaceText | UseSettings:
         """Apply a step of the undo history; return the step that undoes it."""
         if isinstance(step, ReplaceText):
             self._text.apply(step)

@@ -209,7 +209,7 @@ class Runs(Sequence[Run]):
     def remove(self, runs: Sequence[Run], label: str) -> None:
         """Remove runs from the session, as one change. Raises BadValueError if read-only or streaming."""
         self._check(runs)
-        self._history.record(label, self.make(RemoveRuns(tuple(runs))))
+        self._history.record(label, self.apply(RemoveRuns(tuple(runs))))
 
     def name(self, run: Run, name: str) -> None:
         """Rename a run. Raises BadValueError if the session is read-only or the run is streaming."""
@@ -217,9 +217,9 @@ class Runs(Sequence[Run]):
             return
         self._check([run])
         label = f"the name {one_line(name, 40)}" if name else f"the name {one_line(run.name, 40)} removed"
-        self._history.record(label, self.make(NameRun(run, name)))
+        self._history.record(label, self.apply(NameRun(run, name)))
 
-    def make(self, step: RemoveRuns | RestoreRuns | NameRun) -> RemoveRuns | RestoreRuns | NameRun:
+    def apply(self, step: RemoveRuns | RestoreRuns | NameRun) -> RemoveRuns | RestoreRuns | NameRun:
         """Apply a step of the undo history; return the step that undoes it."""
         match step:
             case NameRun(run, name):

@@ -145,6 +145,14 @@ def _size_of(step: Step) -> int:
             return _FIXED
 
 
+def _with_preset(step: Step, name: str, preset: Preset | None) -> Step:
+    """Return a step that restores `preset` if it restored the one with a name, else the step itself."""
+    if not isinstance(step, UseSettings) or step.draft.preset != name:
+        return step
+    draft = step.draft._replace(preset=preset.name if preset is not None else "")
+    return UseSettings(draft, step.endpoint, preset)
+
+
 class Undoable(Struct, frozen=True):
     """A change: its label on the screen ("the branch"), and the steps that undo it."""
 
@@ -213,31 +221,38 @@ class History:
         """Start a new change with the next key press."""
         self._is_typing = False
 
-    def undo(self, make: Callable[[Step], Step]) -> str:
+    def undo(self, apply: Callable[[Step], Step]) -> str:
         """Undo the newest change and return its label, empty if there is none.
 
-        `make` applies a step and returns the step that undoes it.
+        `apply` applies a step and returns the step that undoes it.
         """
-        return self._move(self._done, self._undone, make)
+        return self._move(self._done, self._undone, apply)
 
-    def redo(self, make: Callable[[Step], Step]) -> str:
+    def redo(self, apply: Callable[[Step], Step]) -> str:
         """Redo the change last undone and return its label, empty if there is none."""
-        return self._move(self._undone, self._done, make)
+        return self._move(self._undone, self._done, apply)
 
     def _move(
         self,
         source: deque[Undoable] | list[Undoable],
         target: deque[Undoable] | list[Undoable],
-        make: Callable[[Step], Step],
+        apply: Callable[[Step], Step],
     ) -> str:
         self._is_typing = False
         if not source:
             return ""
         change = source.pop()
-        made = Undoable(change.label, tuple(reversed([make(step) for step in change.steps])))
+        made = Undoable(change.label, tuple(reversed([apply(step) for step in change.steps])))
         target.append(made)
         self._size += made.size - change.size
         return change.label
+
+    def replace_preset(self, name: str, preset: Preset | None) -> None:
+        """Let undo and redo restore `preset` in place of the one with a name; None restores no preset."""
+        for changes in (self._done, self._undone):
+            for index, change in enumerate(changes):
+                steps = tuple(_with_preset(step, name, preset) for step in change.steps)
+                changes[index] = Undoable(change.label, steps)
 
     def clear(self) -> None:
         """Clear the history, for example when another session is opened."""

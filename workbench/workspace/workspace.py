@@ -114,7 +114,7 @@ class Workspace:
 
     def set_variables(self, values: Mapping[str, str]) -> None:
         """Set the values of the prompt's variables."""
-        self.history.record("the variables", self._make(UseVariables(values)))
+        self.history.record("the variables", self._apply(UseVariables(values)))
 
     def conversation(self) -> ChatSession:
         """Return the session's conversation, set to the draft's endpoint, model and parameters.
@@ -140,25 +140,25 @@ class Workspace:
     def undo(self) -> None:
         """Undo the newest change, including a value being typed in the panel, and report its label."""
         self.drafting.take_typed()
-        label = self.history.undo(self._make)
+        label = self.history.undo(self._apply)
         self._notify(Notice(f"Undone: {label}" if label else "Nothing to undo."))
 
     def redo(self) -> None:
         """Redo the change last undone, and report its label."""
         self.drafting.take_typed()
-        label = self.history.redo(self._make)
+        label = self.history.redo(self._apply)
         self._notify(Notice(f"Redone: {label}" if label else "Nothing to redo."))
 
-    def _make(self, step: Step) -> Step:
+    def _apply(self, step: Step) -> Step:
         """Apply a step of the undo history; return the step that undoes it."""
         match step:
             case ReplaceText() | UseSettings():
-                return self.drafting.make(step)
+                return self.drafting.apply(step)
             case RemoveRuns() | RestoreRuns() | NameRun():
-                return self.runs.make(step)
+                return self.runs.apply(step)
             case UseChat() | ExchangeTurns():
                 # The chat exists: it recorded the step, and lives as long as the session.
-                return self.talk.make(step)
+                return self.talk.apply(step)
             case UseVariables(values):
                 before = self.session.variables
                 self.keeper.keep_variables(values)

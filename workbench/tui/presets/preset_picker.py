@@ -52,7 +52,9 @@ class PresetPicker(Picker):
         if (name := self._own()) is not None:
             new = await flow.ask(LinePopup(f"Rename {one_line(name, 40)} to", name))
             if new is not None:
-                self._show_changed(rename_preset(self._folders, name, new).name)
+                preset = rename_preset(self._folders, name, new)
+                self._replaced(flow, name, preset)
+                self._show_changed(preset.name)
 
     @asks
     async def action_duplicate(self, flow: FlowContext) -> None:
@@ -68,6 +70,7 @@ class PresetPicker(Picker):
         question = f"Delete the preset {one_line(name, 40)}?"
         if await flow.confirmed(question, "delete", "keep it"):
             delete_preset(self._folders, name)
+            self._replaced(flow, name, load_presets(self._folders).presets.get(name))
             self._show_changed(name)
 
     @asks
@@ -96,6 +99,12 @@ class PresetPicker(Picker):
         message = f"{one_line(name, 40)} is built in. Duplicate it with Ctrl+D and change the copy."
         self.notify(message, title="Preset", severity="warning")
         return None
+
+    def _replaced(self, flow: FlowContext, name: str, preset: Preset | None) -> None:
+        """Let the draft use `preset` in place of one that is gone; warn if config.toml still names that."""
+        flow.workspace.drafting.preset_replaced(name, preset)
+        if name == flow.services.config.preset and (preset is None or preset.name != name):
+            flow.warn(f"config.toml still names {one_line(name, 40)}: change its preset there.", "Preset")
 
     def _show_changed(self, name: str) -> None:
         """Show the presets as they are now, and highlight one of them."""
