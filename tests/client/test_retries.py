@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from workbench.client.retries import can_retry, pause, retry_after
+from workbench.client.retries import NotConnectedError, can_retry, pause, retry_after
 from workbench.domain.errors import EndpointError
 
 NOW = datetime(2026, 11, 29, 12, 0, 0, tzinfo=UTC)
@@ -50,9 +50,9 @@ def test_a_pause_is_never_shorter_than_asked_nor_much_longer(chance: float) -> N
 
 
 def test_only_refusals_and_failures_to_connect_are_sent_again() -> None:
-    assert can_retry(EndpointError("x"), connected=False)
-    assert can_retry(EndpointError("x", status=429), connected=True)
-    assert can_retry(EndpointError("x", status=503), connected=True)
-    assert not can_retry(EndpointError("x", status=429, code="insufficient_quota"), connected=True)
-    assert not can_retry(EndpointError("x", status=500), connected=True)
-    assert not can_retry(EndpointError("x"), connected=True)
+    assert can_retry(NotConnectedError("x"))
+    assert can_retry(EndpointError("x", status=429))
+    assert can_retry(EndpointError("x", status=503))
+    assert not can_retry(EndpointError("x", status=429, code="insufficient_quota"))
+    assert not can_retry(EndpointError("x", status=500))
+    assert not can_retry(EndpointError("x"))

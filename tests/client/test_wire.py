@@ -28,7 +28,7 @@ def recorded(pieces: Iterable[bytes], status: int = 200) -> WireLog:
     log.answered(status, {})
     for at, chunk in enumerate(pieces, 1):
         log.received(at, chunk)
-    log.over()
+    log.is_over = True
     return log
 
 
@@ -70,7 +70,7 @@ def test_a_record_that_grows_is_read_as_it_grows() -> None:
     events.read(1)
     assert [events[index].at for index in range(len(events))] == [0.5, 0.7, 0.7]
     assert events[2].gave == ()
-    log.over()
+    log.is_over = True
     events.read(1)
     assert events.is_over
     assert [events.event_of(0, token) for token in range(4)] == [0, 1, 3, None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import AsyncExitStack, aclosing, suppress
+from contextlib import aclosing, suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from workbench.client.assembly import Assembly
 from workbench.client.events import End, Error, Event, RequestSent, ResponseStarted
 from workbench.client.exact_dialect import Json, Pairs, parse
 from workbench.client.keys import Keys
-from workbench.client.request_attempts import BrokenError, Call, Refused, Reply, encode, read_all
+from workbench.client.request_attempts import Call, Reply, encode, read_all
 from workbench.client.retries import can_retry
 from workbench.client.urls import normalise, shown
 from workbench.client.wire_log import WireLog
@@ -146,26 +146,20 @@ class Client:
         body = named.body(endpoint.aliases, endpoint.drop)
         try:
             call = await self._call(endpoint, "POST", body, wire)
-            yield RequestSent(shown(call.url), body)
-            async with AsyncExitStack() as stack:
-                reply = await call.attempt(stack)
-                if isinstance(reply, Refused):
-                    is_asked_anew = reply.error.status == 401 and self._keys.refused(endpoint.key, call.key)
-                    again = is_asked_anew or can_retry(reply.error, connected=reply.connected)
-                    yield Error(reply.error, again)
-                    yield End()
-                    return
-                yield ResponseStarted(reply.status, reply.headers.get("x-request-id", ""))
+            yield RequestSent(body)
+            async with call.attempt() as reply:
+                yield ResponseStarted()
                 async with aclosing(_answer(reply, call)) as chunks:
                     async for events in chunks:
                         for event in events:
                             yield event
         except EndpointError as error:
-            yield Error(error)
+            is_asked_anew = error.status == 401 and self._keys.refused(endpoint.key, call.key)
+            yield Error(error, is_asked_anew or can_retry(error))
             yield End()
         finally:
             if wire is not None:
-                wire.over()
+                wire.is_over = True
 
     async def models(self, endpoint: Endpoint) -> list[str]:
         """Return the names of the models that an endpoint lists. Raises EndpointError."""
@@ -223,14 +217,9 @@ class Client:
 
     async def _json(self, endpoint: Endpoint, method: str, url: str, body: JsonObject | None = None) -> Json:
         call = await self._call(endpoint, method, body, None, url)
-        async with AsyncExitStack() as stack:
-            tried = await call.attempt(stack)
-            if not isinstance(tried, Reply):
-                raise tried.error
+        async with call.attempt() as reply:
             try:
-                return parse(await read_all(tried, _MOST_BYTES))
-            except BrokenError as broken:
-                raise call.masked(broken.error) from None
+                return parse(await read_all(reply, _MOST_BYTES))
             except ValueError:
                 raise EndpointError(
                     "The response is not JSON", shown(url), "Check the base URL: it may lead to a web page."
@@ -246,7 +235,7 @@ class Client:
             headers["Content-Type"] = "application/json"
         content = b"" if body is None else encode(body)
         transport, url = self._transport(endpoint), url or urls.completions
-        return Call(endpoint, transport, method, url, urls, headers, content, key, wire)
+        return Call(transport, method, url, urls, headers, content, key, endpoint.key_header, wire)
 
     def _transport(self, endpoint: Endpoint) -> Transport:
         settings = _settings_of(endpoint)
@@ -273,8 +262,8 @@ async def _answer(reply: Reply, call: Call) -> AsyncGenerator[Iterable[Event]]:
             yield assembly.feed(chunk)
             if assembly.marked:
                 break
-    except BrokenError as broken:
-        error = call.masked(broken.error)
+    except EndpointError as broken:
+        error = call.masked(broken)
     if assembly.marked:
         for chunk in await _read_after_done(reply):
             call.record(chunk)
@@ -289,7 +278,7 @@ async def _answer(reply: Reply, call: Call) -> AsyncGenerator[Iterable[Event]]:
 async def _read_after_done(reply: Reply) -> list[bytes]:
     """Read what follows [DONE] within a second, as only a body read to its end frees the connection."""
     chunks: list[bytes] = []
-    with suppress(BrokenError, TimeoutError):
+    with suppress(EndpointError, TimeoutError):
         async with asyncio.timeout(_AFTER_DONE):
             async for chunk in reply.chunks:
                 chunks.append(chunk)

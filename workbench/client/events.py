@@ -16,17 +16,12 @@ from workbench.domain.run import Usage
 class RequestSent(Struct, frozen=True):
     """The request is about to be sent."""
 
-    url: str
-    """Without user name and password."""
     body: JsonObject
     """As sent."""
 
 
 class ResponseStarted(Struct, frozen=True):
     """The endpoint accepted the request; no text has been received yet."""
-
-    status: int
-    request_id: str = ""
 
 
 class KeepAlive(Struct, frozen=True):

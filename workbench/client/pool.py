@@ -5,6 +5,8 @@ from __future__ import annotations
 import ssl
 import time
 from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from httpcore import AnyIOBackend, AsyncConnectionInterface, AsyncConnectionPool, Origin, Proxy
@@ -39,7 +41,19 @@ class Pool:
         )
         self._idle: deque[_Idle] = deque()
 
-    async def take(self, origin: Origin) -> AsyncConnectionInterface:
+    @asynccontextmanager
+    async def connection(self, origin: Origin) -> AsyncGenerator[AsyncConnectionInterface]:
+        """Lend a connection; it is kept if its response was read to the end, and else closed."""
+        connection = await self._take(origin)
+        try:
+            yield connection
+        finally:
+            if connection.is_available() and len(self._idle) < _MOST_KEPT:
+                self._idle.append(_Idle(connection, time.monotonic()))
+            else:
+                await connection.aclose()
+
+    async def _take(self, origin: Origin) -> AsyncConnectionInterface:
         """Return an idle connection, the one unused for longest, or a new connection."""
         rest = 0.0 if origin.scheme == b"https" else _REST_SECONDS
         while self._idle and (rested := time.monotonic() - self._idle[0].since) >= rest:
@@ -49,13 +63,6 @@ class Pool:
                 return connection
             await connection.aclose()
         return self._factory.create_connection(origin)
-
-    async def give_back(self, connection: AsyncConnectionInterface) -> None:
-        """Keep a connection whose response was read to its end; close any other."""
-        if connection.is_available() and len(self._idle) < _MOST_KEPT:
-            self._idle.append(_Idle(connection, time.monotonic()))
-        else:
-            await connection.aclose()
 
     async def aclose(self) -> None:
         """Close the idle connections."""

@@ -1,11 +1,11 @@
-"""A prepared request that can be attempted several times, and its response."""
+"""A prepared request, and its response."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,24 +13,11 @@ from workbench.client.error_responses import ErrorResponse, error_of
 from workbench.client.keys import MASK, Secret
 from workbench.client.urls import Urls, shown
 from workbench.client.wire_log import WireLog
-from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
 from workbench.domain.json_values import JsonObject
 
 if TYPE_CHECKING:
     from workbench.client.transport import Transport
-
-
-class BrokenError(Exception):
-    """The exchange failed after the connection was established; `error` has the reason."""
-
-    def __init__(self, error: EndpointError) -> None:
-        super().__init__(error.title)
-        self.error = error
-
-
-class NotConnectedError(BrokenError):
-    """No connection was established, so nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +29,16 @@ class Reply:
     headers: Mapping[str, str]
     """With lower-case names."""
     chunks: AsyncGenerator[bytes]
-    """Raises BrokenError if the connection breaks."""
+    """Raises EndpointError if the connection breaks."""
 
 
 _MOST_ERROR_BYTES = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """An attempt that failed without an answer."""
-
-    error: EndpointError
-    connected: bool
-
-
 @dataclass(slots=True)
 class Call:
-    """A request that can be sent repeatedly."""
+    """A request to send once."""
 
-    endpoint: Endpoint
     transport: Transport
     method: str
     url: str
@@ -68,35 +46,32 @@ class Call:
     headers: Mapping[str, str]
     content: bytes
     key: Secret
+    key_header: str
     wire: WireLog | None
     sent_at: float = 0.0
 
-    async def attempt(self, stack: AsyncExitStack) -> Reply | Refused:
-        """Send the request; `stack` closes the connection of a reply.
+    @asynccontextmanager
+    async def attempt(self) -> AsyncGenerator[Reply]:
+        """Send the request; the connection is closed on exit, unless the response was read to its end.
 
-        Raises EndpointError if the connection broke after the request may have been sent.
+        Raises EndpointError for any response but a success; NotConnectedError if nothing was sent.
         """
         self.sent_at = time.perf_counter()
         if self.wire is not None:
             self.wire.sending(self.method, shown(self.url), self._authorised(MASK), self.content, self.key)
         headers = self._authorised(self.key.reveal())
-        exchange = self.transport.exchange(self.method, self.url, headers, self.content)
-        async with AsyncExitStack() as trial:
-            try:
-                reply = await trial.enter_async_context(exchange)
+        try:
+            async with self.transport.exchange(self.method, self.url, headers, self.content) as reply:
                 if self.wire is not None:
                     self.wire.answered(reply.status, reply.headers)
-                if 200 <= reply.status < 300:
-                    stack.push_async_callback(trial.pop_all().aclose)
-                    return reply
-                body = await read_all(reply, _MOST_ERROR_BYTES)
-            except NotConnectedError as failure:
-                return Refused(self.masked(failure.error), connected=False)
-            except BrokenError as failure:
-                raise self.masked(failure.error) from None
-            self.record(body)
-            answer = ErrorResponse(reply.status, reply.reason, reply.headers, body)
-            return Refused(error_of(answer, self.urls, self.url, self.key.redact), connected=True)
+                if not 200 <= reply.status < 300:
+                    body = await read_all(reply, _MOST_ERROR_BYTES)
+                    self.record(body)
+                    answer = ErrorResponse(reply.status, reply.reason, reply.headers, body)
+                    raise error_of(answer, self.urls, self.url, self.key.redact)
+                yield reply
+        except EndpointError as error:
+            raise self.masked(error) from None
 
     def record(self, chunk: bytes) -> None:
         """Add a chunk of the response body to the wire log, if there is one."""
@@ -111,9 +86,8 @@ class Call:
     def _authorised(self, key: str) -> dict[str, str]:
         if not self.key:
             return dict(self.headers)
-        name = self.endpoint.key_header
-        value = f"Bearer {key}" if name.lower() == "authorization" else key
-        return {**self.headers, name: value}
+        value = f"Bearer {key}" if self.key_header.lower() == "authorization" else key
+        return {**self.headers, self.key_header: value}
 
 
 async def read_all(reply: Reply, most: int) -> bytes:

@@ -14,11 +14,14 @@ _LONGEST = 366 * 86_400.0
 """Seconds above which a requested wait is ignored."""
 
 
-def can_retry(error: EndpointError, *, connected: bool) -> bool:
+class NotConnectedError(EndpointError):
+    """No connection was established, so nothing was sent."""
+
+
+def can_retry(error: EndpointError) -> bool:
     """Whether the request may be retried: a failed connection, or a refusal that is not billed."""
-    if not connected:
-        return True
-    return error.status in _STATUSES and error.code not in _HOPELESS
+    is_refused = error.status in _STATUSES and error.code not in _HOPELESS
+    return is_refused or isinstance(error, NotConnectedError)
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import ssl
 import sys
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,7 +17,8 @@ from httpcore import default_ssl_context
 
 from workbench.client.pool import Pool
 from workbench.client.proxies import Proxy, proxy_of
-from workbench.client.request_attempts import BrokenError, NotConnectedError, Reply
+from workbench.client.request_attempts import Reply
+from workbench.client.retries import NotConnectedError
 from workbench.client.urls import shown
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
@@ -87,16 +88,23 @@ if find_spec("sniffio") is None:
     # The HTTP library tries to import it for each connection; this avoids the search of all paths.
     sys.modules["sniffio"] = None  # type: ignore[assignment]
 
-_READABLE = ("gzip", "deflate")
-_OLD_GZIP = (b"content-encoding", b"x-gzip")
+_READABLE = ("gzip", "x-gzip", "deflate")
+_NOT_CONNECTED = (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.ProxyError)
+_NOT_SENDABLE = (httpx.InvalidURL, httpcore.UnsupportedProtocol, httpcore.LocalProtocolError, UnicodeError)
 _BROKEN = (
     httpcore.NetworkError,
     httpcore.TimeoutException,
     httpcore.ProtocolError,
-    httpx.StreamError,
     httpx.DecodingError,
     OSError,
 )
+_HEADERS = {
+    "Accept": "*/*",
+    # No compression: proxies buffer compressed streams.
+    "Accept-Encoding": "identity",
+    "Connection": "keep-alive",
+    "User-Agent": "completion-workbench",
+}
 
 
 class Transport:
@@ -105,17 +113,9 @@ class Transport:
     def __init__(self, endpoint: Endpoint) -> None:
         """Raises EndpointError if the proxy or a TLS file cannot be used."""
         self._endpoint = endpoint
-        times = endpoint.timeouts
         proxy = proxy_of(endpoint, os.environ)
-        pool = Pool(tls_context(endpoint, os.environ), None if proxy is None else _proxy(proxy))
-        self._http = httpx.AsyncClient(
-            transport=_PoolTransport(pool),
-            trust_env=False,
-            follow_redirects=False,
-            timeout=httpx.Timeout(connect=times.connect, read=times.read, write=times.write, pool=None),
-            # No compression: proxies buffer compressed streams.
-            headers={"User-Agent": "completion-workbench", "Accept-Encoding": "identity"},
-        )
+        self._pool = Pool(tls_context(endpoint, os.environ), None if proxy is None else _proxy(proxy))
+        self._cookies = httpx.Cookies()
 
     @asynccontextmanager
     async def exchange(
@@ -123,110 +123,66 @@ class Transport:
     ) -> AsyncGenerator[Reply]:
         """Send a request; on exit the connection is closed, unless the response was read to its end.
 
-        Raises NotConnectedError or BrokenError.
+        Raises EndpointError if the request fails, NotConnectedError if no connection was established.
         """
-        try:
-            request = self._http.build_request(method, url, headers=dict(headers), content=body or None)
-            response = await self._http.send(request, stream=True)
-        except (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.ProxyError) as error:
-            raise NotConnectedError(_not_connected(error, url, self._endpoint)) from None
-        except (
-            httpx.InvalidURL,
-            httpx.UnsupportedProtocol,
-            httpcore.UnsupportedProtocol,
-            httpcore.LocalProtocolError,
-            UnicodeError,
-        ):
-            raise BrokenError(
-                EndpointError(
+        async with AsyncExitStack() as stack:
+            try:
+                request = self._request(method, url, headers, body)
+                sent = httpcore.Request(
+                    method,
+                    _core_url(request.url),
+                    headers=request.headers.raw,
+                    content=body,
+                    extensions={"timeout": self._endpoint.timeouts._asdict()},
+                )
+                connection = await stack.enter_async_context(self._pool.connection(sent.url.origin))
+                response = await connection.handle_async_request(sent)
+            except _NOT_CONNECTED as error:
+                raise _not_connected(error, url, self._endpoint) from None
+            except _NOT_SENDABLE:
+                raise EndpointError(
                     "The request cannot be sent",
                     shown(url),
                     "Check the base URL and the headers in the endpoint's profile.",
-                )
-            ) from None
-        except _BROKEN as error:
-            raise BrokenError(_broken(error, url, self._endpoint)) from None
-        try:
-            head = {name.lower(): value for name, value in response.headers.items()}
-            yield Reply(response.status_code, response.reason_phrase, head, self._chunks(response, head))
-        finally:
-            await response.aclose()
+                ) from None
+            except _BROKEN as error:
+                raise _broken(error, url, self._endpoint) from None
+            stack.push_async_callback(response.aclose)
+            head = httpx.Headers(response.headers)
+            cookies = [(name, value) for name, value in head.multi_items() if name == "set-cookie"]
+            self._cookies.extract_cookies(httpx.Response(response.status, headers=cookies, request=request))
+            reason = response.extensions.get("reason_phrase", b"").decode("ascii", "ignore")
+            yield Reply(response.status, reason, head, self._chunks(response, head, url))
 
-    async def _chunks(self, response: httpx.Response, head: Mapping[str, str]) -> AsyncGenerator[bytes]:
-        encoding = head.get("content-encoding", "identity").strip().lower()
-        encoded = encoding not in ("", "identity")
-        if encoded and encoding not in _READABLE:
-            raise BrokenError(_compressed(encoding))
-        # The stream below `aiter_raw()`, which would copy every chunk again.
-        source = response.aiter_bytes() if encoded else response.stream
-        assert isinstance(source, AsyncIterable)
+    def _request(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> httpx.Request:
+        all_headers = httpx.Headers(_HEADERS)
+        all_headers.update(headers)
+        request = httpx.Request(method, url, headers=all_headers, content=body or None, cookies=self._cookies)
+        if request.url.userinfo:
+            basic = httpx.BasicAuth(request.url.username, request.url.password)
+            request = next(basic.auth_flow(request))
+        return request
+
+    async def _chunks(
+        self, response: httpcore.Response, head: Mapping[str, str], url: str
+    ) -> AsyncGenerator[bytes]:
+        assert isinstance(response.stream, AsyncIterable)
+        source: AsyncIterable[bytes] = response.stream
+        if (encoding := head.get("content-encoding", "").strip().lower()) not in ("", "identity"):
+            if encoding not in _READABLE:
+                raise _compressed(encoding)
+            # httpx does not know the old name of gzip.
+            known = {"Content-Encoding": encoding.removeprefix("x-")}
+            source = httpx.Response(response.status, headers=known, content=source).aiter_bytes()
         try:
             async for chunk in source:
                 yield chunk
         except _BROKEN as error:
-            raise BrokenError(_broken(error, str(response.request.url), self._endpoint)) from None
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._http.aclose()
-
-
-class _PoolTransport(httpx.AsyncBaseTransport):
-    """Sends httpx requests over the connections of a pool."""
-
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request. Raises httpcore errors."""
-        assert isinstance(request.stream, AsyncIterable)
-        sent = httpcore.Request(
-            request.method,
-            _core_url(request.url),
-            headers=request.headers.raw,
-            content=request.stream,
-            extensions=request.extensions,
-        )
-        connection = await self._pool.take(sent.url.origin)
-        try:
-            response = await connection.handle_async_request(sent)
-        except BaseException:
-            await self._pool.give_back(connection)
-            raise
-        return httpx.Response(
-            response.status,
-            headers=[
-                # An old name of gzip that httpx does not decode.
-                (name, b"gzip" if (name.lower(), value.lower()) == _OLD_GZIP else value)
-                for name, value in response.headers
-            ],
-            stream=_Body(response, connection, self._pool),
-            extensions=response.extensions,
-        )
+            raise _broken(error, url, self._endpoint) from None
 
     async def aclose(self) -> None:
         """Close all connections."""
         await self._pool.aclose()
-
-
-class _Body(httpx.AsyncByteStream):
-    """A response body; closing it returns the connection to the pool, which keeps it if it was read fully."""
-
-    def __init__(
-        self, response: httpcore.Response, connection: httpcore.AsyncConnectionInterface, pool: Pool
-    ) -> None:
-        self._response, self._connection, self._pool = response, connection, pool
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        assert isinstance(self._response.stream, AsyncIterable)
-        return aiter(self._response.stream)
-
-    async def aclose(self) -> None:
-        """Close the body."""
-        try:
-            await self._response.aclose()
-        finally:
-            await self._pool.give_back(self._connection)
 
 
 def _core_url(url: httpx.URL) -> httpcore.URL:
@@ -246,23 +202,23 @@ def _proxy(proxy: Proxy) -> CoreProxy:
     return CoreProxy(_core_url(parsed.url), auth=parsed.raw_auth, headers=parsed.headers.raw)
 
 
-def _not_connected(error: Exception, url: str, endpoint: Endpoint) -> EndpointError:
+def _not_connected(error: Exception, url: str, endpoint: Endpoint) -> NotConnectedError:
     message = one_line(str(error))
     if isinstance(error, httpcore.ConnectTimeout):
-        return EndpointError(
+        return NotConnectedError(
             f"No connection within {endpoint.timeouts.connect:g} s",
             shown(url),
             "Check the address, the network and the proxy.",
         )
     if isinstance(error, httpcore.ProxyError):
-        return EndpointError("The proxy refused the connection", message, "Check the endpoint's proxy.")
+        return NotConnectedError("The proxy refused the connection", message, "Check the endpoint's proxy.")
     if "CERTIFICATE" in message or "SSL" in message:
-        return EndpointError(
+        return NotConnectedError(
             "The endpoint's certificate was not accepted",
             message,
             "Name its authority's file as ca_file in the profile.",
         )
-    return EndpointError(
+    return NotConnectedError(
         "The endpoint cannot be reached",
         f"{shown(url)}: {message}" if message else shown(url),
         "Is the server running? Check the address, network and proxy.",

@@ -68,10 +68,6 @@ class WireLog:
             self._ends.append(self.size)
             self._times.append(at)
 
-    def over(self) -> None:
-        """Mark the exchange as ended."""
-        self.is_over = True
-
     @property
     def is_whole(self) -> bool:
         """Whether the whole answer is kept."""

@@ -237,7 +237,7 @@ class Recorder:
     def _take_other(self, event: Event) -> None:
         run = self._run
         match event:
-            case RequestSent(_, body):
+            case RequestSent(body):
                 run.sent = body
             case ResponseInfo(response_id, model, created):
                 run.response_id, run.model = response_id or run.response_id, model or run.model
