@@ -253,10 +253,6 @@ class WorkbenchApp(App[int]):
         surprising, low_coverage = exp(-thresholds.surprising), thresholds.low_coverage
         self._remember(replace(self._state, surprising=surprising, low_coverage=low_coverage))
 
-    @on(TokenView.Mounted)
-    def _give_thresholds(self, event: TokenView.Mounted) -> None:
-        event.view.thresholds = self.thresholds
-
     @on(MainScreen.ModeChanged)
     def _remember_mode(self, event: MainScreen.ModeChanged) -> None:
         if event.mode is not Mode.DIFFERENCE:

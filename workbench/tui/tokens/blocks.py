@@ -1,4 +1,4 @@
-"""Runs as the sections of a transcript: one for each choice, one for a run of which nothing came yet."""
+"""The transcript sections of runs: one per choice, and one for a run without choices."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from workbench.tui.tokens.transcript import Section
 from workbench.workspace.run_state import figures_of
 
 _KNOWN = 40
-"""Characters that are shown of a prompt that stands above already."""
+"""Characters shown of the part of a prompt that is in the section above too."""
 _LINES = 6
-"""Lines that are shown of a long prompt."""
+"""Lines shown of a long prompt."""
 _LONGEST = 2_000
-"""Characters that are shown of a prompt; the editor has all of it."""
+"""The most characters shown of a prompt."""
 
 
 def key_of(run: Run, choice: int) -> str:
-    """The key of a choice's section."""
+    """Return the key of a choice's section."""
     return f"{run.id}:{choice}"
 
 
 def group_key(group: RunGroup) -> str:
-    """The key of the header of a comparison, a sweep or a prompt set."""
+    """Return the key of the header of a comparison, a sweep or a prompt set."""
     return f"group:{group.id}"
 
 
 def group_section(group: RunGroup, numbers: str, *, folded: bool, is_current: bool) -> Section:
-    """The header of runs that were sent together; `numbers` is what their own titles begin with."""
+    """Return the header of a group of runs; `numbers` is their range, such as `3–5`."""
     title = f"{'▸' if folded else '▾'} {numbers} · {group.about} · {group.summary}"
     return Section(group_key(group), title, emphasis="current" if is_current else "strong")
 
@@ -44,9 +44,9 @@ def group_section(group: RunGroup, numbers: str, *, folded: bool, is_current: bo
 def sections_of(
     runs: Sequence[Run], index: int, dimmed: bool = False, before: int | None = None
 ) -> list[Section]:
-    """The sections of the run at an index among the runs of its session.
+    """Return the sections of the run at an index among the runs of its session.
 
-    `before` is the index of the run shown above it, negative where none is; else the one before it is.
+    `before` is the index of the run shown above it, negative if there is none; by default the previous run.
     """
     run = runs[index]
     before = index - 1 if before is None else before
@@ -55,13 +55,16 @@ def sections_of(
     text_above = _text_of(runs, above) if above is not None else ""
     if not run.choices:
         prompt = _seen(prompt_to_editor(run.request.prompt), text_above)
-        return [Section(key_of(run, 0), _ended(title, run), prompt, None, _ending(run), dimmed)]
+        figures = _notes(run)
+        if run.outcome is Outcome.ERROR and run.error is not None:
+            figures.insert(0, visible(f"✗ {run.error.title}"))
+        return [Section(key_of(run, 0), _ended(title, run), prompt, None, "\n".join(figures), dimmed)]
     sections = [_section(runs, run, choice, title, text_above) for choice in run.ordered]
     return [replace(section, dimmed=True) for section in sections] if dimmed else sections
 
 
 def _section(runs: Sequence[Run], run: Run, choice: Choice, title: str, text_above: str) -> Section:
-    # While an echo comes, nobody has looked yet how much of it there is.
+    # The length of the echo is known only at the end of the run.
     echoes = choice.echoed or (run.is_running and run.request.parameters.echoes)
     text = "" if echoes else shown_prompt(runs, run, choice)
     is_first = choice is run.ordered[0]
@@ -74,28 +77,28 @@ def _section(runs: Sequence[Run], run: Run, choice: Choice, title: str, text_abo
         _ended(title, run, choice.index),
         _seen(text, before),
         choice,
-        "\n".join(_notes(run)) if is_last and not run.is_running else "",
+        "\n".join(_notes(run)) if is_last else "",
         scale=fitted(run.request.parameters),
     )
 
 
 def _ended(title: str, run: Run, choice: int | None = None) -> str:
-    """A title with the figures of a run that is over, or of one of its choices."""
+    """Return a title, with the figures of a completed run or of one of its choices."""
     return title if run.is_running else f"{title} · {figures_of(run, choice)}"
 
 
 def _text_of(runs: Sequence[Run], run: Run) -> str:
-    """The prompt of a run as it is shown, of its last choice where there are several."""
+    """Return the prompt of a run as text; of its last choice if it has several."""
     if not run.choices:
         return prompt_to_editor(run.request.prompt)
     return shown_prompt(runs, run, run.ordered[-1])
 
 
 def _seen(prompt: str, before: str) -> str:
-    """What is shown of a prompt below the one before: where they diverge, and of a long one its end."""
+    """Shorten a prompt shown below another to the part from where they diverge, and a long one to its end."""
     start = len(commonprefix([before, prompt])) - _KNOWN  # noqa: RUF071
     if start > 0:
-        # Cut between words where there are any: the end of what stands above already.
+        # Cut at a space if there is one nearby.
         start = max(prompt.find(" ", start, start + _KNOWN // 2), start)
         prompt = f"…{prompt[start:]}"
     lines = prompt.split("\n")
@@ -106,12 +109,12 @@ def _seen(prompt: str, before: str) -> str:
 
 
 def shown_prompt(runs: Sequence[Run], run: Run, choice: Choice) -> str:
-    """The prompt that a choice answers, as text also where a branch sent it as token ids."""
+    """Return the prompt of a choice, as text even if a branch sent it as token ids."""
     own = prompt = run.prompt_of(choice)
     if isinstance(own, TextPrompt):
         return own.text
     parts: list[str] = []
-    # Only a damaged file holds a circle of parents.
+    # Each run is used once, as the parents in a damaged file may form a cycle.
     left = {other.id: other for other in runs}
     while isinstance(prompt, TokensPrompt) and (parent := run.parent) is not None:
         found = left.pop(parent.run, None)
@@ -126,12 +129,12 @@ def shown_prompt(runs: Sequence[Run], run: Run, choice: Choice) -> str:
 
 
 def _notes(run: Run) -> list[str]:
-    """What a person should know of the answer, shown once below it."""
-    return [f"! {one_line(note)}" for note in run.notes]
+    """Return the notes on a completed run, as lines."""
+    return [] if run.is_running else [f"! {one_line(note)}" for note in run.notes]
 
 
 def _title(runs: Sequence[Run], index: int, compared: Run | None) -> str:
-    """The run's number, where it is from, and how it differs from its parent, else from the run above."""
+    """Return the run's number, its origin, and its changes to its parent, or else to the run `compared`."""
     run = runs[index]
     parts = [f"── {index + 1}"]
     origin: int | None = None
@@ -142,12 +145,12 @@ def _title(runs: Sequence[Run], index: int, compared: Run | None) -> str:
         where = f" at token {parent.token + 1}" if parent.kind == "branch" else ""
         taken = f" with {one_line(repr(parent.alternative), 30)}" if parent.alternative else ""
         parts.append(f"{parent.kind}{of}{where}{taken}")
-    parts += [one_line(word, 40) for word in (run.name, run.preset) if word]
+    parts += [one_line(name, 40) for name in (run.name, run.preset) if name]
     changed: tuple[Change, ...] = ()
-    # Beside another preset its name says more than all the fields in which the two differ.
+    # With another preset, its name says more than a list of all the changes.
     if compared is not None and (origin is not None or run.preset == compared.preset):
         changed = compared.request.parameters.changes_to(run.request.parameters)
-    # What a seed was before says nothing: the one that was used is named, and whether it is gone.
+    # A change of the seed is not listed: the seed that was used is shown instead.
     seed = run.request.parameters.get("seed")
     parts += [one_line(str(change), 60) for change in changed if seed is None or change.name != "seed"]
     if seed is not None:
@@ -155,9 +158,3 @@ def _title(runs: Sequence[Run], index: int, compared: Run | None) -> str:
     if compared is not None and compared.endpoint != run.endpoint:
         parts.append(f"@ {one_line(run.endpoint, 40)}")
     return " · ".join(parts)
-
-
-def _ending(run: Run) -> str:
-    if run.outcome is Outcome.ERROR and run.error is not None:
-        return "\n".join([visible(f"✗ {run.error.title}"), *_notes(run)])
-    return "" if run.is_running else "\n".join(_notes(run))

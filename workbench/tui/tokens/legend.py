@@ -1,4 +1,4 @@
-"""The row that says what the colours of the tokens mean."""
+"""The legend of the token colours."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from workbench.tui.theme.token_colours import NO_COLOURS, TokenStyles, styles_of
 
 
 class Legend(Widget):
-    """One sample of each level with its meaning, and what to know of the newest answer."""
+    """A row with a sample of each level and its meaning, and a note on the newest answer."""
 
     DEFAULT_CSS = "Legend { height: 1; }"
 
     token_styles: reactive[TokenStyles] = reactive(NO_COLOURS)
     mode: reactive[Mode] = reactive(Mode.FITTED)
     scale: reactive[Scale] = reactive(FIXED)
-    """The scale fitted to the answer under the cursor."""
+    """The probability scale of the answer under the cursor."""
     note = reactive("")
-    """A remark about the newest answer, from outside."""
+    """A note on the newest answer."""
 
     def on_mount(self) -> None:
-        """Draw as the application's theme says."""
+        """Use the token styles of the application's theme."""
         self.token_styles = styles_of(self.app)
 
     def render_line(self, y: int) -> Strip:
-        """The row."""
+        """Paint the row."""
         base = self.rich_style
         styles = self.token_styles
         muted = base + styles.figures
@@ -41,12 +41,12 @@ class Legend(Widget):
             reached = (0.0, *(edge / self.scale.edges[-1] for edge in self.scale.edges))
             samples = [samples[round(part * (len(samples) - 1))] for part in reached]
         segments = []
-        for word, style in zip(legend(self.mode, self.scale), samples, strict=True):
-            if word:
-                segments += [Segment(f" {word} ", base + style), Segment(" ", base)]
+        for label, style in zip(legend(self.mode, self.scale), samples, strict=True):
+            if label:
+                segments += [Segment(f" {label} ", base + style), Segment(" ", base)]
         width = self.size.width
         room = width - sum(segment.cell_length for segment in segments) - 3
-        # Every sample is to be seen; what they are fitted to stands in the panel as well.
+        # The samples need all the room; what they are fitted to is in the parameter panel too.
         heading = fit(self._heading, min(cell_len(self._heading), room))
         segments.insert(0, Segment(f" {heading}  ", muted))
         if self.note:

@@ -1,4 +1,4 @@
-"""Paints one row of a transcript as segments: tokens in the styles of their levels, and what lies on them."""
+"""Paint a row of a transcript: tokens in the styles of their levels, with cursor, matches and selection."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SPACE_GLYPH, _TAB_GLYPH, _NEWLINE_GLYPH = "·", "→", "↵"
 
 
 class StyledRange(NamedTuple):
-    """A part of a text in one style, by offsets."""
+    """A range of a text in one style, by offsets."""
 
     start: int
     end: int
@@ -33,20 +33,20 @@ class StyledRange(NamedTuple):
 
 
 class PaintOptions(Struct, frozen=True):
-    """How rows are painted; a change of it is a change of every row."""
+    """The options that all rows are painted with."""
 
     base: Style
-    """Under everything: the widget's own colours."""
+    """The widget's own style, below everything else."""
     styles: TokenStyles
     mode: Mode = Mode.FITTED
     whitespace: bool = False
-    """Whether spaces, tabs and newlines show as glyphs."""
+    """Whether spaces, tabs and newlines are shown as glyphs."""
     boundaries: bool = False
-    """Whether every other token is underlined, so that tokens can be told apart without colours."""
+    """Whether every second token is underlined, so that tokens can be told apart without colours."""
     second: SecondScoring | None = None
-    """Another model's scoring of one of the answers."""
+    """A second model's scoring of one of the answers."""
     search: Search | None = None
-    """What is searched for, and marked where it is found."""
+    """The search whose matches are highlighted."""
 
 
 def paint(
@@ -58,11 +58,11 @@ def paint(
     selected: tuple[int, int] | None = None,
     offsets: bool = False,
 ) -> Strip:
-    """A row as a strip of the transcript's width.
+    """Paint a row as a strip of the transcript's width.
 
-    `cursor` is the token under the cursor where that is in the row's section, `selected` the offsets
-    selected in the row's block. With `offsets`, each segment's style tells where in the block it begins, as
-    selecting by mouse needs; that makes every style another one, which nothing can then cache.
+    `cursor` is the token under the cursor if that is in the row's section, `selected` the range of offsets
+    selected in the row's block. With `offsets`, the style of each segment records its offset in the block,
+    which Textual needs to select by mouse; such styles are all different and cannot be cached.
     """
     line = row.section * 3 + row.block if offsets else None
     section = transcript.section(row.section)
@@ -85,7 +85,7 @@ def paint(
         if row.block == TITLE and section.emphasis != "none":
             style = options.styles.cursor if section.emphasis == "current" else Style(bold=True)
         runs = [StyledRange(row.start, row.end, options.base + style)]
-        # Only what was sent and answered has blanks that matter.
+        # Whitespace matters only in prompts and answers.
         options = replace(options, whitespace=False)
     if section.dimmed:
         runs = _overlay(runs, row.start, row.end, options.styles.dimmed)
@@ -105,7 +105,7 @@ def paint(
 
 
 def snapped(text: str, base: int, start: int, end: int) -> tuple[int, int]:
-    """A span widened to the clusters it touches, in a text that begins at offset `base`."""
+    """Widen a span to whole clusters, in a text that starts at offset `base`."""
     if not (text.isascii() or is_narrow(text)):
         for cluster in clusters(text):
             if base + cluster.start < start < base + cluster.end:
@@ -146,7 +146,7 @@ def _token_runs(body: Body, row: Row, options: PaintOptions, scale: Scale) -> li
 def _mark_specials(
     runs: list[StyledRange], specials: Sequence[tuple[int, int, bool]], row: Row, options: PaintOptions
 ) -> list[StyledRange]:
-    # One that a turn's own text holds is surprising: the endpoint will take it for the template's.
+    # A special token in a message's own text stands out: the endpoint will read it as the template's.
     styles = {False: options.styles.found, True: options.styles.levels[-1] + Style(reverse=True)}
     first = bisect_right(specials, row.start, key=lambda special: special[1])
     for start, end, injected in islice(specials, first, None):
@@ -212,7 +212,7 @@ def _at(style: Style, offset: int, line: int | None) -> Style:
 
 
 class _Parts:
-    """Gathers clusters into segments; the offset of each segment's first character is kept in its style."""
+    """Collects clusters into segments, whose styles record the offset of their first character."""
 
     def __init__(self, options: PaintOptions, line: int | None, width: int) -> None:
         self._paint_options, self._line, self._width = options, line, width
@@ -223,7 +223,7 @@ class _Parts:
         self._open_style = options.base
 
     def add(self, text: str, offset: int, cells: int, kind: int, style: Style) -> None:
-        """Add a cluster in its run's style."""
+        """Add a cluster in a style."""
         options = self._paint_options
         if kind == CONTROL:
             self._each(escape_character(text), offset, style + options.styles.control)
@@ -241,7 +241,7 @@ class _Parts:
         self._column += cells
 
     def _each(self, shown: str, offset: int, style: Style) -> None:
-        """One segment a cell, all of the one offset: a click on any of them means the one character."""
+        """Add a segment per cell, all with the same offset: a click on any of them selects the character."""
         self._close(offset, style)
         styled = _at(style, offset, self._line)
         self._segments += [Segment(character, styled) for character in shown]
@@ -254,7 +254,7 @@ class _Parts:
         self._open_at, self._open_style = offset, style
 
     def finished(self) -> list[Segment]:
-        """All segments."""
+        """Return the segments of all clusters added."""
         self._close(0, self._paint_options.base)
         return self._segments
 
@@ -262,7 +262,7 @@ class _Parts:
 def _tail(
     body: Body, row: Row, options: PaintOptions, *, cursor: int | None, room: int, line: int | None
 ) -> list[Segment]:
-    """What follows the text: bytes that only begin a character, and a cursor on a token without text."""
+    """Return what follows the text: the bytes of an incomplete character, or a cursor without text."""
     styles = options.styles
     if body.tail and body.tail_cells > room and row.start < row.end:
         return []

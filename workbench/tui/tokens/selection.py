@@ -1,4 +1,4 @@
-"""What a selection covers: its lines are the blocks of sections, its columns their characters."""
+"""Selections in a transcript: a line is a block of a section, a column a character of its text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.tui.tokens.transcript import BODY, ReadingPosition, Row, Transcri
 
 
 def selected_text(transcript: Transcript, selection: Selection) -> str:
-    """The exact text of a selection, in whole visible characters."""
+    """Return the exact text of a selection, widened to whole clusters."""
     parts = []
     for line in range(3 * len(transcript)):
         section, block = divmod(line, 3)
@@ -28,13 +28,13 @@ def selected_text(transcript: Transcript, selection: Selection) -> str:
 
 
 def selected_span(selection: Selection, row: Row) -> tuple[int, int] | None:
-    """Which offsets of its block are selected in a row; None where nothing is."""
+    """Return the selected offsets of the block that a row is in; None if nothing in it is selected."""
     span = selection.get_span(row.section * 3 + row.block)
     return None if span is None else (span[0], row.end if span[1] < 0 else span[1])
 
 
 def select_tokens(transcript: Transcript, first: Cursor, last: Cursor) -> Selection:
-    """The selection from a token to another, both of them included."""
+    """Return the selection from a token to another, both included."""
     start = transcript.body(first.section).span_of(first.position)[0]
     end = transcript.body(last.section).span_of(last.position)[1]
     return Selection(Offset(start, first.section * 3 + BODY), Offset(end, last.section * 3 + BODY))

@@ -1,4 +1,4 @@
-"""A text searched for in the answers of a transcript, in whatever case."""
+"""Search the answers of a transcript for a text, ignoring case."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from workbench.tui.tokens.token_cursor import Cursor
 from workbench.tui.tokens.transcript import Body, Transcript
 
 _WINDOW = 1 << 16
-"""Characters searched in one go."""
+"""Characters searched before other tasks of the event loop get a turn."""
 
 
 class Search(Struct, frozen=True):
-    """What is searched for."""
+    """A text to search for."""
 
     text: str
-    """At least one character."""
+    """The text, at least one character."""
 
     @property
     def _pattern(self) -> re.Pattern[str]:
         return re.compile(re.escape(self.text), re.IGNORECASE)
 
     def matches(self, body: Body, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Where the text stands between two offsets of a body, also where it goes over one of them."""
+        """Yield the spans of the matches that overlap a range of a body."""
         over = len(self.text) - 1
         first = max(start - over, 0)
         for match in self._pattern.finditer(body.slice(first, min(end + over, body.length))):
             yield first + match.start(), first + match.end()
 
     async def next_from(self, transcript: Transcript, cursor: Cursor | None, step: int) -> Cursor | None:
-        """The token in which the next (step 1) or previous (-1) match begins, around the end.
+        """Return the token in which the next (step 1) or previous (-1) match starts, wrapping around.
 
-        However long the texts are, nothing else waits for it.
+        Other tasks of the event loop run in between, however long the texts are.
         """
         index, position = cursor or (0 if step > 0 else len(transcript) - 1, None)
         count = len(transcript)
         for turn in range(count + 1):
             if not 0 <= index < len(transcript):
-                # What was shown has changed meanwhile.
+                # The sections changed meanwhile.
                 return None
             body = transcript.body(index)
             start, stop = body.length, 0
@@ -55,7 +55,7 @@ class Search(Struct, frozen=True):
         return None
 
     async def _token_in(self, body: Body, within: tuple[int, int], step: int) -> int | None:
-        """The token of the first match that begins between two offsets, or of the last one where backward."""
+        """Return the token of the first match that starts within a range; of the last one if backward."""
         starts = range(*within, _WINDOW)
         for start in starts if step > 0 else reversed(starts):
             stop = min(start + _WINDOW, within[1])

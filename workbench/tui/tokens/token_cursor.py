@@ -1,8 +1,8 @@
-"""Where a token cursor goes: by token, by line, to what is notable."""
+"""Movements of the token cursor: by token, by line, and to notable tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from workbench.domain.choice import Choice
@@ -10,9 +10,9 @@ from workbench.tui.tokens.token_rows import offset_at, row_cells
 from workbench.tui.tokens.transcript import BODY, ReadingPosition, Transcript
 
 Finder = Callable[[Choice, int, int], int | None]
-"""From a choice, a position and a step (1 or -1) to the next position wanted."""
+"""Returns the next position to stop at, from a choice, a position in it and a step (1 or -1)."""
 _FAR = 400
-"""Rows looked through for another token before a line's move gives up (a token may fill many)."""
+"""The most rows that a movement by line searches for another token, as a token may fill many rows."""
 
 
 class Cursor(NamedTuple):
@@ -23,7 +23,7 @@ class Cursor(NamedTuple):
 
 
 def at(transcript: Transcript, key: str, position: int) -> Cursor:
-    """The token at a position of the section of that key. Raises KeyError where there is none."""
+    """Return the token at a position of a section. Raises KeyError if there is none."""
     index = transcript.index_of(key)
     if not 0 <= position < transcript.body(index).seen:
         raise KeyError(key)
@@ -31,37 +31,35 @@ def at(transcript: Transcript, key: str, position: int) -> Cursor:
 
 
 def first(transcript: Transcript) -> Cursor | None:
-    """The first token of all."""
+    """Return the first token of the transcript."""
     return next((Cursor(index, 0) for index in range(len(transcript)) if transcript.body(index).seen), None)
 
 
 def last(transcript: Transcript) -> Cursor | None:
-    """The last token of all."""
-    for index in reversed(range(len(transcript))):
-        if seen := transcript.body(index).seen:
-            return Cursor(index, seen - 1)
-    return None
+    """Return the last token of the transcript."""
+    indices = reversed(range(len(transcript)))
+    return next((Cursor(index, seen - 1) for index in indices if (seen := transcript.body(index).seen)), None)
 
 
 def notable(transcript: Transcript, finder: Finder) -> Cursor | None:
-    """The first token of the newest answer that a finder wants, else that answer's first token."""
+    """Return the first token of the newest answer that a finder stops at, else its first token."""
     for index in reversed(range(len(transcript))):
         body = transcript.body(index)
         if body.choice is not None and body.seen:
             found = finder(body.choice, body.choice.echoed - 1, 1)
-            is_seen = found is not None and found < body.seen
-            first = min(body.choice.echoed, body.seen - 1)
-            return Cursor(index, found if found is not None and is_seen else first)
+            if found is None or found >= body.seen:
+                found = min(body.choice.echoed, body.seen - 1)
+            return Cursor(index, found)
     return None
 
 
 def adjacent(choice: Choice, position: int, step: int) -> int | None:
-    """The position after (step 1) or before (-1); None beyond the choice."""
+    """Return the position after (step 1) or before (-1); None beyond the choice."""
     return position + step if 0 <= position + step < len(choice) else None
 
 
 def seek(transcript: Transcript, cursor: Cursor, step: int, finder: Finder) -> Cursor | None:
-    """The next token that a finder wants, in this section and then the following ones."""
+    """Return the next token that a finder stops at, in this section or the following ones."""
     index, position = cursor
     while 0 <= index < len(transcript):
         body = transcript.body(index)
@@ -76,7 +74,7 @@ def seek(transcript: Transcript, cursor: Cursor, step: int, finder: Finder) -> C
 
 
 def column_of(transcript: Transcript, cursor: Cursor) -> int:
-    """The column that a token begins at."""
+    """Return the column in which a token starts."""
     body, y = transcript.body(cursor.section), y_of(transcript, cursor)
     row = transcript.row(y)
     start = body.span_of(cursor.position)[0]
@@ -84,13 +82,13 @@ def column_of(transcript: Transcript, cursor: Cursor) -> int:
 
 
 def y_of(transcript: Transcript, cursor: Cursor) -> int:
-    """The row that a token begins in."""
+    """Return the row in which a token starts."""
     start = transcript.body(cursor.section).span_of(cursor.position)[0]
     return transcript.y_of(ReadingPosition(cursor.section, BODY, start))
 
 
 def token_at(transcript: Transcript, y: int, column: int) -> Cursor | None:
-    """The token at a cell of the transcript; None where none is."""
+    """Return the token at a cell of the transcript, or None."""
     row = transcript.row(y)
     if row is None or row.block != BODY:
         return None
@@ -114,26 +112,17 @@ def _of_tail(transcript: Transcript, section: int, column: int) -> int:
 
 
 def line(transcript: Transcript, cursor: Cursor, rows: int, column: int) -> Cursor | None:
-    """The token some rows below (above where negative) at a column; the next row that has another token."""
-    step = 1 if rows > 0 else -1
-    begin = y_of(transcript, cursor) + rows
-    for y in _rows_from(max(min(begin, transcript.height - 1), 0), step, transcript.height):
+    """Return the token at a column, `rows` below (above if negative) or in the next row that has one."""
+    first = max(min(y_of(transcript, cursor) + rows, transcript.height - 1), 0)
+    for y in (range(first, transcript.height) if rows > 0 else range(first, -1, -1))[:_FAR]:
         found = _on_row(transcript, y, column)
-        if found is not None and (found > cursor if step > 0 else found < cursor):
+        if found is not None and (found > cursor if rows > 0 else found < cursor):
             return found
     return None
 
 
-def _rows_from(y: int, step: int, height: int) -> Iterator[int]:
-    for _ in range(_FAR):
-        if not 0 <= y < height:
-            return
-        yield y
-        y += step
-
-
 def _on_row(transcript: Transcript, y: int, column: int) -> Cursor | None:
-    """The token at a column of a row; where the prompt stands there, the first one after it."""
+    """Return the token at a column of a row; for the prompt, the first token after it if in this row."""
     row = transcript.row(y)
     if row is None or row.block != BODY:
         return None

@@ -1,7 +1,7 @@
-"""Soft wrap of growing hostile text into rows of cells, resumable at the last rows.
+"""Wrap growing, untrusted text into rows of terminal cells, incrementally.
 
-A row ends after its last space, where even one space more than fits may stand in the last column; so the
-last column is kept free of everything else.
+A row breaks after a space. One space that no longer fits may take the last column, which therefore holds
+nothing else.
 """
 
 from __future__ import annotations
@@ -15,42 +15,42 @@ from rich.cells import cell_len, get_character_cell_size
 from workbench.domain.display import escape_character, is_control
 
 TEXT, SPACE, TAB, CONTROL, NEWLINE = range(5)
-"""Kinds of clusters: CONTROL is one that is shown as an escape."""
+"""Kinds of clusters; CONTROL is shown as an escape."""
 TAB_SIZE = 4
 _CLUSTER_LIMIT = 16
-"""Code points in a cluster at most: a pile of marks beyond that is shown as escapes."""
+"""The most code points in a cluster; further combining marks are shown as escapes."""
 _CHUNK = 4096
 _JOINER = "\u200d"
 _NARROW = "[ -~\u00a1-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u21ff\u2500-\u25fc]*"
-"""Latin letters, quotation marks and dashes, arrows, and what frames are drawn with."""
+"""Latin letters, quotation marks, dashes, arrows and box drawing."""
 _LATIN_END = "\u02ff"
 _UNSETTLED = 3
-"""Rows at the end of a growing text that may still change."""
+"""The number of rows at the end that more text may change."""
 
 
 class Cluster(NamedTuple):
-    """What the reader sees as one character."""
+    """A user-perceived character of a text."""
 
     start: int
     end: int
     cells: int
-    """Its width; of a tab 0, as that depends on the column."""
+    """Its width; 0 for a tab, whose width depends on the column."""
     kind: int
 
 
 class Source(Protocol):
-    """A text that is read in parts."""
+    """A growing text that is read in slices."""
 
     @property
     def length(self) -> int:
-        """Its characters so far."""
+        """The number of characters so far."""
 
     def slice(self, start: int, stop: int) -> str:
-        """A part of it."""
+        """Return the characters from `start` up to `stop`."""
 
 
 def clusters(text: str) -> list[Cluster]:
-    """Text as clusters; each of them is at least one cell wide but for newlines and tabs."""
+    """Split a text into clusters, each at least one cell wide except newlines and tabs."""
     found: list[Cluster] = []
     index, length = 0, len(text)
     while index < length:
@@ -98,12 +98,12 @@ def _is_flag_half(character: str) -> bool:
 
 
 def tab_cells(column: int, width: int) -> int:
-    """How many cells a tab takes at a column of a row."""
+    """Return the cells that a tab takes at a column of a row `width` cells wide."""
     return max(min(TAB_SIZE - column % TAB_SIZE, width - column), 0)
 
 
 def row_cells(text: str, width: int) -> int:
-    """How many cells the text of one row takes."""
+    """Return the cells that the text of a row `width` cells wide takes."""
     column = 0
     for _, _, cells, kind in clusters(text):
         column += tab_cells(column, width) if kind == TAB else cells
@@ -111,7 +111,7 @@ def row_cells(text: str, width: int) -> int:
 
 
 def offset_at(text: str, column: int, width: int) -> int:
-    """Which character of a row's text stands at a column; the last one beyond the end."""
+    """Return the index of the character at a column of a row's text; past the end, of the last one."""
     at = 0
     for start, _, cells, kind in clusters(text):
         at += tab_cells(at, width) if kind == TAB else cells
@@ -121,12 +121,12 @@ def offset_at(text: str, column: int, width: int) -> int:
 
 
 def is_narrow(text: str) -> bool:
-    """Whether each character of a text is a cluster of one cell: quick to tell, and true of most prose."""
+    """Return whether every character is known to be one cell wide: a fast check that most prose passes."""
     return text.isprintable() and (text.isascii() or re.fullmatch(_NARROW, text) is not None)
 
 
 def row_starts(text: str, width: int) -> list[int]:
-    """Offsets at which the rows of a text begin; the first is 0."""
+    """Return the offsets at which the rows of a text start; the first is 0."""
     starts = [0]
     begin = 0
     while True:
@@ -179,11 +179,11 @@ def _wrap_clusters(line: str, width: int, base: int, starts: list[int]) -> None:
 
 
 class Rows:
-    """Where the rows of a growing text begin, for one width.
+    """The offsets at which the rows of a growing text start, for one width.
 
-    Rows are complete but for the last three, which may change as more text comes: the end of a row depends
-    on the cluster that no longer fit, and that may still grow. While it ends in a joiner, which alone is
-    shown as an escape, it may have begun two rows that its next character makes one.
+    More text may change the last three rows: where a row ends depends on the cluster after it, which may
+    still grow. A joiner at the end is shown as an escape, and may have started two rows that the next
+    character joins into one.
     """
 
     __slots__ = ("starts", "width", "wrapped")
@@ -192,24 +192,24 @@ class Rows:
         self.width = width
         self.starts = array("I", [0])
         self.wrapped = 0
-        """Characters of the text that were taken into account."""
+        """The number of characters wrapped so far."""
 
     def __len__(self) -> int:
         return len(self.starts)
 
     @property
     def settled(self) -> int:
-        """How many rows at the beginning no further text can change."""
+        """The number of leading rows that more text cannot change."""
         return max(len(self.starts) - _UNSETTLED, 0)
 
     def assume(self, offset: int) -> None:
-        """Cut everything before `offset` by count alone, until somebody has the time to wrap it."""
+        """Break everything before `offset` into rows of equal length, as a stand-in for wrapping it."""
         self.starts = array("I", range(0, offset, max(self.width - 1, 1)))
         self.starts.append(offset)
         self.wrapped = offset
 
     def advance(self, source: Source, limit: int) -> bool:
-        """Wrap about `limit` characters more; whether that was all there is. Costs nothing beyond."""
+        """Wrap about `limit` more characters; return whether all of the text is wrapped."""
         starts, length = self.starts, source.length
         if self.wrapped >= length:
             return True

@@ -1,4 +1,4 @@
-"""A growing transcript laid out in rows: sections of title, prompt and answer, and figures."""
+"""Lay out a growing transcript in rows: sections of a title, a prompt with its answer, and figures."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from workbench.tui.tokens.token_rows import Rows, row_cells
 TITLE, BODY, FIGURES = range(3)
 """The blocks of a section."""
 _STEP = 4096
-"""Characters wrapped before the clock is looked at again."""
+"""Characters wrapped between two looks at the clock."""
 _TAIL_LIMIT = 16
 
 
@@ -23,32 +23,33 @@ Emphasis: TypeAlias = Literal["none", "strong", "current"]
 
 
 class Section(Struct, frozen=True):
-    """What the view shows of one choice."""
+    """A choice as the view shows it."""
 
     key: str
-    """Names the section in messages; unique in a view."""
+    """Identifies the section; unique in a view."""
     title: str = ""
     prompt: str = ""
-    """The prompt before the answer, shown muted; empty where the choice repeats it itself."""
+    """The prompt before the answer, shown muted; empty if the choice echoes it."""
     choice: Choice | None = None
-    """Read live: what is appended to it shows at the next `pull`."""
+    """Read live: what is appended to it is shown at the next `pull`."""
     figures: str = ""
-    """Below the answer: figures, or an error's words."""
+    """Figures or an error message, shown below the answer."""
     dimmed: bool = False
+    """Whether the whole section is dimmed."""
     dim_before: int = 0
-    """Tokens before this one are dimmed: a prefix that all columns share."""
+    """Tokens before this index are dimmed: a prefix that all columns have in common."""
     marked: int | None = None
-    """The token to point out: the first one in which columns differ."""
+    """The index of the token to highlight: the first in which columns differ."""
     scale: Scale = FIXED
-    """The scale of probability that is fitted to the answer's parameters."""
+    """The probability scale, fitted to the sampling parameters of the answer."""
     specials: Sequence[tuple[int, int, bool]] = ()
-    """Where special tokens stand in the prompt, in order, and whether a turn's own text holds them."""
+    """Spans of special tokens in the prompt, in order, and whether each is in a message's own text."""
     emphasis: Emphasis = "none"
-    """How far the title stands out: of a turn that a person wrote, or the one that keys work on."""
+    """The emphasis of the title; `current` marks the section that keys act on."""
 
 
 class Body:
-    """A prompt and the answer that continues it, as one text that grows at each `pull`; or a text alone."""
+    """A prompt and the answer that continues it, as a text that grows at each `pull`; or a text alone."""
 
     __slots__ = ("choice", "length", "prompt", "revision", "seen", "tail")
 
@@ -57,39 +58,36 @@ class Body:
         self.choice = choice
         self.length = len(prompt)
         self.seen = 0
-        """Tokens taken in."""
+        """The number of tokens read from the choice."""
         self.revision = choice.revision if choice else 0
         self.tail: tuple[int, ...] = ()
-        """Tokens at the end that only began a character."""
+        """The indexes of the tokens at the end that make up an incomplete UTF-8 sequence."""
 
     def pull(self) -> bool:
-        """Take in what the choice has got since; whether that was anything."""
+        """Read what was added to the choice; return whether anything was."""
         choice = self.choice
         if choice is None or (len(choice) == self.seen and choice.revision == self.revision):
             return False
         self.seen, self.revision = len(choice), choice.revision
         self.length = len(self.prompt) + choice.length
-        first = self.seen
-        while first > max(self.seen - _TAIL_LIMIT, 0) and self._is_partial(first - 1):
+        first, least = self.seen, max(self.seen - _TAIL_LIMIT, 0)
+        while first > least and not choice.text_of(first - 1) and choice.raw_of(first - 1) is not None:
             first -= 1
         self.tail = tuple(range(first, self.seen))
         return True
 
-    def _is_partial(self, index: int) -> bool:
-        choice = self.choice
-        return choice is not None and not choice.text_of(index) and choice.raw_of(index) is not None
-
     def tail_text(self, index: int) -> str:
-        """The bytes of a token of the tail, as text."""
-        return show_bytes((self.choice.raw_of(index) if self.choice else None) or b"")
+        """Return the bytes of a token of the tail, as text."""
+        assert self.choice is not None
+        return show_bytes(self.choice.raw_of(index) or b"")
 
     @property
     def tail_cells(self) -> int:
-        """The width of the bytes at the end."""
+        """The width of the tail in cells."""
         return sum(len(self.tail_text(index)) for index in self.tail)
 
     def slice(self, start: int, stop: int) -> str:
-        """A part of prompt and answer."""
+        """Return the characters from `start` up to `stop`."""
         edge = len(self.prompt)
         if stop <= edge:
             return self.prompt[start:stop]
@@ -105,31 +103,29 @@ class Body:
         return text[start - offset : stop - offset]
 
     def token_at(self, offset: int) -> int | None:
-        """The token at an offset of the whole text; None in the prompt or without tokens."""
+        """Return the index of the token at an offset of the text; None in the prompt or without tokens."""
         if self.choice is None or not self.seen or offset < len(self.prompt):
             return None
         return min(self.choice.token_at(offset - len(self.prompt)), self.seen - 1)
 
     def span_of(self, index: int) -> tuple[int, int]:
-        """Where a token stands in the whole text."""
+        """Return the span of a token in the text."""
         assert self.choice is not None
         start = len(self.prompt) + self.choice.start_of(index)
         return start, start + len(self.choice.text_of(index))
 
 
 class Row(NamedTuple):
-    """One row of the transcript."""
+    """A row of the transcript: a range of the text of a block."""
 
     section: int
     block: int
-    number: int
-    """Its place in the block."""
     start: int
     end: int
 
 
 class ReadingPosition(NamedTuple):
-    """Where a reader is, whatever the width."""
+    """A position in the transcript that does not depend on the width."""
 
     section: int
     block: int
@@ -137,7 +133,7 @@ class ReadingPosition(NamedTuple):
 
 
 class _Layout:
-    """The rows of one section."""
+    """The rows of a section."""
 
     __slots__ = ("body", "pending", "rows", "section")
 
@@ -147,10 +143,10 @@ class _Layout:
         self.body.pull()
         self.rows = [Rows(width), Rows(width), Rows(width)]
         self.pending: Rows | None = None
-        """The body's rows in the making, while `rows` holds assumed ones."""
+        """The unfinished rows of the body, while `rows` holds estimated ones."""
 
     def source(self, block: int) -> Body:
-        """The text of a block."""
+        """Return the text of a block."""
         if block == BODY:
             return self.body
         return Body(self.section.title if block == TITLE else self.section.figures)
@@ -170,7 +166,7 @@ class _Layout:
         return int(last + body.tail_cells > rows.width)
 
     def begin(self, width: int, offset: int, room: int, until: float) -> None:
-        """Lay out again: whole where time allows, else what is seen, between rows that are only assumed."""
+        """Lay out again: everything if time allows, else the visible part, with estimated rows around it."""
         self.wrap_fixed(width)
         self.rows[BODY], self.pending = Rows(width), None
         if not self.work(self.rows[BODY], until):
@@ -178,7 +174,8 @@ class _Layout:
             shown = self.rows[BODY] = Rows(width)
             shown.assume(max(offset - 2 * room, 0))
             shown.advance(self.body, 4 * room)
-            self._assume_rest(shown)
+            shown.starts.extend(range(shown.wrapped, self.body.length, max(width - 1, 1)))
+            shown.wrapped = self.body.length
 
     def wrap_fixed(self, width: int) -> None:
         """Lay out title and figures."""
@@ -187,13 +184,8 @@ class _Layout:
             source = self.source(block)
             self.rows[block].advance(source, source.length)
 
-    def _assume_rest(self, shown: Rows) -> None:
-        if shown.wrapped < self.body.length:
-            shown.starts.extend(range(shown.wrapped, self.body.length, max(shown.width - 1, 1)))
-            shown.wrapped = self.body.length
-
     def work(self, rows: Rows, until: float) -> bool:
-        """Wrap until all is done or the time is up; whether all is done."""
+        """Wrap the body until a time of the performance counter; return whether all of it is wrapped."""
         while not rows.advance(self.body, _STEP):
             if perf_counter() > until:
                 return False
@@ -201,7 +193,7 @@ class _Layout:
 
 
 class Transcript:
-    """Sections and the rows they take; knows nothing of colours and screens."""
+    """Sections and their rows, independent of colours and screens."""
 
     def __init__(self) -> None:
         self.width = 0
@@ -210,7 +202,7 @@ class Transcript:
 
     @property
     def sections(self) -> Sequence[Section]:
-        """The sections in order."""
+        """The sections, top to bottom."""
         return [layout.section for layout in self._layouts]
 
     def __len__(self) -> int:
@@ -218,35 +210,35 @@ class Transcript:
 
     @property
     def height(self) -> int:
-        """Rows of all sections."""
+        """The number of rows of all sections."""
         return max(self._tops[-1] - 1, 0) if self._layouts else 0
 
     @property
     def is_settled(self) -> bool:
-        """Whether every row is where it will stay."""
+        """Whether no row is estimated."""
         return all(layout.pending is None for layout in self._layouts)
 
     def section(self, index: int) -> Section:
-        """One section."""
+        """Return a section."""
         return self._layouts[index].section
 
     def body(self, index: int) -> Body:
-        """The text of prompt and answer of a section."""
+        """Return the text of a section's prompt and answer."""
         return self._layouts[index].body
 
     def source(self, index: int, block: int) -> Body:
-        """The text of a block."""
+        """Return the text of a block."""
         return self._layouts[index].source(block)
 
     def index_of(self, key: str) -> int:
-        """Where the section of that key is. Raises KeyError where there is none."""
+        """Return the index of the section of a key. Raises KeyError if there is none."""
         for index, layout in enumerate(self._layouts):
             if layout.section.key == key:
                 return index
         raise KeyError(key)
 
     def put(self, at: int, sections: Iterable[Section], budget: float, room: int) -> None:
-        """Have these sections from `at` on, in place of all that were there."""
+        """Replace all sections from index `at` on."""
         del self._layouts[at:]
         until = perf_counter() + budget
         self._layouts += [self._laid_out(section, until, room) for section in sections]
@@ -259,11 +251,11 @@ class Transcript:
         return layout
 
     def restyle(self, index: int, section: Section) -> None:
-        """Show the section of the same texts with other paint options: no row moves."""
+        """Replace a section by one of the same texts, so that no row moves."""
         self._layouts[index].section = section
 
     def change(self, index: int, section: Section, budget: float, room: int) -> None:
-        """Show a section in another state; its body is laid out again only where it is another one."""
+        """Replace a section; its body is laid out again only if its prompt or choice is another."""
         layout = self._layouts[index]
         was, layout.section = layout.section, section
         if was.prompt != section.prompt or was.choice is not section.choice:
@@ -275,8 +267,8 @@ class Transcript:
     def resize(self, width: int, position: ReadingPosition | None, budget: float, room: int) -> None:
         """Lay out everything for another width, the part around `position` first.
 
-        Takes about `budget` seconds; the rest is left to `settle`. `room` is about how many characters
-        are seen at once.
+        Takes about `budget` seconds and leaves the rest to `settle`. `room` is the approximate number of
+        characters visible at once.
         """
         self.width = width
         until = perf_counter() + budget
@@ -286,7 +278,7 @@ class Transcript:
         self._stack(0)
 
     def settle(self, budget: float) -> bool:
-        """Go on with what `resize` left, for about `budget` seconds; whether rows moved."""
+        """Continue the layout for about `budget` seconds; return whether rows moved."""
         until = perf_counter() + budget
         for index, layout in enumerate(self._layouts):
             if layout.pending is not None:
@@ -298,7 +290,7 @@ class Transcript:
         return False
 
     def pull(self) -> int | None:
-        """Take in what is new in the choices; the first row that changed, or None."""
+        """Read what was added to the choices; return the first row that changed, or None."""
         changed: int | None = None
         for index, layout in enumerate(self._layouts):
             row = self._pull(index, layout)
@@ -327,7 +319,7 @@ class Transcript:
             self._tops.append(self._tops[-1] + sum(layout.heights()) + 1)
 
     def row(self, y: int) -> Row | None:
-        """What stands in a row; None between sections and below the last one."""
+        """Return the text range shown in a row; None between sections and below the last one."""
         if not 0 <= y < self._tops[-1]:
             return None
         index = bisect_right(self._tops, y) - 1
@@ -336,21 +328,21 @@ class Transcript:
             if number < height:
                 starts, length = layout.rows[block].starts, layout.source(block).length
                 if number >= len(starts):
-                    return Row(index, block, number, length, length)
+                    return Row(index, block, length, length)
                 end = starts[number + 1] if number + 1 < len(starts) else length
-                return Row(index, block, number, starts[number], end)
+                return Row(index, block, starts[number], end)
             number -= height
         return None
 
     def y_of(self, position: ReadingPosition) -> int:
-        """The row that a position is in."""
+        """Return the row that a position is in."""
         layout = self._layouts[position.section]
         heights = layout.heights()
         row = max(bisect_right(layout.rows[position.block].starts, position.offset) - 1, 0)
         return self._tops[position.section] + sum(heights[: position.block]) + row
 
     def position_at(self, y: int) -> ReadingPosition | None:
-        """The position at the start of a row, or of the next one that has any."""
+        """Return the position at the start of a row, or of the next row for one between sections."""
         for near in (y, y + 1):
             if (row := self.row(near)) is not None:
                 return ReadingPosition(row.section, row.block, row.start)

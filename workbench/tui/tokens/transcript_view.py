@@ -1,4 +1,4 @@
-"""The transcript of runs in one scrolling view: growing text, each token in the colour of its level."""
+"""The scrolling view of a growing transcript, each token in the colour of its level."""
 
 from __future__ import annotations
 
@@ -27,41 +27,41 @@ from workbench.tui.tokens.token_cursor import Cursor, at
 from workbench.tui.tokens.transcript import BODY, TITLE, ReadingPosition, Row, Section, Transcript
 
 _BUDGET = 0.012
-"""Seconds that laying out may take at once before what remains is left for later."""
+"""Seconds that a change may spend on layout; the rest is laid out in slices."""
 _SLICE = 0.006
 _CACHED = 128
-"""Painted rows that are kept, or two screens of them where those are more."""
+"""Painted rows that are cached, or two screens of rows if that is more."""
 _CLUSTER = 16
-"""Characters before a token that may be drawn with it as one cluster."""
+"""Characters before a token that may be in one cluster with its first."""
 _FEW = 256
-"""Rows up to which changed ones are looked up in the cache one by one."""
+"""The most rows that are removed from the cache one by one; more clear it."""
 
 
 class TranscriptView(ScrollView, can_focus=True):
-    """Sections of prompt and answer, following their end or staying where the reader is.
+    """Sections of prompts and answers; follows the end, or keeps the reading position.
 
-    The owner calls `pull` about 30 times a second while something streams.
+    The owner calls `pull` about 30 times a second while a run streams.
     """
 
     DEFAULT_CSS = """
     TranscriptView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }
     """
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False, repaint=False)
-    """As the scrollbar always stands there, a new row needs no new layout of the screen."""
+    """The scrollbar is always visible, so that a new row does not lay out the screen again."""
     token_styles: reactive[TokenStyles] = reactive(NO_COLOURS)
     """The styles of tokens, titles and cursor; set when the theme changes."""
     mode: reactive[Mode] = reactive(Mode.FITTED)
-    """What the colours tell."""
+    """What the colours show."""
     whitespace = reactive(False)
-    """Whether blanks, tabs and line ends show as glyphs."""
+    """Whether spaces, tabs and newlines are shown as glyphs."""
     boundaries = reactive(False)
-    """Whether every other token is underlined."""
+    """Whether every second token is underlined."""
     second: reactive[SecondScoring | None] = reactive(None)
-    """Another model's scoring of one of the answers, for the colours of Mode.DIFFERENCE."""
+    """A second model's scoring of one of the answers, for the colours of Mode.DIFFERENCE."""
     search: reactive[Search | None] = reactive(None)
-    """What is highlighted where it is found."""
+    """The search whose matches are highlighted."""
     is_following = var(True)
-    """Whether the end stays in view as text comes."""
+    """Whether the view scrolls to the end as text arrives."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -75,10 +75,10 @@ class TranscriptView(ScrollView, can_focus=True):
         self._drawing = False
 
     def on_mount(self) -> None:
-        """Draw as the application's theme says."""
+        """Use the token styles of the application's theme."""
         self.token_styles = styles_of(self.app)
 
-    # What is shown
+    # --- sections ----------------------------------------------------------------------------------------
 
     @property
     def sections(self) -> Sequence[Section]:
@@ -86,7 +86,7 @@ class TranscriptView(ScrollView, can_focus=True):
         return self._transcript.sections
 
     def set_sections(self, sections: Iterable[Section]) -> None:
-        """Show these sections and no others; the cursor stays where its section does."""
+        """Replace all sections. The cursor stays on its token if the section of that key is still there."""
         kept, cursor, shown = list(sections), self.cursor, self._transcript.sections
         same = next(
             (at for at, (new, old) in enumerate(zip(kept, shown, strict=False)) if new != old),
@@ -104,12 +104,12 @@ class TranscriptView(ScrollView, can_focus=True):
                 self._cursor = at(self._transcript, *cursor)
 
     def add_section(self, section: Section) -> None:
-        """Show a section below all others."""
+        """Append a section."""
         transcript = self._transcript
         self._reflow(lambda: transcript.put(len(transcript), [section], _BUDGET, self._room))
 
     def update_section(self, section: Section) -> None:
-        """Show the section of the same key in a new state. Raises KeyError where there is none."""
+        """Replace the section with the same key. Raises KeyError if there is none."""
         index = self._transcript.index_of(section.key)
         old = self._transcript.section(index)
         if section == replace(old, dim_before=section.dim_before, marked=section.marked):
@@ -122,11 +122,11 @@ class TranscriptView(ScrollView, can_focus=True):
             self._reflow(lambda: self._transcript.change(index, section, _BUDGET, self._room))
 
     def show_section(self, key: str) -> None:
-        """Scroll to the beginning of a section. Raises KeyError where there is none."""
+        """Scroll to the start of a section. Raises KeyError if there is none of that key."""
         self._show_position(ReadingPosition(self._transcript.index_of(key), TITLE, 0))
 
     def show_offset(self, key: str, offset: int) -> None:
-        """Scroll to a character of a section's text. Raises KeyError where there is no such section."""
+        """Scroll to a character of a section's text. Raises KeyError if there is no section of that key."""
         self._show_position(ReadingPosition(self._transcript.index_of(key), BODY, offset))
 
     def _show_position(self, position: ReadingPosition) -> None:
@@ -134,7 +134,7 @@ class TranscriptView(ScrollView, can_focus=True):
         self._scroll_y_to(min(self._transcript.y_of(position), int(self.max_scroll_y)))
 
     def pull(self) -> bool:
-        """Show what the choices have got since the last call; whether that was anything."""
+        """Show what was added to the choices since the last call; return whether anything was."""
         before = self._transcript.height
         position = self._position
         changed = self._transcript.pull()
@@ -146,16 +146,14 @@ class TranscriptView(ScrollView, can_focus=True):
         return True
 
     def _hold_cursor(self) -> None:
-        """Keep the cursor on a token where the endpoint replaced them by fewer."""
+        """Keep the cursor on a token after the endpoint replaced tokens by fewer."""
         if self._cursor is not None:
             index, position = self._cursor
             seen = self._transcript.body(index).seen
             self._cursor = Cursor(index, min(position, seen - 1)) if seen else None
 
-    # How it is shown
-
     def notify_style_update(self) -> None:
-        """Forget rows painted in the old theme."""
+        """Paint all rows again in the new styles."""
         super().notify_style_update()
         self._repaint()
 
@@ -163,7 +161,7 @@ class TranscriptView(ScrollView, can_focus=True):
         self._strips.clear()
         self.refresh()
 
-    # Layout and scrolling
+    # --- layout and scrolling ----------------------------------------------------------------------------
 
     @property
     def _room(self) -> int:
@@ -172,24 +170,23 @@ class TranscriptView(ScrollView, can_focus=True):
 
     @property
     def is_settled(self) -> bool:
-        """Whether every row is laid out for this width; else that continues in the background."""
+        """Whether every row is laid out for the current width; if not, layout continues in the background."""
         return self._transcript.is_settled
 
     @property
     def _position(self) -> ReadingPosition | None:
-        """Where the reader stays; None where they follow the end."""
+        """The reading position; None while the view follows the end."""
         return None if self.is_following else self._transcript.position_at(self.scroll_offset.y)
 
     def _reflow(self, change: Callable[[], None]) -> None:
-        """Change rows anywhere and keep the position, in its section wherever that is then."""
+        """Apply a change to the layout, and keep the reading position within its section."""
         position = self._position
         key = self._transcript.section(position.section).key if position is not None else ""
         change()
         if position is not None:
             with suppress(KeyError):
                 position = position._replace(section=self._transcript.index_of(key))
-        self._strips.clear()
-        self.refresh()
+        self._repaint()
         self._fit(position)
         if not self._transcript.is_settled and self._settling is None and self.is_attached:
             self._settling = self.set_interval(1 / 60, self._settle)
@@ -197,15 +194,14 @@ class TranscriptView(ScrollView, can_focus=True):
     def _settle(self) -> None:
         position = self._position
         if self._transcript.settle(_SLICE):
-            self._strips.clear()
-            self.refresh()
+            self._repaint()
             self._fit(position)
         if self._transcript.is_settled and self._settling is not None:
             self._settling.stop()
             self._settling = None
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay out for the new width, what is seen first."""
+        """Lay out for the new width, the visible part first."""
         self._strips.maxsize = max(_CACHED, 2 * event.size.height)
         width = self.scrollable_content_region.width
         if width != self._transcript.width:
@@ -215,7 +211,7 @@ class TranscriptView(ScrollView, can_focus=True):
             self._fit(None)
 
     def _fit(self, position: ReadingPosition | None) -> None:
-        """Tell the scrollbar the height, and go to a place, or to the end where that is followed."""
+        """Update the height, and scroll to a position, or to the end while that is followed."""
         transcript = self._transcript
         self._fitting = True
         try:
@@ -229,7 +225,7 @@ class TranscriptView(ScrollView, can_focus=True):
         self._move_thumb()
 
     def _scroll_y_to(self, y: int) -> None:
-        """Scroll without this counting as the user's own scrolling."""
+        """Scroll without treating this as scrolling by the user."""
         fitting, self._fitting = self._fitting, True
         try:
             if y != self.scroll_offset.y and self.is_attached:
@@ -240,7 +236,7 @@ class TranscriptView(ScrollView, can_focus=True):
             self._move_thumb()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Follow the end from when the user gets there, until they leave it."""
+        """Start or stop following the end, as the user scrolls to or away from it."""
         if self._fitting:
             self.refresh(self.scrollable_content_region.size.region)
             return
@@ -248,14 +244,14 @@ class TranscriptView(ScrollView, can_focus=True):
         self.is_following = round(new_value) >= self.max_scroll_y
 
     def follow_end(self) -> None:
-        """Scroll to the end and follow it, also where all that there is so far is in view."""
+        """Scroll to the end and follow it from now on."""
         self.is_following = True
         self._fit(None)
 
     def _move_thumb(self) -> None:
-        """Show height and place in the scrollbar where that moves its thumb by half a cell.
+        """Update the scrollbar if its thumb moves by at least half a cell.
 
-        The scrollbar costs as much as the text beside it, and would be drawn for every row that comes.
+        The scrollbar costs as much as the text beside it, and would otherwise be drawn for every new row.
         """
         height, seen = max(self._transcript.height, 1), self.size.height
         thumb = (min(2 * seen * seen // height, 2 * seen), 2 * seen * self.scroll_offset.y // height)
@@ -264,10 +260,10 @@ class TranscriptView(ScrollView, can_focus=True):
             self.vertical_scrollbar.window_virtual_size = height
             self.vertical_scrollbar.position = self.scroll_y
 
-    # Painting
+    # --- painting ----------------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
-        """One row of what is seen, with what selecting by mouse needs to know of it."""
+        """Paint a visible row, with the offsets that Textual needs to select by mouse."""
         y += self.scroll_offset.y
         if self._drawing:
             return self._kept(y)
@@ -275,7 +271,7 @@ class TranscriptView(ScrollView, can_focus=True):
         return self._paint(y, offsets=True)
 
     def _take_options(self) -> None:
-        """Paint as the attributes say from now on; rows that were painted otherwise are forgotten."""
+        """Read the paint options from the attributes, and discard cached rows if they changed."""
         options = PaintOptions(
             self.rich_style,
             self.token_styles,
@@ -290,9 +286,9 @@ class TranscriptView(ScrollView, can_focus=True):
             self._strips.clear()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Rows as they are kept, where no border or effect of the style sheet has to be drawn around them.
+        """Return cached rows, unless the style sheet adds a border or an effect to them.
 
-        Handing out the same strips again lets the compositor find what it made of them before.
+        Strips keep what was rendered of them, so that returning the same ones saves rendering them again.
         """
         self._take_options()
         if self.styles.gutter or self.opacity != 1 or self.styles.tint.a:
@@ -314,7 +310,7 @@ class TranscriptView(ScrollView, can_focus=True):
         return strips
 
     def _kept(self, y: int) -> Strip:
-        """A row painted at most once until it changes."""
+        """Return a row from the cache; paint it if it is not there."""
         strip = self._strips.get(y)
         if strip is None or strip.cell_length != self.outer_size.width:
             strip = self._strips[y] = self._paint(y)
@@ -330,7 +326,7 @@ class TranscriptView(ScrollView, can_focus=True):
         return strip.adjust_cell_length(width, self._options.base)
 
     def _forget(self, first: int, stop: int) -> None:
-        """Paint these rows again, those of them that are seen."""
+        """Discard rows from the cache, and refresh those that are visible."""
         top, height = self.scroll_offset.y, self.size.height
         if stop - first > _FEW:
             self._strips.clear()
@@ -342,7 +338,7 @@ class TranscriptView(ScrollView, can_focus=True):
             self.refresh(Region(0, begin - top, self.scrollable_content_region.width, end - begin))
 
     def _forget_tokens(self, section: int, first: int, stop: int) -> None:
-        """Paint the rows of some tokens again."""
+        """Discard and refresh the rows of some tokens."""
         body = self._transcript.body(section)
         stop = min(stop, body.seen)
         if first < stop:
@@ -350,33 +346,33 @@ class TranscriptView(ScrollView, can_focus=True):
             top = self._transcript.y_of(ReadingPosition(section, BODY, max(start - _CLUSTER, 0)))
             self._forget(top, self._transcript.y_of(ReadingPosition(section, BODY, end)) + 1)
 
-    # The cursor and the selection
+    # --- cursor and selection ----------------------------------------------------------------------------
 
     @property
     def cursor(self) -> tuple[str, int] | None:
-        """The token under the cursor: its section's key and its place in the choice."""
+        """The token under the cursor: the key of its section and its index in the choice."""
         if self._cursor is None:
             return None
         return self._transcript.section(self._cursor.section).key, self._cursor.position
 
     def selected_text(self) -> str:
-        """The exact text that is selected; empty where nothing is."""
+        """Return the exact selected text, or an empty string."""
         selection = self.text_selection
         found = self.get_selection(selection) if selection else None
         return found[0] if found else ""
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The exact text of a selection, which counts characters of the blocks of sections."""
+        """Return the exact text of a selection, and the line end that Textual adds to it."""
         return selected_text(self._transcript, selection), "\n"
 
     def _selected_in(self, row: Row) -> tuple[int, int] | None:
         try:
             selection = self.text_selection
         except NoScreen:
-            # A view that is being removed may be painted once more, and no longer has a screen to ask.
+            # A view that is being removed may be painted once more, without a screen.
             return None
         return selected_span(selection, row) if selection else None
 
     def selection_updated(self, selection: Selection | None) -> None:
-        """Paint what is selected, or no longer is."""
+        """Paint the new selection."""
         self._repaint()
