@@ -16,7 +16,7 @@ from textual.driver import Driver
 from tests.bench.figure import Figure, latency, percentile
 from tests.bench.terminal import server
 from tests.bench.view import Sink, pressed
-from workbench.cli import garbage
+from workbench.cli import garbage_collection
 from workbench.cli.screen import Started
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters
@@ -99,7 +99,7 @@ def ours(url: str) -> tuple[float, float, float, float]:
         app.call_later(lambda: app.run_worker(job()))
         await app.run_async(headless=False, size=SIZE)
 
-    with garbage.held():
+    with garbage_collection.held():
         asyncio.run(main())
     if app.return_code:
         raise RuntimeError("the workbench failed")

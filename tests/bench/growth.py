@@ -20,7 +20,7 @@ from tests.bench.figure import Figure, latency, median
 from tests.bench.sessions import run_of_tokens
 from tests.bench.terminal import server
 from tests.bench.view import Sink, drawn, filled, perform, view_of
-from workbench.cli import garbage
+from workbench.cli import garbage_collection
 from workbench.domain.choice import Alternative, ReceivedToken
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.prompt import TextPrompt
@@ -200,7 +200,7 @@ def _opening_stall(path: Path) -> tuple[float, float]:
         app.call_later(lambda: app.run_worker(job()))
         await app.run_async(headless=False, size=(120, 40))
 
-    with garbage.held():
+    with garbage_collection.held():
         asyncio.run(main())
     if app.return_code:
         raise RuntimeError("the workbench failed")

@@ -15,8 +15,8 @@ from tests.bench.sessions import run_of_tokens
 from tests.bench.view import SIZE, Sink
 from workbench.domain.session import Session
 from workbench.storage.files import Folders
-from workbench.storage.library import Library
 from workbench.storage.session_store import SessionStore
+from workbench.storage.sessions_folder import Library
 from workbench.tui.sessions.screen import SessionsScreen
 
 _ROUNDS = 5

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.test_layers import loaded_by
-from workbench.chat.rendered import Rendered, SpecialToken
+from workbench.chat.rendered_prompt import Rendered, SpecialToken
 from workbench.chat.templates import (
     ALPACA,
     BUILTIN_TEMPLATES,
@@ -130,6 +130,6 @@ def test_marks_lie_in_the_prompt_in_order(template: BuiltinTemplate, texts: list
 
 
 def test_nobody_pays_for_jinja_before_a_template_of_jinja_is_rendered() -> None:
-    loaded = loaded_by("import workbench.chat.jinja_template, workbench.chat.sources")
+    loaded = loaded_by("import workbench.chat.jinja_template, workbench.chat.template_sources")
     assert "workbench.chat.jinja_template" in loaded
     assert not {"jinja2", "textual", "httpx"} & loaded

@@ -16,8 +16,8 @@ from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
 from workbench.runner.import_curl import curl_from_text
 from workbench.storage.files import Folders
-from workbench.storage.library import Library
 from workbench.storage.session_store import SessionStore
+from workbench.storage.sessions_folder import Library
 
 CURL = """curl http://127.0.0.1:9/v1/completions \\
   -H 'Authorization: Bearer sk_secret' \\

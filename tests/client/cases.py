@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.client.assembly import Assembly
 from workbench.client.error_responses import ErrorResponse, error_of
 from workbench.client.events import End, Error, Event
+from workbench.client.response_body import ResponseBody
 from workbench.client.urls import normalise
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.prompt import TextPrompt
@@ -94,7 +94,7 @@ def answer_events(pieces: Iterable[bytes], status: int = 200) -> Iterator[Event]
         yield Error(error_of(answer, normalise(_BASE), f"{_BASE}/completions", str))
         yield End()
         return
-    assembly = Assembly()
+    assembly = ResponseBody()
     for chunk in pieces:
         yield from assembly.feed(chunk)
     yield from assembly.finish()

@@ -9,8 +9,8 @@ import pytest
 
 from tests.client.cases import CASES, answer_events, cut, reasons, run_of, shape, texts
 from tests.client.loopback import DONE, event
-from workbench.client import assembly
-from workbench.client.assembly import Assembly
+from workbench.client import response_body
+from workbench.client.response_body import ResponseBody
 from workbench.domain.errors import EndpointError
 from workbench.domain.figures import perplexity
 from workbench.domain.prompt import TextPrompt
@@ -120,8 +120,8 @@ def test_lines_behind_a_whole_answer_are_noted_and_change_nothing() -> None:
 
 @pytest.mark.parametrize("start", [b"data: ", b"data: x\r\n\r\ndata: a\r\n\r\ndata: ", b"{", b"<p>"])
 def test_an_event_or_a_body_without_an_end_is_refused(start: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assembly, "MOST_BYTES", 1024**2)
-    answer = Assembly()
+    monkeypatch.setattr(response_body, "MOST_BYTES", 1024**2)
+    answer = ResponseBody()
     list(answer.feed(start))
     list(answer.feed(b"x" * (1024**2 - 64)))
     list(answer.feed(b"x" * 256))
@@ -130,9 +130,9 @@ def test_an_event_or_a_body_without_an_end_is_refused(start: bytes, monkeypatch:
 
 
 def test_blank_lines_before_a_body_are_not_kept() -> None:
-    answer = Assembly()
+    answer = ResponseBody()
     for _ in range(3):
-        list(answer.feed(b"\n" * assembly.MOST_BYTES))
+        list(answer.feed(b"\n" * response_body.MOST_BYTES))
     list(answer.feed(b'{"choices":[{"text":"a","finish_reason":"stop"}]}'))
     assert answer.finish()
 

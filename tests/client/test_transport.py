@@ -14,9 +14,9 @@ import pytest
 from httpcore import AnyIOBackend
 
 from tests.client.loopback import DONE, answering, event, serving
+from workbench.client.chunk_merging import JoiningBackend
 from workbench.client.client import Client
 from workbench.client.events import Delta, End, Error, Event
-from workbench.client.network import JoiningBackend
 from workbench.client.transport import Transport
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.prompt import TextPrompt

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from workbench.domain.parameter_values import check_value
 from workbench.domain.parameters import FIELDS, FIRST_DRAFT, PARAMETERS, Field, Range
-from workbench.domain.values import check_value
 
 
 def test_names_are_unique_and_in_the_index() -> None:

@@ -22,7 +22,7 @@ from workbench.domain.split import Split
 from workbench.runner.connections import Connections
 from workbench.runner.endpoint_probe import Probing
 from workbench.runner.many_runs import Job, ManyRuns
-from workbench.runner.status import Phase, Status
+from workbench.runner.run_status import Phase, Status
 
 FINE = answering(event(" fine", finish_reason="stop") + DONE)
 

@@ -30,7 +30,7 @@ from workbench.domain.prompt import TextPrompt, TextsPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
 from workbench.runner.connections import Connections
-from workbench.runner.status import Phase, Status
+from workbench.runner.run_status import Phase, Status
 
 ALL = [*wire_cases(), *recordings()]
 KEY = "sk_live_do_not_show"

@@ -11,9 +11,9 @@ from tests.domain.builders import choice_of, piece, run_of
 from tests.storage.session_cases import essence
 from workbench.domain.run import Run
 from workbench.domain.session import Draft
-from workbench.storage.library import read_listed
 from workbench.storage.run_format import run_to_toml
 from workbench.storage.session_store import SessionStore
+from workbench.storage.sessions_folder import read_listed
 
 BOM = b"\xef\xbb\xbf"
 TEXT = " one\r\n two\n\n[[runs]]\n\ufeff"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.chat.sources import load_templates
-from workbench.cli.chat import read_conversation
+from workbench.chat.template_sources import load_templates
+from workbench.cli.chat_options import read_conversation
 from workbench.domain.errors import WorkbenchError
 from workbench.runner.import_curl import curl_from_text
 from workbench.storage.check_progress import CheckProgress
@@ -17,11 +17,11 @@ from workbench.storage.endpoint_list import endpoints_folder, load_endpoints
 from workbench.storage.files import Folders
 from workbench.storage.import_runs import runs_from_json_lines
 from workbench.storage.journal import read_journal
-from workbench.storage.library import Library
 from workbench.storage.presets import load_presets, presets_folder, read_preset
 from workbench.storage.probes import load_probe, probe_file
 from workbench.storage.prompt_sets import read_prompts
 from workbench.storage.session_store import SessionStore
+from workbench.storage.sessions_folder import Library
 from workbench.storage.sidecars import read_draft
 from workbench.storage.toml_files import read_toml
 from workbench.storage.variable_files import load_variables

@@ -17,8 +17,8 @@ from tests.domain.builders import choice_of, piece, run_of
 from tests.tui.scripted import SIZES, answer, until, workbench
 from workbench.domain.session import Session
 from workbench.storage.files import Folders
-from workbench.storage.library import Library, Listed
 from workbench.storage.session_store import SessionStore
+from workbench.storage.sessions_folder import Library, Listed
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.popups.question import LinePopup
 from workbench.tui.sessions import screen as sessions_module

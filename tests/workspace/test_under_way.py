@@ -16,10 +16,10 @@ from tests.tui.scripted import answer, logprob_event
 from tests.workspace.test_keeper import until
 from tests.workspace.test_workspace import opened, sent
 from workbench.domain.endpoint import Endpoint
+from workbench.domain.measures import Measure
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Run
-from workbench.domain.summary import Measure
 from workbench.runner.compare_plan import Column, plan
 from workbench.storage.session_store import SessionStore
 from workbench.workspace.comparison import Comparison

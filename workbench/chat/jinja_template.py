@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from workbench.chat.rendered import Rendered, find_specials
+from workbench.chat.rendered_prompt import Rendered, find_specials
 from workbench.chat.sandbox import Limits, Sandbox
 from workbench.chat.templates import BuiltinTemplate
 from workbench.domain.conversation import Conversation, Role, conversation_to_json

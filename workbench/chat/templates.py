@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass
 from enum import Enum, auto
 from types import MappingProxyType
 
-from workbench.chat.rendered import Rendered, find_specials
+from workbench.chat.rendered_prompt import Rendered, find_specials
 from workbench.domain.conversation import Conversation, Message, Prefixes, Role
 
 PLAIN = "plain"

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from io import TextIOWrapper
 
-from workbench.cli import garbage
+from workbench.cli import garbage_collection
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_message
 from workbench.domain.display import sentences
@@ -65,7 +65,7 @@ main screen still determines how often streamed tokens are drawn.
 def open_screen(options: Mapping[str, object]) -> int:
     """Open the screen with the non-default options, and return the exit status."""
     os.environ.setdefault(*SCREEN_RATE)
-    with garbage.held():
+    with garbage_collection.held():
         # Imported late: commands without a screen do not need it.
         opened: int = importlib.import_module("workbench.cli.screen").run(**options)
     return opened

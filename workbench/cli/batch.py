@@ -20,7 +20,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Run
 from workbench.runner.compare_plan import Column, ignored, probes_of
 from workbench.runner.many_runs import Job
-from workbench.runner.status import Phase
+from workbench.runner.run_status import Phase
 from workbench.workspace.costs import cost_of_jobs
 from workbench.workspace.grid import Grid, Layout
 from workbench.workspace.notifications import Notification, RunsAdded, StatusChanged

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.arguments import add_endpoint_options, add_parameter_options, read_parameters, refuse
 from workbench.cli.command_workspace import follow, open_workspace, report, run_in, services_of
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.parsing import file_name
+from workbench.cli.request_options import add_endpoint_options, add_parameter_options, read_parameters, refuse
 from workbench.cli.session_files import choose_choice, choose_runs, choose_token
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.endpoint import Endpoint

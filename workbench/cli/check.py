@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from workbench.cli.arguments import add_endpoint_options
 from workbench.cli.batch import progress_bar
 from workbench.cli.command_workspace import services_of, stop_on_signals
 from workbench.cli.confirm import add_yes_option, is_agreed
@@ -21,6 +20,7 @@ from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_message
 from workbench.cli.output import json_line, print_json
 from workbench.cli.parsing import file_name, naming_files, positive
+from workbench.cli.request_options import add_endpoint_options
 from workbench.cli.tables import distribution
 from workbench.domain.agreement import Agreement, Sum, Tolerances
 from workbench.domain.case_comparison import CaseResult, CaseVerdict, Difference, ReportedToken
@@ -30,14 +30,11 @@ from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.run import Run
 from workbench.runner.connections import Connections
-from workbench.runner.regression_check import Case, RegressionCheck, Survey, survey
+from workbench.runner.regression_check import DEFAULT_TOLERANCES, Case, RegressionCheck, Survey, survey
 from workbench.storage.check_progress import CheckProgress
 from workbench.storage.files import write_atomically
 from workbench.storage.session_store import append_runs
 from workbench.workspace.costs import Cost, cost_of
-
-MAX_KL = 0.1
-"""Default tolerance of KL(recorded ‖ now), in nats."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +72,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_tolerance,
         metavar="X",
         help="the largest KL(recorded ‖ now) at any position, in nats, over the alternatives listed in both "
-        f"with the remaining mass as one outcome (default, where no tolerance is given: {MAX_KL})",
+        "with the remaining mass as one outcome (default, where no tolerance is given: "
+        f"{DEFAULT_TOLERANCES.divergence})",
     )
     group.add_argument(
         "--max-logprob-diff",
@@ -189,7 +187,7 @@ def _settings(arguments: argparse.Namespace, endpoint: Endpoint) -> Mapping[str,
 
 def _tolerances(arguments: argparse.Namespace) -> Tolerances:
     given = Tolerances(arguments.max_kl, arguments.max_logprob_diff, arguments.min_top1)
-    return given if given != Tolerances() else Tolerances(divergence=MAX_KL)
+    return given if given != Tolerances() else DEFAULT_TOLERANCES
 
 
 def _progress(

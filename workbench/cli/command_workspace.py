@@ -17,7 +17,7 @@ from workbench.cli.output import INTERVAL, Printer, print_failure, print_json, r
 from workbench.cli.session_files import open_for_writing
 from workbench.domain.endpoint import LOCAL
 from workbench.domain.run import Outcome, Run
-from workbench.runner.status import Phase
+from workbench.runner.run_status import Phase
 from workbench.workspace.keeper import Keeper
 from workbench.workspace.notifications import Notification, StatusChanged
 from workbench.workspace.services import Services

@@ -8,15 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.cli.arguments import (
-    add_endpoint_options,
-    add_parameter_options,
-    add_prompt_options,
-    explain,
-    read_parameters,
-    read_prompt,
-    refuse,
-)
 from workbench.cli.batch import (
     add_batch_options,
     announce,
@@ -29,6 +20,15 @@ from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_notes
 from workbench.cli.output import print_json, run_to_json
 from workbench.cli.parsing import file_name, naming_files
+from workbench.cli.request_options import (
+    add_endpoint_options,
+    add_parameter_options,
+    add_prompt_options,
+    explain,
+    read_parameters,
+    read_prompt,
+    refuse,
+)
 from workbench.cli.session_files import choose_runs
 from workbench.cli.tables import SUMMARY_HEADS, distribution, percent_of, print_table, summary_cells
 from workbench.domain.case_comparison import ReportedToken
@@ -37,13 +37,13 @@ from workbench.domain.divergence import Divergence, common_prefix, distinguishin
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
+from workbench.domain.measures import summarise
 from workbench.domain.preset import Preset
 from workbench.domain.prompt import Prompt, TextPrompt, prompt_to_editor, single_prompts
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 from workbench.domain.scoring import are_scorings
 from workbench.domain.session import Session
-from workbench.domain.summary import summarise
 from workbench.runner.compare_plan import Column, SavedRun, overlay, remarks, saved_column, saved_remarks
 from workbench.runner.resume import compare_again
 from workbench.storage.endpoint_list import EndpointList, endpoint_for, load_endpoints

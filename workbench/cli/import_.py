@@ -6,9 +6,9 @@ import argparse
 import os
 from pathlib import Path
 
-from workbench.cli.arguments import read_input
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.parsing import file_name
+from workbench.cli.request_options import read_input
 from workbench.cli.session_files import open_for_writing
 from workbench.domain.display import visible
 from workbench.domain.errors import StorageError

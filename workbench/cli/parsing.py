@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from workbench.domain.display import sentences, visible
 from workbench.domain.errors import BadValueError, StorageError
-from workbench.domain.values import whole_number
+from workbench.domain.parameter_values import whole_number
 
 
 class Parser(argparse.ArgumentParser):

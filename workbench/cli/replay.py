@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from itertools import islice
 from math import inf
 
-from workbench.cli.arguments import add_endpoint_options
 from workbench.cli.batch import execute_batch
 from workbench.cli.command_workspace import open_workspace, services_of
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import Printer, print_json
 from workbench.cli.parsing import file_name, positive
+from workbench.cli.request_options import add_endpoint_options
 from workbench.cli.session_files import choose_runs, read_session
 from workbench.cli.tables import distribution
 from workbench.domain.case_comparison import ReportedToken

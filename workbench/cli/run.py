@@ -6,7 +6,13 @@ import argparse
 import os
 from contextlib import aclosing
 
-from workbench.cli.arguments import (
+from workbench.cli.chat_options import add_chat_options, is_chat, read_chat, read_variables
+from workbench.cli.command_workspace import follow, open_workspace, report, run_in, services_of
+from workbench.cli.confirm import add_yes_option, is_agreed
+from workbench.cli.exit_status import ExitStatus
+from workbench.cli.messages import print_message
+from workbench.cli.parsing import file_name
+from workbench.cli.request_options import (
     add_endpoint_options,
     add_parameter_options,
     add_prompt_options,
@@ -14,12 +20,6 @@ from workbench.cli.arguments import (
     read_prompt,
     refuse,
 )
-from workbench.cli.chat import add_chat_options, is_chat, read_chat, read_variables
-from workbench.cli.command_workspace import follow, open_workspace, report, run_in, services_of
-from workbench.cli.confirm import add_yes_option, is_agreed
-from workbench.cli.exit_status import ExitStatus
-from workbench.cli.messages import print_message
-from workbench.cli.parsing import file_name
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import TextPrompt, count_prompts, kind_of, prompt_to_editor

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from workbench.cli.arguments import endpoint_name, read_input
 from workbench.cli.batch import add_batch_options, send_jobs
 from workbench.cli.command_workspace import open_services, open_workspace, run_in
 from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.output import logprob_to_json, print_failure, print_json, token_to_json
 from workbench.cli.parsing import file_name, naming_files
+from workbench.cli.request_options import endpoint_name, read_input
 from workbench.cli.tables import print_table, top_choice_cell
 from workbench.domain.display import figure, one_line, percent, plural, token_text
 from workbench.domain.endpoint import LOCAL, Endpoint

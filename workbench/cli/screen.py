@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from workbench.cli import garbage
+from workbench.cli import garbage_collection
 from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.tui.app import WorkbenchApp
@@ -37,12 +37,12 @@ class Started(WorkbenchApp):
 
     def on_ready(self) -> None:
         """Enable garbage collection."""
-        garbage.begin()
-        self.set_interval(garbage.SECONDS, self._collect)
+        garbage_collection.begin()
+        self.set_interval(garbage_collection.SECONDS, self._collect)
 
     def _collect(self) -> None:
         if not self.workspace.runs.is_streaming:
-            garbage.collect_what_is_due()
+            garbage_collection.collect_what_is_due()
 
 
 def _file(name: str | None) -> Path | None:

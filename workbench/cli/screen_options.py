@@ -6,9 +6,9 @@ import argparse
 from importlib.metadata import version
 
 from workbench.cli import open_screen
-from workbench.cli.arguments import add_endpoint_options
 from workbench.cli.commands import COMMANDS
 from workbench.cli.parsing import file_name
+from workbench.cli.request_options import add_endpoint_options
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

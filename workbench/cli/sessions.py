@@ -13,7 +13,7 @@ from workbench.cli.output import print_json
 from workbench.domain.display import one_line
 from workbench.domain.json_values import JsonValue
 from workbench.storage.files import Folders
-from workbench.storage.library import Library, Listed
+from workbench.storage.sessions_folder import Library, Listed
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

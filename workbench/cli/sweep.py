@@ -4,14 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.arguments import (
-    add_endpoint_options,
-    add_parameter_options,
-    add_prompt_options,
-    read_parameters,
-    read_prompt,
-    refuse,
-)
 from workbench.cli.batch import (
     add_batch_options,
     announce,
@@ -23,15 +15,23 @@ from workbench.cli.command_workspace import open_workspace, services_of
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_notes
 from workbench.cli.output import print_json, run_to_json
+from workbench.cli.request_options import (
+    add_endpoint_options,
+    add_parameter_options,
+    add_prompt_options,
+    read_parameters,
+    read_prompt,
+    refuse,
+)
 from workbench.cli.tables import print_table
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.measures import Measure, show_spread
+from workbench.domain.parameter_values import format_value
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.request import Request
 from workbench.domain.run import Run
-from workbench.domain.summary import Measure, show_spread
 from workbench.domain.sweep import Cell, Sweep, parse_axis
-from workbench.domain.values import format_value
 from workbench.runner.compare_plan import Column, grid_remarks
 from workbench.runner.resume import sweep_again
 from workbench.workspace.grid import Grid, Layout

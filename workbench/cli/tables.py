@@ -14,7 +14,7 @@ from workbench.domain.case_comparison import ReportedToken
 from workbench.domain.choice import Token, top_choice
 from workbench.domain.display import figure, one_line, percent, token_text, visible
 from workbench.domain.figures import probability
-from workbench.domain.summary import Summary
+from workbench.domain.measures import Summary
 
 SUMMARY_HEADS = ("tokens", "ppl", "logprob", "distinct-2", "TTFT", "tok/s", "finish", "cost")
 """Titles of the columns of `summary_cells`."""

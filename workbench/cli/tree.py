@@ -13,10 +13,10 @@ from workbench.cli.tables import print_table
 from workbench.domain.choice import Choice
 from workbench.domain.display import figure, one_line
 from workbench.domain.json_values import JsonValue
+from workbench.domain.measures import summarise
 from workbench.domain.run import Run
 from workbench.domain.run_choices import shown_choice
 from workbench.domain.session import Session, branches, subtree, tree_lines
-from workbench.domain.summary import summarise
 
 _BEGINNING = 40
 """The most tokens of an answer shown in a row."""

@@ -2,9 +2,9 @@
 
 How a token gets from the socket to the session file:
 
-1. `network.JoiningStream.read` reads bytes; `ChunkJoiner` merges small HTTP chunks into one.
+1. `chunk_merging.JoiningStream.read` reads bytes; `ChunkJoiner` merges small HTTP chunks into one.
 2. `transport.Transport.exchange` returns the response as a `Reply` to `request_attempts.Call.attempt`.
-3. `client.Client.stream` feeds each chunk of the body to `assembly.Assembly.feed` (no I/O in 3 to 6).
+3. `client.Client.stream` feeds each chunk to `response_body.ResponseBody.feed` (no I/O in 3 to 6).
 4. `sse.SseParser.feed` yields complete events: the payloads of their `data:` lines.
 5. `dialect.read_fast` parses a payload's JSON, or `exact_dialect.read_exact` if its shape is unusual.
 6. `alignment.align` aligns the text with the listed tokens; the result is sent as `events.Delta`.

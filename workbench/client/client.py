@@ -8,11 +8,11 @@ from contextlib import aclosing, suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from workbench.client.assembly import Assembly
 from workbench.client.events import End, Error, Event, RequestSent, ResponseStarted
 from workbench.client.exact_dialect import Json, Pairs, parse
 from workbench.client.keys import Keys
 from workbench.client.request_attempts import Call, Reply, encode, read_all
+from workbench.client.response_body import ResponseBody
 from workbench.client.retries import can_retry
 from workbench.client.urls import normalise, shown
 from workbench.client.wire_log import WireLog
@@ -252,24 +252,24 @@ async def _answer(reply: Reply, call: Call) -> AsyncGenerator[Iterable[Event]]:
 
     The events of a chunk must be consumed before the next chunk is requested.
     """
-    assembly = Assembly(call.key.redact)
+    body = ResponseBody(call.key.redact)
     error = None
     empty = True
     try:
         async for chunk in reply.chunks:
             empty = False
             call.record(chunk)
-            yield assembly.feed(chunk)
-            if assembly.marked:
+            yield body.feed(chunk)
+            if body.marked:
                 break
     except EndpointError as broken:
         error = call.masked(broken)
-    if assembly.marked:
+    if body.marked:
         for chunk in await _read_after_done(reply):
             call.record(chunk)
-            yield assembly.feed(chunk)
+            yield body.feed(chunk)
         error = None
-    yield assembly.finish()
+    yield body.finish()
     if error is not None and empty:
         yield (Error(error),)
     yield (End(error),)

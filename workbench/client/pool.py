@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from httpcore import AnyIOBackend, AsyncConnectionInterface, AsyncConnectionPool, Origin, Proxy
 
-from workbench.client.network import JoiningBackend
+from workbench.client.chunk_merging import JoiningBackend
 
 _KEPT_SECONDS = 4.0
 """Seconds to keep an idle connection; less than 5, after which many servers close it."""

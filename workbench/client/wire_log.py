@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from workbench.client.assembly import Assembly
 from workbench.client.events import Delta, Event
 from workbench.client.keys import Secret
+from workbench.client.response_body import ResponseBody
 
 MOST_KEPT = 32 * 1024 * 1024
 """Maximum bytes kept of an answer, including those for the time of each chunk."""
@@ -125,7 +125,7 @@ class WireEvents:
 
     def __init__(self, log: WireLog) -> None:
         self.log = log
-        self._assembly = Assembly()
+        self._body = ResponseBody()
         self._is_stream: bool | None = None
         self._ends = array("Q")
         self._searched = 0
@@ -191,14 +191,14 @@ class WireEvents:
         # Delete the match: while it exists, the bytearray cannot be resized.
         end = found.end()
         del found
-        self._add(end, list(self._assembly.feed(bytes(self.log.answer[start:end]))))
+        self._add(end, list(self._body.feed(bytes(self.log.answer[start:end]))))
         return True
 
     def _finish(self) -> None:
         start, end = self._ends[-1] if self._ends else 0, len(self.log.answer)
         events: list[Event] = []
         if self.log.status is not None and 200 <= self.log.status < 300:
-            events = [*self._assembly.feed(bytes(self.log.answer[start:end])), *self._assembly.finish()]
+            events = [*self._body.feed(bytes(self.log.answer[start:end])), *self._body.finish()]
         if end > start:
             self._add(end, events)
         self.is_over = True

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from workbench.domain.choice import Choice, Token
 from workbench.domain.figures import probability
+from workbench.domain.parameter_values import format_value
 from workbench.domain.parameters import PARAMETERS
 from workbench.domain.request import Parameters
-from workbench.domain.values import format_value
 
 
 @dataclass(frozen=True, slots=True)

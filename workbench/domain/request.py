@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.parameter_values import check_value, format_value, value_from_json
 from workbench.domain.parameters import FIELDS, PARAMETERS, ParameterValue, Range
 from workbench.domain.prompt import Prompt, count_prompts, prompt_from_json, prompt_to_json
-from workbench.domain.values import check_value, format_value, value_from_json
 
 _HASHABLE = (str, int, float, tuple)
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from workbench.domain.display import one_line, plural
+from workbench.domain.parameter_values import format_value
 from workbench.domain.parameters import PARAMETERS, ParameterValue
 from workbench.domain.prompt import Prompt
 from workbench.domain.run import Outcome, Run
-from workbench.domain.values import format_value
 
 _FEW = 4
 """The most values or names listed in a description."""

@@ -8,10 +8,10 @@ from decimal import Decimal, InvalidOperation
 from itertools import product
 
 from workbench.domain.errors import BadValueError
+from workbench.domain.parameter_values import check_value, parse_value
 from workbench.domain.parameters import FIELDS, PARAMETERS, Kind, ParameterValue
 from workbench.domain.request import Request
 from workbench.domain.split import reseeded
-from workbench.domain.values import check_value, parse_value
 
 _MOST_VALUES = 1000
 

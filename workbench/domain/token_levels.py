@@ -12,9 +12,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from workbench.domain.choice import Choice
 from workbench.domain.figures import coverage, entropy
+from workbench.domain.parameter_values import format_value
 from workbench.domain.request import Parameters
 from workbench.domain.scoring import SecondScoring
-from workbench.domain.values import format_value
 
 SURPRISING = 0.1
 """Default of the probability below which a token is surprising."""

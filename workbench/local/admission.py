@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 from workbench.local.refusal import Refusal
 
+QUEUE = 28
+"""Default number of requests that may wait for a slot."""
 _RETRY_SECONDS = 2
 
 

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from workbench.chat.jinja_template import ChatRenderer, JinjaTemplate
-from workbench.chat.rendered import Rendered
-from workbench.chat.sources import DEFAULT, load_templates, template_from_props
+from workbench.chat.rendered_prompt import Rendered
+from workbench.chat.template_sources import DEFAULT, load_templates, template_from_props
 from workbench.chat.templates import BUILTIN_TEMPLATES, PLAIN, BuiltinTemplate, plain_template
 from workbench.chat.truncation import Fitted, fit
 from workbench.domain.conversation import Chat, Conversation, Prefixes, WhenFull

@@ -24,7 +24,7 @@ from workbench.domain.run import Failure, Outcome, Run
 from workbench.runner.execution import Sender
 from workbench.runner.limiter import Limiter
 from workbench.runner.local_server import KEY_VARIABLE, LocalServer
-from workbench.runner.status import Phase, Status
+from workbench.runner.run_status import Phase, Status
 
 
 class Connections:

@@ -12,7 +12,7 @@ from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Failure, Run
 from workbench.runner.connections import Connections
-from workbench.runner.status import Phase, Status
+from workbench.runner.run_status import Phase, Status
 
 ANNOUNCEMENT = "asks for its models, then sends “Hi” for one token"
 """Describes a test's requests, shown before they are sent."""

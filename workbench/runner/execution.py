@@ -37,8 +37,8 @@ from workbench.domain.errors import EndpointError
 from workbench.domain.run import Failure, Outcome, Run, Usage
 from workbench.runner.echo import explain_missing_echo, mark_prompts
 from workbench.runner.limiter import Limiter, RequestSlot
+from workbench.runner.run_status import Phase, Status
 from workbench.runner.split_run import ChoiceAt, send_apart
-from workbench.runner.status import Phase, Status
 
 _BAD_KEY = 401
 _TOO_MANY = 429

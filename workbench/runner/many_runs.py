@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Outcome, Run
 from workbench.runner.connections import Connections
-from workbench.runner.status import Phase, Status
+from workbench.runner.run_status import Phase, Status
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from workbench.runner.connections import Connections
 from workbench.runner.score_text import score_answer
 from workbench.storage.session_file import iterate_runs
 
+DEFAULT_TOLERANCES = Tolerances(divergence=0.1)
 BLESSED = "blessed"
 """Parent kind of a run whose answer replaces that of its parent in later checks."""
 _MOST_FAILURES = 100

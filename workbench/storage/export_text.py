@@ -12,10 +12,10 @@ from workbench.domain.conversation import conversation_to_json
 from workbench.domain.display import plural, visible
 from workbench.domain.figures import completion_tokens
 from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.measures import summarise
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Run
 from workbench.domain.session import Session
-from workbench.domain.summary import summarise
 from workbench.storage.toml_text import sound
 
 

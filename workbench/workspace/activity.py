@@ -13,7 +13,7 @@ from msgspec import Struct
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Failure, Outcome, Run
-from workbench.runner.status import Phase, Status
+from workbench.runner.run_status import Phase, Status
 from workbench.workspace.services import Services
 
 if TYPE_CHECKING:

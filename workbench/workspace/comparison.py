@@ -13,7 +13,7 @@ from workbench.domain.run import Failure, Outcome, Run
 from workbench.domain.scoring import are_scorings
 from workbench.runner.compare_plan import Column, remarks
 from workbench.runner.many_runs import Job, ManyRuns
-from workbench.runner.status import Phase
+from workbench.runner.run_status import Phase
 from workbench.workspace.run_state import RunState, state_of
 
 if TYPE_CHECKING:

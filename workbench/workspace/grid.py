@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from workbench.domain.display import one_line
 from workbench.domain.divergence import distinguishing
+from workbench.domain.measures import Measure, Summary, spread, summarise
+from workbench.domain.parameter_values import format_value
 from workbench.domain.parameters import ParameterValue
 from workbench.domain.prompt import Prompt, prompt_to_editor
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
 from workbench.domain.run_group import GroupKind, RunGroup
-from workbench.domain.summary import Measure, Summary, spread, summarise
 from workbench.domain.sweep import Sweep
-from workbench.domain.values import format_value
 from workbench.runner.compare_plan import Column, SavedRun, grid_remarks, saved_column
 from workbench.storage.endpoint_list import EndpointList
 from workbench.workspace.comparison import Comparison

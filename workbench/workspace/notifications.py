@@ -8,7 +8,7 @@ from workbench.domain.choice import Choice
 from workbench.domain.errors import WorkbenchError
 from workbench.domain.run import Run
 from workbench.domain.scoring import SecondScoring
-from workbench.runner.status import Status
+from workbench.runner.run_status import Status
 from workbench.workspace.undo_history import ReplaceText
 
 

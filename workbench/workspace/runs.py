@@ -32,7 +32,7 @@ from workbench.workspace.undo_history import History, NameRun, RemoveRuns, Resto
 
 if TYPE_CHECKING:
     from workbench.runner.branching import Branch, Origin
-    from workbench.runner.status import Status
+    from workbench.runner.run_status import Status
     from workbench.workspace.comparison import Comparison
 
 

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.chat.sources import load_templates
+from workbench.chat.template_sources import load_templates
 from workbench.chat.templates import BUILTIN_TEMPLATES, PLAIN
 from workbench.domain.conversation import Prefixes, WhenFull
 from workbench.domain.display import escaped, unescaped
 from workbench.domain.errors import BadValueError
-from workbench.domain.values import whole_number
+from workbench.domain.parameter_values import whole_number
 from workbench.domain.variables import find_variables
 from workbench.runner.chat_request import named_template
 from workbench.tui.flows import FlowContext

@@ -17,9 +17,9 @@ from workbench.domain.choice import Choice, Token
 from workbench.domain.display import figure, one_line, visible
 from workbench.domain.divergence import Divergence
 from workbench.domain.figures import completion_tokens, tokens_per_second
+from workbench.domain.measures import Summary, summarise
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Run
-from workbench.domain.summary import Summary, summarise
 from workbench.domain.token_levels import Scale
 from workbench.runner.compare_plan import Column
 from workbench.tui.fixed_width import fit, percent

@@ -15,8 +15,8 @@ from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.scoring import SecondScoring
 from workbench.runner.compare_plan import SavedRun, ignored, plan, probes_of, saved_column, saved_remarks
-from workbench.storage.library import Library
 from workbench.storage.session_file import read_runs
+from workbench.storage.sessions_folder import Library
 from workbench.tui.branches.flow import run_item, send_branch
 from workbench.tui.compare.columns import choose_columns, endpoint_of, with_seeds
 from workbench.tui.compare.screen import Adopted, CompareScreen, RerunScreen

@@ -12,7 +12,7 @@ from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.runner.export_formats import RUN_FORMS, SESSION_FORMS
 from workbench.storage.files import write_atomically
-from workbench.storage.library import safe_name
+from workbench.storage.sessions_folder import safe_name
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.picker import Item, Picker
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
+from workbench.domain.parameter_values import format_value, whole_number
 from workbench.domain.prompt import TextPrompt, TokensPrompt, prompt_to_editor, single_prompts
 from workbench.domain.request import Request
 from workbench.domain.run_group import GroupKind, RunGroup
 from workbench.domain.sweep import Sweep, parse_axis
-from workbench.domain.values import format_value, whole_number
 from workbench.runner.compare_plan import Column, SavedRun, ignored, probes_of
 from workbench.runner.many_runs import Job
 from workbench.runner.resume import compare_again, sweep_again

@@ -13,7 +13,7 @@ from textual.coordinate import Coordinate
 from textual.widgets import Static
 
 from workbench.domain.display import one_line, visible
-from workbench.domain.summary import Measure, show_spread
+from workbench.domain.measures import Measure, show_spread
 from workbench.domain.token_levels import Mode
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at

@@ -10,8 +10,8 @@ from pathlib import Path
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.parameters import PARAMETERS
-from workbench.storage.library import Library
 from workbench.storage.presets import load_presets
+from workbench.storage.sessions_folder import Library
 from workbench.tui.commands.keymap import CommandTable
 from workbench.tui.popups.picker import Item, Late, Picker
 from workbench.workspace.services import Services

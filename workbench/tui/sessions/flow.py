@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from workbench.domain.display import one_line
-from workbench.storage.library import Library
+from workbench.storage.sessions_folder import Library
 from workbench.tui.compare.flow import compare_session
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.question import LinePopup

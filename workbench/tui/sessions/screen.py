@@ -20,7 +20,8 @@ from textual.widgets.option_list import Option
 
 from workbench.domain.display import one_line, plural, visible
 from workbench.domain.errors import StorageError
-from workbench.storage.library import KEPT, Library, Listed
+from workbench.storage.sessions_folder import Library, Listed
+from workbench.storage.trash import KEPT
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.inputs import LineInput

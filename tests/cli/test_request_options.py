@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.cli.arguments import (
+from workbench.cli.request_options import (
     add_parameter_options,
     add_prompt_options,
     option_of,

@@ -54,7 +54,7 @@ class _ChoiceState:
         self.finished: str | None = None
 
 
-class Assembly:
+class ResponseBody:
     """Parser of one response, which detects by itself whether it is streamed."""
 
     def __init__(self, redact: Callable[[str], str] = str) -> None:

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from workbench.chat.jinja_template import JinjaTemplate
-from workbench.chat.sources import load_templates, template_from_props, templates_from_tokenizer_config
+from workbench.chat.template_sources import (
+    load_templates,
+    template_from_props,
+    templates_from_tokenizer_config,
+)
 from workbench.domain.errors import TemplateError
 from workbench.domain.json_values import JsonValue
 

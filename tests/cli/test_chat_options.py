@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.test_run import workbench
 from tests.client.loopback import DONE, JSON, answering, event, in_turn, serving
-from workbench.cli.chat import read_variables
+from workbench.cli.chat_options import read_variables
 from workbench.cli.session_files import read_session
 from workbench.domain.errors import BadValueError
 

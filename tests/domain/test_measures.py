@@ -8,8 +8,8 @@ import pytest
 
 from tests.domain.builders import choice_of, piece, run_of
 from workbench.domain.endpoint import Prices
+from workbench.domain.measures import Measure, cost, spread, summarise
 from workbench.domain.run import Usage
-from workbench.domain.summary import Measure, cost, spread, summarise
 
 
 def test_a_choice_is_summarised() -> None:

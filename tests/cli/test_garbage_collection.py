@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from workbench.cli import garbage
+from workbench.cli import garbage_collection
 
 
 @pytest.fixture(autouse=True)
@@ -27,23 +27,23 @@ def full_collections() -> int:
 
 
 def test_nothing_is_collected_before_the_start_is_over() -> None:
-    with garbage.held():
+    with garbage_collection.held():
         assert not gc.isenabled()
-        garbage.begin()
+        garbage_collection.begin()
         assert gc.isenabled()
         assert gc.get_freeze_count() > 0
 
 
 def test_a_full_collection_comes_in_a_pause_once_enough_new_objects_were_looked_at() -> None:
-    garbage.begin()
+    garbage_collection.begin()
     gc.collect()
     before = full_collections()
     kept: list[list[int]] = [[] for _ in range(60_000)]
-    garbage.collect_what_is_due()
+    garbage_collection.collect_what_is_due()
     assert full_collections() == before
     kept += [[] for _ in range(60_000)]
     assert full_collections() == before, "none comes by itself"
-    garbage.collect_what_is_due()
+    garbage_collection.collect_what_is_due()
     assert full_collections() == before + 1
-    garbage.collect_what_is_due()
+    garbage_collection.collect_what_is_due()
     assert full_collections() == before + 1

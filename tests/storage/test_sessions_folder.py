@@ -11,8 +11,9 @@ from tests.domain.builders import choice_of, piece, run_of
 from workbench.domain.errors import StorageError
 from workbench.domain.session import Draft, Session
 from workbench.storage.files import Folders
-from workbench.storage.library import KEPT, Library, safe_name
 from workbench.storage.session_store import SessionStore
+from workbench.storage.sessions_folder import Library, safe_name
+from workbench.storage.trash import KEPT
 
 
 @pytest.fixture

@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
+from workbench.domain.parameter_values import (
+    check_value,
+    format_value,
+    parse_value,
+    step_value,
+    value_from_json,
+)
 from workbench.domain.parameters import FIELDS, PARAMETERS, Field, ParameterValue, Range
-from workbench.domain.values import check_value, format_value, parse_value, step_value, value_from_json
 
 NUMBERS = [field for field in PARAMETERS if field.is_number]
 
