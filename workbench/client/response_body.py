@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from workbench.client.alignment import align
@@ -27,6 +28,8 @@ from workbench.domain.errors import EndpointError
 
 _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
+_START = re.compile(rb"(?:\xef\xbb\xbf)?+[ \t\r\n]*([^ \t\r\n])")
+"""A body up to its first character."""
 _DONE = b"[DONE]"
 _QUOTED = 2000
 """Maximum bytes quoted from a stream that has no valid event."""
@@ -98,16 +101,12 @@ class ResponseBody:
 
     def _is_stream(self) -> bool:
         """Whether the body is known to be a stream; some servers ignore `stream` and send plain JSON."""
-        if self._is_whole or _BOM.startswith(self._body):
-            return False
-        start = bytes(self._body).removeprefix(_BOM).lstrip(_BLANK)[:1]
-        if not start:
+        is_stream = not self._is_whole and begins_stream(self._body)
+        self._is_whole = is_stream is False
+        if is_stream is None and not self._body.strip(_BLANK):
             # Some servers send blanks before the body for minutes, as keep-alives.
             self._body.clear()
-            return False
-        # JSON, or an HTML page of a proxy.
-        self._is_whole = start in b"{[<"
-        return not self._is_whole
+        return bool(is_stream)
 
     def finish(self) -> list[Event]:
         """Return the events completed by the end of the body."""
@@ -272,6 +271,12 @@ class ResponseBody:
         if text not in self._warned:
             self._warned.add(text)
             events.append(Warning(text))
+
+
+def begins_stream(body: bytearray) -> bool | None:
+    """Whether a body is a stream, neither JSON nor an HTML page of a proxy; None while that is unknown."""
+    found = None if _BOM.startswith(body) else _START.match(body)
+    return None if found is None else found[1] not in b"{[<"
 
 
 def _read(payload: bytes) -> Reading | None:

@@ -11,7 +11,7 @@ from time import perf_counter
 
 from workbench.client.events import Delta, Event
 from workbench.client.keys import Secret
-from workbench.client.response_body import ResponseBody
+from workbench.client.response_body import ResponseBody, begins_stream
 
 MOST_KEPT = 32 * 1024 * 1024
 """Maximum bytes kept of an answer, including those for the time of each chunk."""
@@ -93,8 +93,6 @@ class WireLog:
 
 
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
-_BLANK = b" \t\r\n"
-_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +161,8 @@ class WireEvents:
     def read(self, seconds: float) -> bool:
         """Find more events for about so many seconds; return whether any were found."""
         before, until = len(self), perf_counter() + seconds
-        if self._is_stream is None:
-            self._detect_stream()
+        if self._is_stream is None and (is_stream := begins_stream(self.log.answer)) is not None:
+            self._is_stream = is_stream and self._has_succeeded
         while self._is_stream and not self.is_over and self._next():
             if len(self) % 16 == 0 and perf_counter() > until:
                 return True
@@ -172,15 +170,9 @@ class WireEvents:
             self._finish()
         return len(self) > before
 
-    def _detect_stream(self) -> None:
-        """Detect whether the answer is a stream, like the client."""
-        answer = self.log.answer
-        if not self.log.is_over and len(answer) < len(_BOM):
-            return
-        start = bytes(answer[:64]).removeprefix(_BOM).lstrip(_BLANK)[:1]
-        if start or self.log.is_over:
-            succeeded = self.log.status is not None and 200 <= self.log.status < 300
-            self._is_stream = succeeded and bool(start) and start not in b"{[<"
+    @property
+    def _has_succeeded(self) -> bool:
+        return self.log.status is not None and 200 <= self.log.status < 300
 
     def _next(self) -> bool:
         start = self._ends[-1] if self._ends else 0
@@ -197,7 +189,7 @@ class WireEvents:
     def _finish(self) -> None:
         start, end = self._ends[-1] if self._ends else 0, len(self.log.answer)
         events: list[Event] = []
-        if self.log.status is not None and 200 <= self.log.status < 300:
+        if self._has_succeeded:
             events = [*self._body.feed(bytes(self.log.answer[start:end])), *self._body.finish()]
         if end > start:
             self._add(end, events)
