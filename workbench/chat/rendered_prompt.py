@@ -53,8 +53,6 @@ def find_specials(prompt: str, conversation: Conversation, known: Iterable[str])
     pattern = re.compile("|".join(map(re.escape, longest_first)))
     found = [match.span() for match in pattern.finditer(prompt)]
     turns = _turns_with_specials(prompt, conversation, pattern)
-    if not turns:
-        return tuple(SpecialToken(start, end) for start, end in found)
     return tuple(
         SpecialToken(start, end, any(a <= start and end <= b for a, b in turns)) for start, end in found
     )

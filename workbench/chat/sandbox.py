@@ -17,20 +17,26 @@ _START_SECONDS = 20
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "SYSTEMROOT", "TZ", "LANG", "LC_ALL")
 """Environment variables passed to the process: those that Python needs, but no API keys."""
 
-_HINTS = {
-    "security": "Templates may use strings, lists and their public methods, but no Python internals.",
-    "refused": "The template itself refuses this conversation; change the turns or choose another template.",
-    "undefined": "The template expects a variable or a field that this conversation does not have.",
-    "syntax": "Correct the template, or choose another one.",
+_INVALID = "The template is not valid", "Correct the template, or choose another one."
+_ERRORS = {
+    "SecurityError": (
+        "The template accessed something forbidden",
+        "Templates may use strings, lists and their public methods, but no Python internals.",
+    ),
+    "RefusedByTemplate": (
+        "The template refused the conversation",
+        "The template itself refuses this conversation; change the turns or choose another template.",
+    ),
+    "UndefinedError": (
+        "The template uses an undefined name",
+        "The template expects a variable or a field that this conversation does not have.",
+    ),
+    "TemplateSyntaxError": _INVALID,
+    "TemplateAssertionError": _INVALID,
+    "TooLong": ("The template's output is too long", ""),
+    "MemoryError": ("The template used too much memory", ""),
 }
-_TITLES = {
-    "security": "The template accessed something forbidden",
-    "refused": "The template refused the conversation",
-    "undefined": "The template uses an undefined name",
-    "syntax": "The template is not valid",
-    "size": "The template's output is too long",
-    "memory": "The template used too much memory",
-}
+"""Title and hint by the exception's class in the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +174,12 @@ def _not_started(why: str) -> TemplateError:
 
 def _error(reply: JsonObject, limits: Limits) -> TemplateError:
     kind, message, line = str(reply.get("error")), one_line(str(reply.get("message"))), reply.get("line")
-    if kind == "size":
+    if kind == "TooLong":
         message = f"More than {limits.characters:,} characters were rendered."
-    elif kind == "memory":
+    elif kind == "MemoryError":
         message = f"It may use {limits.memory // 1_000_000} MB."
-    elif kind not in _TITLES:
+    elif kind not in _ERRORS:
         message = f"{one_line(kind, 40)}: {message}"
     where = f"Line {line}: " if isinstance(line, int) else ""
-    return TemplateError(_TITLES.get(kind, "The template failed"), where + message, _HINTS.get(kind, ""))
+    title, hint = _ERRORS.get(kind, ("The template failed", ""))
+    return TemplateError(title, where + message, hint)

@@ -28,11 +28,10 @@ def load_templates(path: Path) -> Mapping[str, JinjaTemplate]:
     if path.is_dir():
         return _load_folder(path)
     beside = path.with_name(_TOKENIZER)
-    tokens = _load_object(beside) if path.name in (_TEMPLATE, _PROCESSOR) and beside.exists() else {}
-    text = _read(path)
+    tokens = _object(beside) if path.name in (_TEMPLATE, _PROCESSOR) and beside.exists() else {}
     if path.suffix.lower() != ".json":
-        return {DEFAULT: _template(path.name, text, tokens)}
-    return templates_from_tokenizer_config({**tokens, **_object(text, path)}, path.name)
+        return {DEFAULT: _template(path.name, _read(path), tokens)}
+    return templates_from_tokenizer_config({**tokens, **_object(path)}, path.name)
 
 
 def templates_from_tokenizer_config(config: JsonObject, name: str) -> Mapping[str, JinjaTemplate]:
@@ -67,13 +66,13 @@ def template_from_props(props: JsonObject) -> JinjaTemplate:
 
 def _load_folder(folder: Path) -> Mapping[str, JinjaTemplate]:
     """Load a model folder's templates from its template files, else from a configuration file."""
-    tokens = _load_object(folder / _TOKENIZER) if (folder / _TOKENIZER).exists() else {}
+    tokens = _object(folder / _TOKENIZER) if (folder / _TOKENIZER).exists() else {}
     files = {DEFAULT: folder / _TEMPLATE} if (folder / _TEMPLATE).exists() else {}
     files |= {path.stem: path for path in sorted((folder / _ADDITIONAL).glob("*.jinja"))}
     if files:
         return {name: _template(file.name, _read(file), tokens) for name, file in files.items()}
     for file in (folder / _TOKENIZER, folder / _PROCESSOR):
-        if file.exists() and "chat_template" in (config := _load_object(file)):
+        if file.exists() and "chat_template" in (config := _object(file)):
             return templates_from_tokenizer_config({**tokens, **config}, file.name)
     raise TemplateError(
         f"{folder.name} has no chat template",
@@ -128,11 +127,8 @@ def _read(path: Path) -> str:
         raise TemplateError(f"{path.name} is not a text", f"Byte {error.start + 1} is not UTF-8.") from None
 
 
-def _load_object(path: Path) -> JsonObject:
-    return _object(_read(path), path)
-
-
-def _object(text: str, path: Path) -> JsonObject:
+def _object(path: Path) -> JsonObject:
+    text = _read(path)
     try:
         value = parse_json(text)
     except ValueError as error:

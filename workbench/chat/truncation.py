@@ -17,7 +17,7 @@ class Fitted:
     conversation: Conversation
     tokens: int
     """Number of tokens of its prompt."""
-    dropped: tuple[int, ...] = ()
+    dropped: range = range(0)
     """Indices of the dropped turns in the original conversation."""
     is_exact: bool = True
     """Whether the tokens were counted, not estimated from the prompt's length."""
@@ -51,10 +51,11 @@ async def fit(
     low, high = 0, len(cuts)
     while low < high:
         middle = (low + high) // 2
-        cut = without(conversation, cuts[middle])
-        tokens = await count(cut)
+        cut, messages = cuts[middle], conversation.messages
+        kept = conversation._replace(messages=messages[: cut.start] + messages[cut.stop :])
+        tokens = await count(kept)
         if tokens <= room:
-            found, high = Fitted(cut, tokens, cuts[middle]), middle
+            found, high = Fitted(kept, tokens, cut), middle
         else:
             least, low = tokens, middle + 1
     if found is None:
@@ -67,28 +68,13 @@ async def fit(
     return found
 
 
-def possible_cuts(conversation: Conversation, when: WhenFull) -> Sequence[tuple[int, ...]]:
-    """Return the sets of turn indices that may be dropped, from the smallest to the largest."""
-    exchanges = _exchanges(conversation.messages)
-    match when:
-        case WhenFull.REFUSE:
-            return ()
-        case WhenFull.KEEP_FIRST:
-            droppable = exchanges[1:-1]
-        case _:
-            droppable = exchanges[:-1]
-    cuts = [
-        tuple(index for exchange in droppable[: count + 1] for index in exchange)
-        for count in range(len(droppable))
-    ]
+def possible_cuts(conversation: Conversation, when: WhenFull) -> Sequence[range]:
+    """Return the ranges of turn indices that may be dropped, from the smallest to the largest."""
+    if when is WhenFull.REFUSE:
+        return ()
+    droppable = _exchanges(conversation.messages)[int(when is WhenFull.KEEP_FIRST) : -1]
+    cuts = [range(droppable[0].start, exchange.stop) for exchange in droppable]
     return cuts[-1:] if when is WhenFull.LAST_ONLY else cuts
-
-
-def without(conversation: Conversation, dropped: Sequence[int]) -> Conversation:
-    """Return the conversation without the turns at some indices."""
-    gone = set(dropped)
-    kept = tuple(message for index, message in enumerate(conversation.messages) if index not in gone)
-    return conversation._replace(messages=kept)
 
 
 def _exchanges(messages: Sequence[Message]) -> list[range]:
