@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from workbench.domain.case_comparison import CaseResult
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.json_values import JsonValue, parse_json
+from workbench.storage.files import file_error
 
 
 def _line(value: object) -> bytes:
@@ -50,12 +50,9 @@ class CheckProgress:
             self._file.write(head)
             return
         if first != head:
-            raise StorageError(
-                f"{one_line(self._path.name, 80)} belongs to another check",
-                f"Its settings are {one_line(first.decode(errors='replace'))}",
-                "Name another file, or remove it to begin again.",
-                path=str(self._path),
-            )
+            why = f"Its settings are {one_line(first.decode(errors='replace'))}"
+            hint = "Name another file, or remove it to begin again."
+            raise file_error(self._path, "belongs to another check", why, hint)
         whole = len(first)
         for line in self._file:
             if not line.endswith(b"\n"):
@@ -76,7 +73,5 @@ class CheckProgress:
         self._file.close()
 
     def _failed(self, error: Exception) -> StorageError:
-        why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-        return StorageError(
-            f"{one_line(self._path.name, 80)} cannot hold the progress", why, path=str(self._path)
-        )
+        why = error if isinstance(error, OSError) else str(error)
+        return file_error(self._path, "cannot hold the progress", why)

@@ -23,7 +23,7 @@ from workbench.storage.endpoint_profile import (
     profile_table,
     read_profile,
 )
-from workbench.storage.files import Folders, write_atomically
+from workbench.storage.files import Folders, file_error, write_atomically
 from workbench.storage.toml_editing import NotEditable, changed, with_value
 from workbench.storage.toml_files import TomlFile, read_toml, schema_of
 from workbench.storage.toml_text import parse
@@ -211,12 +211,7 @@ def _edited(text: str, endpoint: Endpoint, shipped: Mapping[str, Endpoint], path
         why = "some of it would be lost"
     except NotEditable as problem:
         why = f"{problem} cannot be changed without touching the rest"
-    raise StorageError(
-        f"{path.name} cannot be changed here: {why}",
-        "Nothing was changed.",
-        "Edit the file by hand.",
-        path=str(path),
-    )
+    raise file_error(path, f"cannot be changed here: {why}", "Nothing was changed.", "Edit the file by hand.")
 
 
 def _read(text: str, name: str, shipped: Mapping[str, Endpoint]) -> Endpoint | None:

@@ -50,7 +50,7 @@ def read_text(path: Path, most: int | None = None) -> str:
     """
     raw = read_bytes(path, -1 if most is None else most + 1)
     if most is not None and len(raw) > most:
-        raise StorageError(f"{path.name} is too large", f"More than {most:,} bytes.", path=str(path))
+        raise file_error(path, "is too large", f"More than {most:,} bytes.")
     return decode_text(raw, path)
 
 
@@ -60,7 +60,7 @@ def read_bytes(path: Path, size: int = -1, *, hint: str = "") -> bytes:
         with path.open("rb") as file:
             return file.read(size)
     except OSError as error:
-        raise refused(path, "cannot be read", error, hint) from None
+        raise file_error(path, "cannot be read", error, hint) from None
 
 
 def decode_text(raw: bytes, path: Path) -> str:
@@ -69,13 +69,8 @@ def decode_text(raw: bytes, path: Path) -> str:
         return raw.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise StorageError(
-            f"{path.name} is not UTF-8",
-            f"A byte in line {line} belongs to no character.",
-            "Save the file as UTF-8.",
-            path=str(path),
-            line=line,
-        ) from None
+        why = f"A byte in line {line} belongs to no character."
+        raise file_error(path, "is not UTF-8", why, "Save the file as UTF-8.", line) from None
 
 
 def delete_file(path: Path) -> None:
@@ -83,13 +78,15 @@ def delete_file(path: Path) -> None:
     try:
         path.unlink()
     except OSError as error:
-        raise refused(path, "cannot be deleted", error) from None
+        raise file_error(path, "cannot be deleted", error) from None
 
 
-def refused(path: Path, what: str, error: OSError, hint: str = "") -> StorageError:
-    """Convert an OSError on a file; `what` continues its name, such as `cannot be read`."""
-    why = error.strerror or str(error)
-    return StorageError(f"{one_line(path.name, 80)} {what}", why, hint, path=str(path))
+def file_error(
+    path: Path, what: str, why: str | OSError = "", hint: str = "", line: int | None = None
+) -> StorageError:
+    """Return the error of a file; `what` continues its name, such as `cannot be read`."""
+    message = (why.strerror or str(why)) if isinstance(why, OSError) else why
+    return StorageError(f"{one_line(path.name, 80)} {what}", message, hint, path=str(path), line=line)
 
 
 def followed(path: Path) -> Path:
@@ -122,7 +119,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         temporary = None
     except OSError as error:
         hint = "Free some space or check the folder's permissions; nothing was changed."
-        raise refused(path, "cannot be written", error, hint) from None
+        raise file_error(path, "cannot be written", error, hint) from None
     finally:
         if temporary is not None:
             with suppress(OSError):

@@ -13,7 +13,7 @@ from workbench.domain.display import plural
 from workbench.domain.errors import StorageError
 from workbench.domain.json_values import parse_json
 from workbench.domain.prompt import PromptKind, TextsPrompt, prompt_from_editor
-from workbench.storage.files import read_text
+from workbench.storage.files import file_error, read_text
 
 
 class PromptRow(Struct, frozen=True):
@@ -47,7 +47,7 @@ def read_prompts(path: Path, column: str = "") -> tuple[str, ...]:
         case _:
             prompts = _texts(text)
     if not prompts:
-        raise StorageError(f"{path.name} has no prompts", path=str(path))
+        raise file_error(path, "has no prompts")
     return prompts
 
 

@@ -10,11 +10,10 @@ from pathlib import Path
 import tomli
 from msgspec import Struct
 
-from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
-from workbench.storage.files import read_bytes, refused
+from workbench.storage.files import file_error, read_bytes
 from workbench.storage.journal import write_all
 from workbench.storage.run_format import RUN_MARK
 from workbench.storage.session_format import runs_from_tables, session_from_tables
@@ -139,18 +138,13 @@ def append(path: Path, data: bytes, size: int) -> None:
 
 def broken(path: Path, why: str, line: int | None) -> StorageError:
     """Return the error for a file that is not a valid session."""
-    return StorageError(
-        f"{one_line(path.name, 80)} is not a readable session",
-        why,
-        "Correct it in an editor; it is opened as text and never overwritten.",
-        path=str(path),
-        line=line,
-    )
+    hint = "Correct it in an editor; it is opened as text and never overwritten."
+    return file_error(path, "is not a readable session", why, hint, line)
 
 
 def not_written(path: Path, error: OSError) -> StorageError:
     """Return the error for a file that cannot be written."""
-    return refused(path, "cannot be written", error, "Free some space or check the permissions.")
+    return file_error(path, "cannot be written", error, "Free some space or check the permissions.")
 
 
 def iterate_runs(path: Path, *, with_tokens: bool = True) -> Iterator[Run]:
@@ -192,7 +186,7 @@ def _parts(path: Path) -> Iterator[bytes]:
                 lines.append(line)
             yield b"".join(lines)
     except OSError as error:
-        raise refused(path, "cannot be read", error) from None
+        raise file_error(path, "cannot be read", error) from None
 
 
 def read_runs(path: Path) -> list[Run]:

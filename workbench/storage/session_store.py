@@ -18,7 +18,7 @@ from workbench.domain.display import one_line
 from workbench.domain.errors import BusyError, StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session, in_order
-from workbench.storage.files import followed, read_bytes, refused, write_atomically
+from workbench.storage.files import file_error, followed, read_bytes, write_atomically
 from workbench.storage.journal import Increment, Journal
 from workbench.storage.recovery import recover
 from workbench.storage.run_format import run_to_toml, with_name, with_order, with_run, without_run
@@ -119,10 +119,9 @@ class SessionStore:
         except FileNotFoundError:
             pass
         except OSError as error:
-            raise refused(path, "cannot be made", error, "Choose another name or folder.") from None
+            raise file_error(path, "cannot be made", error, "Choose another name or folder.") from None
         else:
-            name, hint = one_line(path.name, 80), "Open it, or choose another name."
-            raise StorageError(f"{name} exists already", hint=hint, path=str(path))
+            raise file_error(path, "exists already", hint="Open it, or choose another name.")
         try:
             store.path.parent.mkdir(parents=True, exist_ok=True)
             store.owns_draft = store._sidecars.enter()
@@ -207,12 +206,9 @@ class SessionStore:
     def _storing(self) -> Iterator[None]:
         """Convert errors of the disk and the lock to StorageError; also raise it if read-only."""
         if self.read_only:
-            raise StorageError(
-                f"{one_line(self.path.name, 80)} is open read-only",
-                "It is broken, of a newer version, or its folder cannot be written.",
-                "Export the session, or save it under another name.",
-                path=str(self.path),
-            )
+            why = "It is broken, of a newer version, or its folder cannot be written."
+            hint = "Export the session, or save it under another name."
+            raise file_error(self.path, "is open read-only", why, hint)
         try:
             yield
         except Timeout:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from workbench.storage.files import refused
+from workbench.storage.files import file_error
 
 KEPT = timedelta(days=30)
 """How long deleted sessions are kept."""
@@ -73,4 +73,4 @@ def move(source: Path, target: Path) -> None:
         source.rename(target)
     except OSError as error:
         hint = "Check the folder's permissions; nothing was changed."
-        raise refused(source, "cannot be moved", error, hint) from None
+        raise file_error(source, "cannot be moved", error, hint) from None

@@ -8,7 +8,7 @@ from pathlib import Path
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.json_values import parse_json
-from workbench.storage.files import read_text
+from workbench.storage.files import file_error, read_text
 from workbench.storage.toml_text import parse
 
 _MOST_BYTES = 16_000_000
@@ -23,9 +23,9 @@ def load_variables(path: Path) -> Mapping[str, str]:
     try:
         table = parse_json(text) if path.suffix.lower() == ".json" else parse(text)
     except ValueError as error:
-        raise StorageError(f"{path.name} is not valid", one_line(str(error), 200)) from None
+        raise file_error(path, "is not valid", one_line(str(error), 200)) from None
     if not isinstance(table, dict):
-        raise StorageError(f"{path.name} is not a table of names and values")
+        raise file_error(path, "is not a table of names and values")
     return {name: _text(value, name, path) for name, value in table.items()}
 
 
