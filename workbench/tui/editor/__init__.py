@@ -1,1 +1,1 @@
-"""The exact text area, and the editors made of it."""
+"""Text inputs that keep every character."""

@@ -1,4 +1,4 @@
-"""The text of an editor, kept character for character and wrapped: only LF divides lines."""
+"""A text area's document that keeps every character, and its wrapping; only LF ends a line."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ _JOINER = "\u200d"
 _NAMED = {"\x7f": "␡", "\x85": "␤", "\u2028": "␤", "\u2029": "␤"}
 _OTHER = "◌"
 _LONG = 2000
-"""Characters from which it pays to remember how a line is shown."""
+"""Characters from which it is worth caching how a line is shown."""
 
 
 class ExactDocument(Document):
-    """A document whose text comes back as it went in.
+    """A document that returns its text exactly as it was set.
 
-    Textual's own takes CR, FF, VT, NEL, U+2028 and others for line ends and makes them all one kind.
+    Textual's `Document` also splits lines at CR, FF, VT, NEL, U+2028 and others, and replaces all line ends
+    by one kind.
     """
 
     def __init__(self, text: str) -> None:
@@ -38,13 +39,13 @@ class ExactDocument(Document):
 
     @property
     def text(self) -> str:
-        """The whole text; joined once after a change, as every change has several readers."""
+        """The whole text; cached until the next change, as it is read several times after each."""
         if self._text is None:
             self._text = "\n".join(self._lines)
         return self._text
 
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
-        """Put a text in the place of a range; the only way in which the text changes."""
+        """Replace a range; every change of the text is made here."""
         (top, left), (bottom, right) = sorted((start, end))
         lines = self._lines
         replaced = self.get_text_range((top, left), (bottom, right))
@@ -59,7 +60,7 @@ class ExactDocument(Document):
         return EditResult((top + len(inserted) - 1, column), replaced)
 
     def get_text_range(self, start: Location, end: Location) -> str:
-        """The text between two places."""
+        """Return the text between two locations."""
         (top, left), (bottom, right) = sorted((start, end))
         if top == bottom:
             return self._lines[top][left:right] if top < len(self._lines) else ""
@@ -70,7 +71,7 @@ class ExactDocument(Document):
 
 
 def shown(line: str) -> str:
-    """A line as a terminal may show it: every control character as one glyph, so that columns stay."""
+    """Return a line with every control character replaced by one glyph, so that columns stay the same."""
     if len(line) < _LONG:
         return _shown(line)
     return _shown_long(line)
@@ -84,7 +85,7 @@ _shown_long = lru_cache(maxsize=4)(_shown)
 
 
 class _Glyphs(dict[int, str]):
-    """What every character is shown as; found out when it first comes."""
+    """Maps each character to what it is shown as; filled on first use."""
 
     def __missing__(self, code: int) -> str:
         self[code] = glyph = _glyph(chr(code))
@@ -103,36 +104,26 @@ def _glyph(character: str) -> str:
 
 
 class ShownLines(ExactDocument):
-    """Another document as it is shown, for whoever measures and wraps what is seen."""
+    """Another document as it is shown on screen, to measure and wrap."""
 
     def __init__(self, source: ExactDocument) -> None:
         super().__init__("")
-        self._source = source
-        self._lines = source.lines
-
-    @property
-    def source_lines(self) -> list[str]:
-        """The lines as they are; each has as many characters as when it is shown."""
-        return self._source.lines
+        self.source_lines = self._lines = source.lines
+        """The lines of the other document; each has as many characters as when it is shown."""
 
     @property
     def text(self) -> str:
-        """The whole text as shown, computed again."""
+        """The whole text as shown, computed anew."""
         return "\n".join(self.lines)
 
     @property
     def lines(self) -> list[str]:
-        """The lines as shown, computed again."""
-        return [line if line.isprintable() else shown(line) for line in self._source.lines]
-
-    @property
-    def line_count(self) -> int:
-        """How many lines there are."""
-        return self._source.line_count
+        """The lines as shown, computed anew."""
+        return [shown(line) for line in self.source_lines]
 
     def get_line(self, index: int) -> str:
-        """A line as shown."""
-        return shown(self._source.lines[index])
+        """Return a line as shown."""
+        return shown(self.source_lines[index])
 
 
 _ONE_CELL_EACH = (
@@ -142,11 +133,11 @@ _NO_BREAKS: list[int] = []
 _LAST_WORD = re.compile(r".*\s(?=\S)", re.DOTALL)
 _NEXT_WORD = re.compile(r"\s(?=\S)|\Z")
 _WIDEST = 2
-"""Cells that a character other than a tab takes at most."""
+"""The most cells that a character other than a tab takes."""
 
 
 class _Cells(dict[str, int]):
-    """How many cells a character takes; what was asked for once is looked up without a call."""
+    """Maps each character to its width in cells; filled on first use."""
 
     def __missing__(self, character: str) -> int:
         self[character] = cells = get_character_cell_size(character)
@@ -157,7 +148,7 @@ _CELLS = _Cells()
 
 
 def tab_widths(line: str, tab_width: int) -> list[int]:
-    """How many cells each tab of a line takes."""
+    """Return the width of each tab of a line, in cells."""
     found: list[int] = []
     at = 0
     for part in line.split("\t")[:-1]:
@@ -169,12 +160,12 @@ def tab_widths(line: str, tab_width: int) -> list[int]:
 
 
 def wrap_offsets(line: str, width: int, tab_width: int) -> list[int]:
-    """Where a line breaks to fit `width` cells; the same places as Textual's own function finds."""
+    """Return the offsets at which a line breaks to fit `width` cells, equal to those that Textual finds."""
     if not width:
         return []
     if (line.isascii() and line.isprintable()) or re.fullmatch(_ONE_CELL_EACH, line):
         return _wrap_narrow(line, width)
-    # These two change the cells of their neighbours.
+    # These two characters change the width of their neighbours.
     if width < _WIDEST or "\u200d" in line or "\ufe0f" in line:
         return _wrap_as_textual(line, width, tab_width)
     offsets = _wrap_measured(line, width, tab_width)
@@ -182,7 +173,7 @@ def wrap_offsets(line: str, width: int, tab_width: int) -> list[int]:
 
 
 def _wrap_as_textual(line: str, width: int, tab_width: int) -> list[int]:
-    # Textual narrows wide tabs here unless it is told of the sections.
+    # Without the sections, Textual narrows wide tabs here.
     sections = get_tab_widths(line, tab_width)
     return compute_wrap_offsets(line, width, tab_width, precomputed_tab_sections=sections)
 
@@ -198,7 +189,7 @@ def _wrap_narrow(line: str, width: int) -> list[int]:
         elif line[blank + 1] != " ":
             start = blank + 1
         else:
-            # The row ends within blanks, which stay with their word.
+            # The row ends within a run of spaces, which stay with the word before them.
             word = _LAST_WORD.match(line, start, end + 1)
             start = word.end() if word else end
         offsets.append(start)
@@ -206,7 +197,7 @@ def _wrap_narrow(line: str, width: int) -> list[int]:
 
 
 def _wrap_measured(line: str, width: int, tab_width: int) -> list[int] | None:
-    """The same for characters of different widths; None where Textual treats a tab unlike others."""
+    """Wrap characters of different widths; None if Textual treats a tab of the line differently."""
     cells = (
         [_CELLS[character] for character in line] if "\t" not in line else _cells_with_tabs(line, tab_width)
     )
@@ -231,7 +222,7 @@ def _cells_with_tabs(line: str, tab_width: int) -> list[int]:
 
 
 class _RowsOfLines:
-    """Which rows every line takes."""
+    """The rows of each line."""
 
     def __init__(self, tops: Sequence[int]) -> None:
         self._tops = tops
@@ -245,7 +236,7 @@ class _RowsOfLines:
 
 
 class _LinesOfRows:
-    """Which line every row shows, and which of the line's rows it is."""
+    """The line of each row, and the index of the row within the line."""
 
     def __init__(self, tops: Sequence[int]) -> None:
         self._tops = tops
@@ -260,18 +251,18 @@ class _LinesOfRows:
 
 
 class FastWrappedDocument(WrappedDocument):
-    """Textual's view of a wrapped document, measured with less work a line."""
+    """Textual's wrapped document, with faster wrapping and measuring."""
 
     _sections: tuple[str, list[int], list[str]] = ("", [], [""])
-    """The rows of the line asked for last, with what they were made of."""
+    """The line last divided into rows, its breaks, and the rows."""
 
     _tabs: tuple[str, list[int]] = ("", [])
-    """The widths of the tabs of the line asked for last."""
+    """The line whose tabs were last measured, and their widths in cells."""
 
     document: ShownLines
 
     def wrap(self, width: int, tab_width: int | None = None) -> None:
-        """Wrap every line; width 0 wraps none."""
+        """Wrap every line at a width in cells; 0 for no wrapping."""
         self._width = width
         if tab_width:
             self._tab_width = tab_width
@@ -280,7 +271,7 @@ class FastWrappedDocument(WrappedDocument):
         self._count_rows()
 
     def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
-        """Wrap the lines that an edit touched, after the edit."""
+        """Wrap the lines that an edit changed, after the edit."""
         last_old, last_new = len(self._wrap_offsets) - 1, self.document.line_count - 1
         first = min(start[0], old_end[0], last_old, last_new)
         old = min(max(start[0], old_end[0]), last_old)
@@ -295,19 +286,19 @@ class FastWrappedDocument(WrappedDocument):
 
     @property
     def height(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self._offset_to_line_info)
 
     def location_to_offset(self, location: Location) -> Offset:
-        """Where a place in the text is on screen; beyond the text it is the nearest one.
+        """Return the offset of a location on screen; past the last line, of the nearest location.
 
-        In the middle of an undo Textual asks for the cursor's old place, which may be gone.
+        During an undo, Textual looks up the cursor's old location, which may no longer exist.
         """
         line = max(min(location[0], len(self._wrap_offsets) - 1), 0)
         return super().location_to_offset((line, location[1]))
 
     def get_sections(self, line_index: int) -> list[str]:
-        """The rows that a line is divided into."""
+        """Return the rows that a line is divided into."""
         line, offsets = self.document.get_line(line_index), self.get_offsets(line_index)
         if self._sections[0] is not line or self._sections[1] is not offsets:
             ends = [*offsets, len(line)]
@@ -315,7 +306,7 @@ class FastWrappedDocument(WrappedDocument):
         return self._sections[2]
 
     def get_tab_widths(self, line_index: int) -> list[int]:
-        """How many cells each tab of a line takes."""
+        """Return the width of each tab of a line, in cells."""
         line = self.document.get_line(line_index)
         if self._tabs[0] is not line:
             self._tabs = (line, tab_widths(line, self._tab_width))
@@ -323,7 +314,7 @@ class FastWrappedDocument(WrappedDocument):
 
     def _measure(self, first: int, end: int) -> list[list[int]]:
         lines = self.document.source_lines[first:end]
-        # A line that would fit whatever its characters are is not looked at.
+        # A line short enough to fit at the greatest width of its characters needs no measuring.
         short = self._width // max(_WIDEST, self._tab_width)
         if not self._width or max(map(len, lines), default=0) <= short:
             return [_NO_BREAKS] * len(lines)
@@ -336,6 +327,6 @@ class FastWrappedDocument(WrappedDocument):
 
     def _count_rows(self) -> None:
         tops = list(accumulate(self._heights, initial=0))
-        # The base class reads one item at a time of both, but for what is overridden here.
+        # Except in the methods overridden here, the base class only indexes these two.
         self._offset_to_line_info = cast(list[tuple[int, int]], _LinesOfRows(tops))
         self._line_index_to_offsets = cast(list[list[int]], _RowsOfLines(tops))

@@ -1,4 +1,4 @@
-"""Editing a text in the editor of `$VISUAL` or `$EDITOR`, with the terminal handed over to it."""
+"""Edit a text in the user's editor, `$VISUAL` or `$EDITOR`, while the application is suspended."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from workbench.domain.display import one_line
 from workbench.domain.errors import WorkbenchError
 
 _AT_ONCE = 1.0
-"""Seconds in which nobody edits a text: an editor that is back by then opened a window elsewhere."""
+"""Seconds in which nobody can edit a text: an editor that returns sooner opened a window elsewhere."""
 
 
 def with_editor(environment: Mapping[str, str], editor: str) -> Mapping[str, str]:
-    """The environment with the editor that is configured, where one is."""
+    """Return the environment with `$VISUAL` set to the configured editor, if there is one."""
     return {**environment, "VISUAL": editor} if editor else environment
 
 
 def edit_text(app: App[int], text: str, environment: Mapping[str, str], file: str = "prompt.txt") -> str:
-    """Let a person edit a text in their editor; returns the text as it was saved.
+    """Open a text in the user's editor, and return the text as it was saved.
 
-    `file` names the temporary file, by whose ending editors choose colours. Raises WorkbenchError where no
-    editor is set, it cannot be started, ends with an error, or returns before anyone could have edited: the
-    file then stays for the window that it opened.
+    `file` names the temporary file, by whose extension editors choose syntax highlighting. Raises
+    WorkbenchError if no editor is set, or if it cannot be started, fails, or returns before anyone could have
+    edited the text; in the last case the file is kept for the window that the editor opened.
     """
     argv = _command(environment)
     name = one_line(argv[0], 60)
@@ -58,7 +58,7 @@ def edit_text(app: App[int], text: str, environment: Mapping[str, str], file: st
         return text
     if not raw.startswith(BOM_UTF8):
         edited = edited.removeprefix(BOM_UTF8)
-    # Most editors end a text with a newline that was not there and that the model would see.
+    # Most editors append a final newline, which the model would see.
     if edited.endswith(b"\n") and not raw.endswith(b"\n"):
         edited = edited[:-1]
     try:
@@ -82,7 +82,7 @@ def _run(app: App[int], argv: list[str], name: str) -> int:
     code = 0
     try:
         with app.suspend():
-            # An exception that left this block would leave the terminal handed over.
+            # An exception leaving this block would leave the application suspended.
             try:
                 code = subprocess.run(argv, check=False).returncode
             except OSError as error:

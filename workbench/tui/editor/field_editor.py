@@ -1,4 +1,4 @@
-"""The small editor in which a parameter's value is typed, and values as its text."""
+"""The editor of a parameter's value, and the conversion between values and their text."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from workbench.domain.parameters import Field, Kind, ParameterValue
 from workbench.tui.editor.inputs import ExactTextArea
 
 Tokenizer: TypeAlias = Callable[[str], Awaitable[tuple[int, ...]]]
-"""The token ids of a text, as an endpoint's tokenizer makes them; raises WorkbenchError."""
+"""Returns the token ids of a text from an endpoint's tokenizer; raises WorkbenchError."""
 
 
 def has_lines(field: Field) -> bool:
-    """Whether a field is edited with one entry a line."""
+    """Return whether a field is edited as one entry per line."""
     return field.kind in (Kind.TEXTS, Kind.BIASES)
 
 
 def field_to_text(field: Field, value: ParameterValue | None) -> str:
-    """A value as it is edited; the inverse of `field_from_text`."""
+    """Return the text of a value for editing; the inverse of `field_from_text`."""
     match value:
         case None:
             return ""
@@ -39,40 +39,37 @@ def field_to_text(field: Field, value: ParameterValue | None) -> str:
 
 
 def field_from_text(field: Field, text: str) -> ParameterValue | None:
-    """The value that an edited text means; None where it is empty, which unsets the field.
+    """Return the value of an edited text; None if it is empty, which unsets the field.
 
-    Raises BadValueError where it is not a value of the field, whatever its range.
+    Raises BadValueError if it is not of the field's type; ranges are not checked.
     """
     if not text.strip() and (field.kind is not Kind.TEXTS or not text.strip("\n")):
         return None
-    match field.kind:
-        case Kind.TEXTS:
-            lines = (line for line in text.split("\n") if line)
-            return value_from_json(field, [_unquoted(line) for line in lines])
-        case _:
-            return parse_value(field, text)
+    if field.kind is Kind.TEXTS:
+        return value_from_json(field, [_unquoted(line) for line in text.split("\n") if line])
+    return parse_value(field, text)
 
 
 def bias_texts(text: str) -> tuple[str, ...]:
-    """The token texts, written `"text"=BIAS`, that lines of biases still hold in place of ids."""
-    return tuple(found[0] for line in text.split("\n") if (found := _bias_by_text(line)) is not None)
+    """Return the token texts in lines of biases that are written `"text"=BIAS`."""
+    return tuple(found[0] for line in text.split("\n") if (found := _split_quoted(line)) is not None)
 
 
 def with_ids(text: str, ids: Mapping[str, tuple[int, ...]]) -> str:
-    """Lines of biases with ids in the place of token texts.
+    """Replace the token texts in lines of biases by ids.
 
-    Raises BadValueError for a text that is not one token.
+    Raises BadValueError for a text that is not a single token.
     """
     lines = []
     for line in text.split("\n"):
-        if (found := _bias_by_text(line)) is None:
+        if (found := _split_quoted(line)) is None:
             lines.append(line)
             continue
-        word, bias = found
-        known = ids.get(word, ())
+        token, bias = found
+        known = ids.get(token, ())
         if len(known) != 1:
             raise BadValueError(
-                f"logit_bias: {json.dumps(word)} is {len(known)} tokens, not one",
+                f"logit_bias: {json.dumps(token)} is {len(known)} tokens, not one",
                 hint=f"Its ids: {', '.join(map(str, known)) or 'none'}.",
                 field="logit_bias",
             )
@@ -81,19 +78,19 @@ def with_ids(text: str, ids: Mapping[str, tuple[int, ...]]) -> str:
 
 
 def extra_to_text(extra: JsonObject) -> str:
-    """The `extra` table as `KEY=JSON` lines."""
+    """Return the `extra` table as lines of `KEY=JSON`."""
     return "\n".join(f"{_key(name)}={json.dumps(value, ensure_ascii=True)}" for name, value in extra.items())
 
 
 def extra_from_text(text: str) -> dict[str, JsonValue]:
-    """The table that `KEY=JSON` lines mean. Raises BadValueError naming the line at fault."""
+    """Return the table that lines of `KEY=JSON` define. Raises BadValueError, which names the line."""
     extra: dict[str, JsonValue] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
-        name, rest = _split_key(line)
-        if name is None:
+        if (found := _split_key(line)) is None:
             raise _bad_extra(number, "is not KEY=JSON")
+        name, rest = found
         if name in extra:
             raise _bad_extra(number, f"repeats {name}")
         try:
@@ -104,7 +101,7 @@ def extra_from_text(text: str) -> dict[str, JsonValue]:
 
 
 def _quoted(text: str) -> str:
-    # Quotes stay as they are typed; everything that a line cannot hold is escaped.
+    # Quotes stay unescaped, as they are typed; control characters are escaped.
     escaped = json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"')
     return "".join(
         f"\\u{ord(char):04x}" if char not in "\n\t" and is_control(char) and char < "\U00010000" else char
@@ -114,39 +111,35 @@ def _quoted(text: str) -> str:
 
 def _unquoted(line: str) -> str:
     try:
-        value = json.loads('"' + line.replace('"', '\\"') + '"', strict=False)
+        text: str = json.loads('"' + line.replace('"', '\\"') + '"', strict=False)
     except ValueError:
         return line
-    return value if isinstance(value, str) else line
+    return text
 
 
-def _bias_by_text(line: str) -> tuple[str, str] | None:
+def _split_quoted(line: str) -> tuple[str, str] | None:
+    """Return the text and the value of a line `"TEXT"=VALUE`; None for any other line."""
     stripped = line.strip()
     if not stripped.startswith('"'):
         return None
     try:
-        word, end = json.JSONDecoder(strict=False).raw_decode(stripped)
+        text, end = json.JSONDecoder(strict=False).raw_decode(stripped)
     except ValueError:
         return None
-    equals, bias = stripped[end:].lstrip()[:1], stripped[end:].lstrip()[1:].strip()
-    return (word, bias) if isinstance(word, str) and equals == "=" else None
+    gap, equals, value = stripped[end:].partition("=")
+    return (text, value.strip()) if equals and not gap.strip() else None
 
 
 def _key(name: str) -> str:
     return json.dumps(name) if not name or name != name.strip() or set(name) & set('="\n\\') else name
 
 
-def _split_key(line: str) -> tuple[str | None, str]:
-    stripped = line.strip()
-    if stripped.startswith('"'):
-        try:
-            name, end = json.JSONDecoder().raw_decode(stripped)
-        except ValueError:
-            return None, ""
-        rest = stripped[end:].lstrip()
-        return (name, rest[1:]) if isinstance(name, str) and rest.startswith("=") else (None, "")
-    name, equals, rest = stripped.partition("=")
-    return (name.strip(), rest) if equals and name.strip() else (None, "")
+def _split_key(line: str) -> tuple[str, str] | None:
+    """Return the key and the value of a line `KEY=VALUE` or `"KEY"=VALUE`; None for any other line."""
+    if line.lstrip().startswith('"'):
+        return _split_quoted(line)
+    name, equals, value = line.strip().partition("=")
+    return (name.strip(), value) if equals and name.strip() else None
 
 
 def _bad_extra(line: int, why: str) -> BadValueError:
@@ -154,7 +147,7 @@ def _bad_extra(line: int, why: str) -> BadValueError:
 
 
 class FieldEditor(ExactTextArea):
-    """One line or several; Enter or Tab finishes, Escape drops what was typed."""
+    """A text area of one or several lines; Enter or Tab accepts what was typed, Escape cancels."""
 
     DEFAULT_CSS = """
     FieldEditor { height: auto; max-height: 6; border: none; padding: 0 1; display: none;
@@ -163,17 +156,17 @@ class FieldEditor(ExactTextArea):
     """
 
     class Entered(Message):
-        """What was typed is to be taken."""
+        """What was typed was accepted."""
 
     class Cancelled(Message):
-        """What was typed is to be forgotten."""
+        """Editing was cancelled."""
 
     def __init__(self) -> None:
         self._has_lines = False
         super().__init__(tab_behavior="focus", soft_wrap=True, compact=True)
 
     def begin(self, text: str, has_lines: bool) -> None:
-        """Edit a text; with `has_lines` Enter begins another line."""
+        """Show the editor with a text; with `has_lines`, Enter inserts a line."""
         self._has_lines = has_lines
         self.load_text(text)
         self.move_cursor(self.document.end)
@@ -181,7 +174,7 @@ class FieldEditor(ExactTextArea):
         self.focus()
 
     def end(self) -> None:
-        """Nothing is edited any more."""
+        """Hide the editor."""
         self.remove_class("-editing")
 
     async def _on_key(self, event: events.Key) -> None:

@@ -1,4 +1,4 @@
-"""What a person types into: an area and a line, whose texts are kept exactly and never obeyed."""
+"""A text area and a line input that keep every character and never interpret it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from textual.widgets import Input, TextArea
 from workbench.tui.editor.exact_document import ExactDocument, FastWrappedDocument, ShownLines, shown
 
 _GIANT = 2000
-"""Characters from which a line is drawn row by row; Textual's own way divides the whole line for each row."""
+"""Characters from which a line is drawn row by row; Textual divides the whole line for each of its rows."""
 _MATCHED = 20_000
-"""Characters up to which a bracket's match is looked for; that reads the text one by one at every move."""
+"""Characters up to which matching brackets are searched; the search reads the text at every cursor move."""
 
 
 class ExactTextArea(TextArea):
-    """The common ground of the prompt's and the fields' editors."""
+    """A text area that keeps every character, and draws control characters as glyphs."""
 
     def _set_document(self, text: str, language: str | None) -> None:
         document = ExactDocument(text)
@@ -32,13 +32,13 @@ class ExactTextArea(TextArea):
         self._rewrap_and_refresh_virtual_size()
 
     def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
-        """Where a bracket's match is; None where it has none, or the text is too long to look."""
+        """Return the location of the matching bracket; None if there is none or the text is too long."""
         if len(self.document.text) > _MATCHED:
             return None
         return super().find_matching_bracket(bracket, search_from)
 
     def get_line(self, line_index: int) -> Text:
-        """A line as it is drawn; the widget's own hook for styling."""
+        """Return a line as it is drawn."""
         return Text(shown(self.document.get_line(line_index)), end="", no_wrap=True)
 
     def _render_line(self, y: int) -> Strip:
@@ -81,12 +81,12 @@ class ExactTextArea(TextArea):
 
 
 MOST = 100_000
-"""Characters of a line: Textual measures the whole of it at every key."""
+"""The most characters of a line; Textual measures the whole line at every key."""
 
 
 class _Glyphs(Highlighter):
     def highlight(self, text: Text) -> None:
-        """Show each control character as one glyph, so that the cursor stays where it is."""
+        """Replace each control character by one glyph, so that the cursor's column stays the same."""
         text.plain = shown(text.plain)
 
 
@@ -94,7 +94,7 @@ _GLYPHS = _Glyphs()
 
 
 class LineInput(Input):
-    """Textual's input, whose value is kept exactly, however hostile, and never obeyed."""
+    """Textual's input, keeping its value exactly and drawing control characters as glyphs."""
 
     DEFAULT_CSS = """
     LineInput { border: none; height: 1; padding: 0; background: $surface; }
@@ -114,7 +114,7 @@ class LineInput(Input):
             value,
             placeholder=shown(placeholder),
             highlighter=_GLYPHS,
-            # What is longer already can be made shorter.
+            # A longer initial value can still be shortened.
             max_length=max(MOST, len(value)),
             select_on_focus=select_on_focus,
             name=name,
@@ -122,5 +122,5 @@ class LineInput(Input):
         )
 
     def restricted(self) -> None:
-        """Say why nothing was typed or pasted."""
+        """Show why nothing was inserted."""
         self.notify(f"A line has at most {MOST:,} characters.", timeout=3)

@@ -1,4 +1,4 @@
-"""Loading themes: the built-in ones in `themes/`, and a person's, checked before the screen sees them."""
+"""Load and check the built-in themes in `themes/` and the user's."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from workbench.storage.theme_file import ThemeFile
 from workbench.storage.toml_files import Fault, read_toml, typed
 
 READABLE = 4.5
-"""The least contrast between text and what it lies on (WCAG 2.2, 1.4.3)."""
+"""The least contrast ratio between text and its background (WCAG 2.2, 1.4.3)."""
 
 
 def contrast(first: Color, second: Color) -> float:
-    """The contrast ratio of two opaque colours, 1 to 21 (WCAG 2.2, "contrast ratio")."""
+    """Return the contrast ratio of two opaque colours, 1 to 21 (WCAG 2.2, "contrast ratio")."""
     lighter, darker = sorted((_luminance(first), _luminance(second)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
@@ -43,7 +43,7 @@ _REQUIRED = _COLOURS[:3]
 
 
 def theme_faults(file: ThemeFile) -> Iterator[Fault]:
-    """Everything that is not a colour or style where Textual takes one."""
+    """Yield a fault for each value that is not a valid colour or style."""
     for name in _COLOURS:
         if (text := getattr(file, name)) or name in _REQUIRED:
             yield from _colour_faults((name,), text, file.ansi, may_be_clear=name == "boost")
@@ -84,75 +84,75 @@ def _colour_faults(
 _PACKAGED = Path(__file__).parents[2] / "themes"
 _CHECKOUT = Path(__file__).parents[3] / "themes"
 _ANSI_VARIABLES = {"ansi-background": "ansi_default", "ansi-foreground": "ansi_default"}
-"""What Textual's own stylesheets ask of such a theme, and fail without."""
+"""Variables that Textual's stylesheets require of an ANSI theme."""
 _FRAME_FACTOR = 0.35
-"""How much of the foreground is in a frame without the focus."""
+"""The part of the foreground in the colour of a border without focus."""
 _MUTED_FACTORS = (0.3, 0.25, 0.2, 0.15, 0.1)
-"""How far muted text is mixed towards the background, the most that can be read."""
+"""How far muted text may be blended into the background; the first factor with enough contrast is used."""
 _MUTED_CONTRAST = READABLE + 1
-"""With the background, as panels lie a little nearer to the text."""
+"""The least contrast of muted text with the background; it is lower on panels."""
 
 
 class WorkbenchTheme(Struct, frozen=True, dict=True):
-    """A theme of the screen, and how it colours tokens."""
+    """A Textual theme, and its colours of tokens."""
 
     theme: Theme
-    """As Textual takes it; registered by the application."""
+    """The theme to register with Textual."""
     hue: Color
-    """What surprise is mixed towards, from the background."""
+    """The colour of the highest surprise; the levels are mixed from the background towards it."""
     levels: tuple[Color, ...] = ()
-    """The backgrounds of the five levels where the theme sets its own; else empty."""
+    """The backgrounds of the five levels if the theme defines them; else empty."""
     path: Path | None = None
-    """Its file; None for one of Textual's own."""
+    """Its file; None for a theme of Textual."""
 
     @property
     def name(self) -> str:
-        """The name it is chosen by."""
+        """The name of the theme."""
         return self.theme.name
 
     @property
     def is_ansi(self) -> bool:
-        """Whether it uses the terminal's own 16 colours."""
+        """Whether the theme uses the 16 colours that the terminal defines."""
         return self.theme.ansi
 
     @property
     def background(self) -> Color:
-        """What tokens lie on."""
+        """The background of tokens."""
         return Color.parse(self.colours["background"])
 
     @property
     def foreground(self) -> Color:
-        """What text is written in."""
+        """The colour of text."""
         return Color.parse(self.colours["foreground"])
 
     @cached_property
     def colours(self) -> dict[str, str]:
-        """The colours that Textual derives from the theme, by the names of its variables."""
+        """The colours that Textual derives from the theme, by variable name."""
         return self.theme.to_color_system().generate()
 
 
 class Themes(Struct, frozen=True):
-    """What loaded, by name, and what did not."""
+    """The themes that were loaded, by name, and the errors in others."""
 
     themes: Mapping[str, WorkbenchTheme]
     problems: list[StorageError] = []
 
 
 def adopt(theme: Theme) -> WorkbenchTheme:
-    """One of Textual's own themes, with tokens coloured by its accent."""
+    """Wrap a theme of Textual, with its accent as the hue of tokens."""
     accent = theme.accent or theme.warning or theme.primary
     return WorkbenchTheme(theme, Color.parse(accent))
 
 
 def shipped_folder() -> Path:
-    """The built-in themes: inside the package where it was installed, else beside it in a checkout."""
+    """Return the folder of the built-in themes: in the installed package, or beside it in a checkout."""
     return _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
 
 
 def load_themes(user_folder: Path, names: Collection[str] = ()) -> Themes:
-    """Every theme, or those named; a person's stands in the place of the program's of that name.
+    """Load all themes, or those named. A theme of the user replaces the built-in theme of that name.
 
-    A broken file of a person's leaves the program's theme of that name in its place.
+    If the user's theme has an error, the built-in theme of that name is used.
     """
     themes: dict[str, WorkbenchTheme] = {}
     problems: list[StorageError] = []
@@ -167,7 +167,7 @@ def load_themes(user_folder: Path, names: Collection[str] = ()) -> Themes:
 
 
 def theme_stamp(user_folder: Path) -> frozenset[tuple[str, int, int]]:
-    """Changes whenever a theme's file is saved, added or removed; a handful of `stat` calls."""
+    """Return a value that changes when a theme file is saved, added or removed. Reads no file."""
     stamps: set[tuple[str, int, int]] = set()
     for path in _files(user_folder):
         try:
@@ -184,9 +184,9 @@ def _files(user_folder: Path) -> Iterator[Path]:
 
 
 def read_theme(path: Path) -> WorkbenchTheme:
-    """The theme that a file describes, named after it.
+    """Read a theme from a file, and name it after the file.
 
-    Raises StorageError, with the line, for the first thing that is wrong.
+    Raises StorageError for the first fault, with its line.
     """
     source = read_toml(path)
     file, faults = typed(source.table, ThemeFile)
@@ -204,10 +204,10 @@ def read_theme(path: Path) -> WorkbenchTheme:
 
 
 def _derived(file: ThemeFile) -> dict[str, str]:
-    """Colours that Textual's own derivation makes too weak or loses, for a theme that names none.
+    """Return defaults for borders without focus and for muted text, readable on the background.
 
-    A frame that can be seen on the background; and muted text, which Textual keeps as a share of whatever
-    lies below, and draws as bright as it can within styled content.
+    Textual's own border is too faint, and its muted text, `auto 60%`, is drawn at full strength within styled
+    content.
     """
     background, foreground = map(Color.parse, (file.background, file.foreground))
     mixed = (foreground.blend(background, factor) for factor in _MUTED_FACTORS)

@@ -1,7 +1,7 @@
-"""From a theme and the terminal's colours to the styles of tokens.
+"""Derive the styles of tokens from a theme and the colour depth of the terminal.
 
-Surprise has more ink: five levels of one hue, mixed from the theme's background in equal steps of what the
-eye sees. Terminals with 16 colours or none have tables of their own, as down-sampling would merge levels.
+The five levels are mixed from the theme's background towards one hue, in perceptually equal steps. Terminals
+with 16 colours or none have fixed styles, as rounding the colours would merge levels.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ from workbench.tui.theme.theme_loading import READABLE, Themes, WorkbenchTheme, 
 
 
 class TokenStyles(Struct, frozen=True):
-    """Everything a token view needs to know of colour."""
+    """The styles that token views draw with."""
 
     levels: tuple[Style, Style, Style, Style, Style]
-    """By probability: at least .90, .60, .30, .10, and below."""
+    """By probability, on the fixed scale: at least .90, .60, .30, .10, and below."""
     shades: tuple[Style, ...]
-    """From certain to surprising without steps; empty where there are too few colours."""
+    """A continuous range from certain to surprising; empty on terminals with too few colours."""
     differences: tuple[Style, Style, Style, Style, Style]
-    """From what surprises the own model more (italic) to what surprises the other one more (underlined)."""
+    """From more surprising to the own model (italic) to more surprising to the second one (underlined)."""
     unknown: Style
     """A token without a logprob."""
     prompt: Style
     """The prompt above an answer."""
     figures: Style
-    """Titles and figures of a run."""
+    """The title and figures of a run."""
     control: Style
     """A character shown as an escape."""
     cursor: Style
-    """The token under the cursor; no level looks like it."""
+    """The token under the cursor; distinct from every level."""
     found: Style
-    """A place that the search found."""
+    """A search match."""
     selected: Style
     """Text selected for copying."""
     dimmed: Style
-    """Laid over an answer that a newer failure pushed back, or a prefix that all columns share."""
+    """Added to an answer older than a failure, or to a prefix that all columns have in common."""
 
     def of(self, mode: Mode) -> Sequence[Style]:
-        """The styles of what a mode shows."""
+        """Return the styles of the levels of a mode."""
         if mode is Mode.DIFFERENCE:
             return self.differences
         return (mode is Mode.CONTINUOUS and self.shades) or self.levels
 
 
 def _fixed(definition: str = "") -> Style:
-    """A style that says everything, so that what lies under it cannot change what it looks like."""
+    """Return a style with every attribute set, so that the style below it does not show through."""
     plain = Style(bold=False, underline=False, reverse=False, italic=False, dim=False)
     return plain + Style.parse(definition)
 
@@ -88,11 +88,11 @@ SIXTEEN_COLOURS = TokenStyles(
     selected=_fixed("bright_white on blue"),
     dimmed=Style(dim=True),
 )
-"""In the terminal's own colours, of which only the usual pairs can be relied on to be readable."""
+"""Styles in the colours that the terminal defines; only pairs that are readable in most schemes are used."""
 
 NO_COLOURS = replace(
     SIXTEEN_COLOURS,
-    # Reverse is left to what lies over a token: cursor, found and selected.
+    # Reverse is reserved for cursor, match and selection.
     levels=(
         _fixed(),
         _fixed("underline"),
@@ -111,35 +111,35 @@ NO_COLOURS = replace(
     found=_fixed("reverse italic underline"),
     selected=_fixed("reverse dim underline"),
 )
-"""In attributes alone."""
+"""Styles in attributes alone."""
 
 
 def styles_of(app: App[object]) -> TokenStyles:
-    """The styles of tokens that hold in an application."""
+    """Return the styles of tokens in an application."""
     styles = getattr(app, "token_styles", None)
     return styles if isinstance(styles, TokenStyles) else NO_COLOURS
 
 
 SIXTEEN_THEME = "sixteen"
-"""The theme for terminals with 16 colours or none; it uses the terminal's own."""
+"""The theme for terminals with 16 colours or none."""
 
 _WHITE, _BLACK = Color(255, 255, 255), Color(0, 0, 0)
 _MUTED = 0.3
-"""How far muted text is mixed towards the background, where it stays readable."""
+"""How far muted text is blended into the background, if it stays readable."""
 
 
 _SHADES = 6
-"""Shades from one level to the next, where they are shown without steps."""
+"""Steps from one level to the next in the continuous range."""
 _NEAR = 16
-"""How many of the 256 colours are looked at for a level, and how many beginnings are followed."""
+"""The width of the search in the 256 colours: candidates per level, and partial sequences kept."""
 _RED_GREEN = 0.2
-"""What the red-green axis counts beside the others, as protanopia and deuteranopia lose most of it."""
+"""The weight of the red-green axis in distances, as protanopia and deuteranopia lose most of it."""
 _LIGHTNESS_STEP = 12
-"""The least difference in CIE lightness between two levels in the 256 colours."""
+"""The least difference in CIE lightness between neighbouring levels in the 256 colours."""
 
 
 class ColourDepth(StrEnum):
-    """How many colours a terminal has."""
+    """The number of colours of a terminal."""
 
     NONE = "none"
     SIXTEEN = "16"
@@ -148,9 +148,9 @@ class ColourDepth(StrEnum):
 
 
 def detect_depth(environment: Mapping[str, str], color_system: str | None) -> ColourDepth:
-    """The terminal's colours: none where `NO_COLOR` is set, else what Rich's console found.
+    """Return the terminal's colour depth: none if `NO_COLOR` is set, else what Rich's console detected.
 
-    Takes the environment of the start, as Textual takes `NO_COLOR` out of its own copy.
+    `environment` is the one at start-up, as Textual removes `NO_COLOR` from `os.environ`.
     """
     if "NO_COLOR" in environment:
         return ColourDepth.NONE
@@ -165,9 +165,9 @@ def detect_depth(environment: Mapping[str, str], color_system: str | None) -> Co
 
 
 def theme_for(name: str, depth: ColourDepth, themes: Themes, default: str) -> WorkbenchTheme:
-    """The theme to show where `name` was chosen: the 16-colour one where the terminal has no more.
+    """Return the theme of a name, or the 16-colour theme if the terminal has no more colours.
 
-    Textual's own themes can be chosen too; an unknown name gives the default.
+    Textual's own themes have names too; an unknown name gives the default.
     """
     if depth in (ColourDepth.NONE, ColourDepth.SIXTEEN):
         name = SIXTEEN_THEME
@@ -177,7 +177,7 @@ def theme_for(name: str, depth: ColourDepth, themes: Themes, default: str) -> Wo
 
 
 def token_styles(theme: WorkbenchTheme, depth: ColourDepth) -> TokenStyles:
-    """How tokens are drawn under a theme on a terminal."""
+    """Return the styles of tokens for a theme and a colour depth."""
     if depth is ColourDepth.NONE:
         return NO_COLOURS
     if depth is ColourDepth.SIXTEEN or theme.is_ansi:
@@ -190,7 +190,7 @@ def token_styles(theme: WorkbenchTheme, depth: ColourDepth) -> TokenStyles:
     panel, error, primary, secondary = (
         Color.parse(theme.colours[name]).with_alpha(1) for name in ("panel", "error", "primary", "secondary")
     )
-    # The widget's own background shows below the first level, unless the theme set one.
+    # The first level shows the widget's background, unless the theme defines the levels.
     first = Style(
         color=_readable(background, foreground).rich_color,
         bgcolor=levels[0].rich_color if theme.levels else None,
@@ -212,13 +212,13 @@ def token_styles(theme: WorkbenchTheme, depth: ColourDepth) -> TokenStyles:
         cursor=_on(cursor_ground, background, foreground) + Style(bold=True, underline=True),
         found=_on(found_ground, foreground, background) + Style(underline=True),
         selected=_on(selected_ground, foreground, background),
-        # The terminal's own way to dim a text leaves too little contrast on the levels.
+        # The terminal's dim attribute leaves too little contrast on the levels.
         dimmed=Style(color=muted, bgcolor=background.rich_color),
     )
 
 
 def level_colours(theme: WorkbenchTheme) -> tuple[Color, ...]:
-    """What the five levels lie on, from sure to surprising; the first is the theme's background."""
+    """Return the backgrounds of the five levels, from certain to surprising."""
     if theme.levels:
         return theme.levels
     mixed = (_mix(theme.background, theme.hue, step / (LEVELS - 1)) for step in range(1, LEVELS - 1))
@@ -228,7 +228,7 @@ def level_colours(theme: WorkbenchTheme) -> tuple[Color, ...]:
 def _differences(
     theme: WorkbenchTheme, depth: ColourDepth, plain: Style, taken: Sequence[Color]
 ) -> tuple[Style, Style, Style, Style, Style]:
-    """The colours of surprise for the other model, a hue across from theirs for the own one."""
+    """Return the styles of differences, with a contrasting hue for what surprises the own model more."""
     ground, _, some, _, much = level_colours(theme)
     candidates = []
     for hue in _turned(theme.hue):
@@ -251,7 +251,7 @@ def _differences(
 
 
 def _shades(first: Style, levels: Sequence[Color], *texts: Color) -> tuple[Style, ...]:
-    """The levels, with steps between each two of them."""
+    """Return a continuous range of styles through the levels."""
     found = [first]
     for low, high in pairwise(levels):
         found += [_on(_mix(low, high, step / _SHADES), *texts) for step in range(1, _SHADES + 1)]
@@ -259,7 +259,7 @@ def _shades(first: Style, levels: Sequence[Color], *texts: Color) -> tuple[Style
 
 
 def _readable(ground: Color, *texts: Color) -> Color:
-    """The first colour that can be read on the ground; black or white always can."""
+    """Return the first text colour that is readable on a background, else black or white."""
     for text in texts:
         if contrast(text, ground) >= READABLE:
             return text
@@ -271,7 +271,7 @@ def _on(ground: Color, *texts: Color) -> Style:
 
 
 def _mix(low: Color, high: Color, step: float) -> Color:
-    """A colour between two, in equal steps of what the eye sees."""
+    """Return the colour a part of the way between two in CIELAB, which is perceptually uniform."""
     ends = zip(rgb_to_lab(low), rgb_to_lab(high), strict=True)
     mixed = lab_to_rgb(Lab(*(a + (b - a) * step for a, b in ends)))
     red, green, blue = (min(max(part, 0), 255) for part in mixed.rgb)
@@ -279,24 +279,24 @@ def _mix(low: Color, high: Color, step: float) -> Color:
 
 
 def _distance(first: Color, second: Color, red_green: float = 1.0) -> float:
-    """How different two colours look, with a weight for the red-green axis."""
+    """Return the distance of two colours in CIELAB, with a weight for the red-green axis."""
     return math.dist(_coordinates(first, red_green), _coordinates(second, red_green))
 
 
 @cache
 def _coordinates(colour: Color, red_green: float) -> tuple[float, float, float]:
-    """Where a colour lies in CIELAB; a theme's few colours are compared with each other many times."""
+    """Return a colour in CIELAB; cached, as the few colours of a theme are compared many times."""
     lab = rgb_to_lab(colour)
     return lab.L, lab.a * red_green, lab.b
 
 
 def _furthest(candidates: Sequence[Color], others: Sequence[Color]) -> Color:
-    """The candidate that looks least like any other colour, also where red and green look alike."""
+    """Return the candidate furthest from all other colours, also to readers who confuse red and green."""
     return max(candidates, key=lambda colour: min(_distance(colour, other, _RED_GREEN) for other in others))
 
 
 def _turned(hue: Color) -> list[Color]:
-    """Colours across the wheel from a hue, darker and lighter."""
+    """Return colours of opposite hues, dark to light."""
     return [
         Color.from_hsl((hue.hsl.h + turn) % 1, 0.6, lightness)
         for turn in (0.4, 0.5, 0.6)
@@ -305,9 +305,9 @@ def _turned(hue: Color) -> list[Color]:
 
 
 def _eight_bit(levels: Sequence[Color]) -> tuple[Color, ...]:
-    """The levels in the 256 colours: as near as may be with steps of lightness that every eye can tell.
+    """Return the nearest levels in the 256 colours with distinct, monotonic lightness.
 
-    Rounding each level for itself would let neighbours meet, or change places.
+    Rounding each level by itself could make neighbours equal or reverse their order.
     """
     cube = (0, 95, 135, 175, 215, 255)
     palette = [Color(red, green, blue) for red in cube for green in cube for blue in cube]
