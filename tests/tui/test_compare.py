@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from textual.containers import Vertical
 from textual.pilot import Pilot
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 
 from tests.client.loopback import DONE, Handler, Received, answering, head
 from tests.tui.scripted import FOUR_PRESETS, SIZES, answer, logprob_event, until, workbench
@@ -83,7 +83,7 @@ def columns_of(app: WorkbenchApp) -> list[CompareColumn]:
 
 def text_of(app: WorkbenchApp, id: str) -> str:
     """What one of the screen's lines says."""
-    return str(app.screen.query_one(f"#{id}", Static).render())
+    return str(app.screen.query_one(f"#{id}").render())
 
 
 async def open_comparison(app: WorkbenchApp, pilot: Pilot[int]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from textual.pilot import Pilot
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 
 from tests.client.loopback import answering
 from tests.domain.builders import choice_of, piece, run_of
@@ -58,7 +58,7 @@ async def test_v_compares_runs_of_the_open_session_and_their_parameters_can_be_a
         await compared(app, pilot, 2)
         assert titles(app) == ["run 1 · temperature 0.1", "run 2 · temperature 0.9"]
         assert all(column.view.sections[0].marked == 1 for column in columns(app))
-        assert "nothing is sent" in str(app.screen.query_one("#about", Static).render())
+        assert "nothing is sent" in str(app.screen.query_one("#about").render())
         await pilot.press("tab", "a")
         await until(pilot, lambda: app.screen is app.main)
         assert app.main.parameters.parameters.get("temperature") == 0.9

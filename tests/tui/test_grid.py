@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Label
 
 from tests.client.loopback import Handler, Received, head
 from tests.tui.scripted import FOUR_PRESETS, SIZES, answer, logprob_event, until, workbench
@@ -76,7 +76,7 @@ def shown(app: WorkbenchApp, row: int) -> list[str]:
 
 def line_text(app: WorkbenchApp, id: str) -> str:
     """Return the text of one of the screen's lines."""
-    return str(app.screen.query_one(f"#{id}", Static).render())
+    return str(app.screen.query_one(f"#{id}").render())
 
 
 @pytest.mark.parametrize("size", SIZES)

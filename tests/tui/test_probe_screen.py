@@ -7,7 +7,6 @@ import os
 from datetime import UTC, datetime
 
 from textual.pilot import Pilot
-from textual.widgets import Static
 
 from tests.client.loopback import Received, answering, event, hanging
 from tests.runner.toy_endpoint import Toy
@@ -31,7 +30,7 @@ async def open_probe(app: WorkbenchApp, pilot: Pilot[int]) -> ProbeScreen:
 
 def said(screen: ProbeScreen, id: str) -> str:
     """What one part of the screen says."""
-    return str(screen.query_one(f"#{id}", Static).render())
+    return str(screen.query_one(f"#{id}").render())
 
 
 async def test_what_would_be_sent_is_told_first_and_each_finding_is_shown() -> None:

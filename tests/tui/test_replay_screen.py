@@ -7,7 +7,6 @@ from functools import partial
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Static
 
 from tests.client.loopback import answering, hanging, head, in_turn
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
@@ -46,7 +45,13 @@ async def rerunning(app: WorkbenchApp, pilot: Pilot[int]) -> RerunScreen:
 
 def shown(screen: ReplayScreen | RerunScreen, id: str) -> str:
     """The text of one row of the screen."""
-    return str(screen.query_one(f"#{id}", Static).render())
+    return str(screen.query_one(f"#{id}").render())
+
+
+def ends_at(screen: ReplayScreen, width: int) -> bool:
+    """Whether the first row ends with the state, at the edge of a window of a width."""
+    row = shown(screen, "about")
+    return len(row) == width - 2 and row.endswith("● end")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -87,6 +92,16 @@ async def test_one_key_pauses_and_goes_on_and_a_step_shows_one_token() -> None:
         assert not screen.replay.is_over
         await pilot.press("0")
         await until(pilot, lambda: screen.replay.run.outcome is Outcome.COMPLETE)
+
+
+async def test_the_first_row_of_a_finished_replay_fits_a_window_that_is_resized() -> None:
+    async with workbench(answering(answer(" a")), (120, 40)) as (app, pilot, _):
+        await run_once(app, pilot)
+        screen = await replaying(app, pilot)
+        await until(pilot, lambda: "● end" in shown(screen, "about"))
+        for width in (80, 130):
+            await pilot.resize_terminal(width, 24)
+            await until(pilot, partial(ends_at, screen, width))
 
 
 async def test_it_plays_faster_and_slower() -> None:

@@ -43,7 +43,7 @@ def keep(title: str, text: str = " upon") -> Path:
 
 def shown(screen: SessionsScreen, id: str) -> str:
     """The text of one part of the screen."""
-    return str(screen.query_one(f"#{id}", Static).render())
+    return str(screen.query_one(f"#{id}").render())
 
 
 @asynccontextmanager

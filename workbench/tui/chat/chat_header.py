@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from textual.content import Content
-from textual.widgets import Static
 
 from workbench.domain.display import one_line
 from workbench.runner.chat_request import ChatRequest
+from workbench.tui.popups.about_row import AboutRow
 from workbench.workspace.chat_session import ChatSession
 from workbench.workspace.run_state import RunState
 
@@ -33,35 +33,19 @@ def gauge_of(made: ChatRequest) -> Content | None:
     return Content.styled(f"{mark}context {about}{fitted.tokens:,}/{size:,}", style)
 
 
-class ChatHeader(Static):
-    """Shows which template, model and endpoint are used, how full the context is, and what is running."""
-
-    DEFAULT_CSS = """
-    ChatHeader { height: 1; padding: 0 1; background: $panel; color: $foreground; }
-    """
+class ChatHeader(AboutRow):
+    """Shows the template, model and endpoint in use, how full the context is, and the state of the run."""
 
     def __init__(self, chat: ChatSession) -> None:
-        super().__init__(id="about", markup=False)
+        super().__init__("Chat")
         self._chat = chat
-        self._state: RunState | None = None
         self.gauge = Content("")
         """How full the context is."""
 
-    def show(self, state: RunState) -> None:
-        """Show what is running."""
-        self._state = state
+    def show_state(self, state: RunState) -> None:
+        """Show the state of the run, and the current settings."""
         name = self._chat.chat.template.rpartition("/")[2] or "the endpoint's own"
         model = one_line(self._chat.draft.model, 40) or "default model"
         target = f"{model} @ {one_line(self._chat.endpoint.name, 30)}"
-        right = Content.assemble(self.gauge, "   ", (str(state), f"$text-{state.tone}"))
-        width = self.size.width - 2
-        left = Content.assemble(
-            ("Chat", "bold"), ("   template ", "$text-muted"), one_line(name, 40), f"   {target}"
-        ).truncate(max(width - right.cell_length - 1, 0), ellipsis=True)
-        gap = max(width - left.cell_length - right.cell_length, 1)
-        self.update(Content.assemble(left, " " * gap, right))
-
-    def on_resize(self) -> None:
-        """Spread over the new width."""
-        if self._state is not None:
-            self.show(self._state)
+        text = Content.assemble((" template ", "$text-muted"), one_line(name, 40), f"   {target}")
+        self.show(text, Content.assemble(self.gauge, "   ", (str(state), f"$text-{state.tone}")))

@@ -100,7 +100,7 @@ class ChatScreen(ResultScreen[str]):
         """Show what is running."""
         if self.is_attached:
             self.keys.running = self.answering.is_running or self.is_preparing
-            self.about.show(_PREPARING if self.is_preparing else state_of_newest(self.answering))
+            self.about.show_state(_PREPARING if self.is_preparing else state_of_newest(self.answering))
 
     def show_problem(self, problem: str) -> None:
         """Say what went wrong, or with an empty text nothing any more."""

@@ -27,6 +27,7 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.column import CompareColumn
 from workbench.tui.motion import Frames
+from workbench.tui.popups.about_row import AboutRow
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.tokens.legend import Legend
@@ -138,7 +139,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
         self._lines: dict[Static, Content] = {}
 
     def compose(self) -> ComposeResult:
-        yield Static(id="about")
+        yield AboutRow(self.heading)
         yield Static(id="tabs")
         pairs = zip(self._comparison.columns, self._comparison.runs, strict=True)
         scale = widest(fitted(run.request.parameters) for run in self._comparison.runs)
@@ -259,10 +260,8 @@ class CompareScreen(ResultScreen[Adopted | None]):
         prompt = one_line(prompt_to_editor(self._comparison.runs[0].request.prompt), 400)
         room = self.size.width - len(summary) - len(self._seed_note) - 18
         end = prompt if len(prompt) <= room else f"…{prompt[-max(room - 1, 0) :]}" if room > 1 else ""
-        left = Content.assemble((self.heading, "bold"), f"  {end}  ", (self._seed_note, "$text-muted"))
-        gap = max(self.size.width - 2 - left.cell_length - len(summary), 1)
-        content = Content.assemble(left, " " * gap, (summary, "$text-accent"))
-        self._show_line(self.query_one("#about", Static), content)
+        text = Content.assemble(f"{end}  ", (self._seed_note, "$text-muted"))
+        self.query_one(AboutRow).show(text, summary)
 
     def _show_tabs(self) -> None:
         parts = []

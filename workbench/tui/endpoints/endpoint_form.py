@@ -17,6 +17,7 @@ from workbench.storage.endpoint_editing import ENDPOINT_FIELDS, field_of, looks_
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.inputs import LineInput
+from workbench.tui.popups.about_row import AboutRow
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Popup
 
@@ -37,7 +38,6 @@ class EndpointForm(Popup[Endpoint]):
 
     DEFAULT_CSS = """
     EndpointForm { layout: vertical; background: $background; }
-    EndpointForm #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     EndpointForm VerticalScroll { height: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
     EndpointForm .group { text-style: bold; color: $text-accent; margin-top: 1; }
     EndpointForm .row { height: 1; }
@@ -67,7 +67,7 @@ class EndpointForm(Popup[Endpoint]):
         """Texts that were refused, by field."""
 
     def compose(self) -> ComposeResult:
-        yield Static(Content.styled(one_line(self._title), "bold"), id="about")
+        yield AboutRow(one_line(self._title))
         with VerticalScroll(can_focus=False):
             for field in ENDPOINT_FIELDS:
                 if heading := _HEADINGS.get(field.name):

@@ -20,6 +20,7 @@ from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.screen import Adopted, CompareScreen
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.grid.cell_table import LABEL_CELLS, CellTable, TableCell
+from workbench.tui.popups.about_row import AboutRow
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.tokens.transcript import Section
@@ -56,8 +57,8 @@ class GridScreen(ResultScreen[Adopted | None]):
         self._measure = Measure.PERPLEXITY
 
     def compose(self) -> ComposeResult:
-        yield Static(id="about")
         layout = self._grid.layout
+        yield AboutRow(layout.heading)
         corner, *names = (one_line(name, LABEL_CELLS) for name in (layout.corner, *layout.rows))
         yield CellTable(corner, names, [one_line(head, LABEL_CELLS) for head in layout.across])
         yield Static(id="plot")
@@ -124,13 +125,7 @@ class GridScreen(ResultScreen[Adopted | None]):
 
     def _show_about(self) -> None:
         self.query_one(KeyRow).running = self._grid.is_running
-        layout, summary = self._grid.layout, self._grid.summary
-        room = max(self.size.width - len(summary) - len(layout.heading) - 6, 1)
-        left = Content.assemble((layout.heading, "bold"), f"  {one_line(layout.about, room)}")
-        gap = max(self.size.width - 2 - left.cell_length - len(summary), 1)
-        self.query_one("#about", Static).update(
-            Content.assemble(left, " " * gap, (summary, "$text-accent")), layout=False
-        )
+        self.query_one(AboutRow).show(one_line(self._grid.layout.about), self._grid.summary)
 
     def _show_legend(self) -> None:
         parts: list[Text] = [Text(f"{self._measure}  ", style="bold")]

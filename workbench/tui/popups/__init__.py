@@ -1,1 +1,1 @@
-"""What lies over a screen: lists, questions, forms, and the base of every screen that returns a result."""
+"""Popups: lists, questions and forms; and the base of full screens that return a result."""

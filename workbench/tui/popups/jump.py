@@ -1,4 +1,4 @@
-"""The jump overlay: a letter on every place that can have the focus."""
+"""The jump overlay: a letter on every pane and field that can have the focus."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LETTERS = "asdfghjklqwertyuiopzxcvbnmASDFGHJKLQWERTYUIOPZXCVBNM"
 
 
 class Jump(Popup[str]):
-    """Letters over the screen below; the one typed is answered with its target."""
+    """Shows letters over the screen below; returns the target of the letter typed, or None."""
 
     DEFAULT_CSS = """
     Jump { background: transparent; layers: letters; }
@@ -25,7 +25,7 @@ class Jump(Popup[str]):
     """
 
     def __init__(self, targets: Sequence[tuple[str, Offset]]) -> None:
-        """`targets` has what each is called, and where its letter is shown."""
+        """`targets` are the values to return, each with the position of its letter on the screen."""
         super().__init__()
         self._targets = dict(zip(LETTERS, targets, strict=False))
 
@@ -36,16 +36,16 @@ class Jump(Popup[str]):
             yield label
 
     def on_mount(self) -> None:
-        """Hold for the letters at this size alone."""
+        """Note the size that the letters are placed for."""
         self._size = self.app.size
 
     def on_resize(self, event: events.Resize) -> None:
-        """Close where what they stand on has moved."""
+        """Close once the size changes, as the letters would be in the wrong places."""
         if event.size != self._size:
             self.dismiss(None)
 
     def on_key(self, event: events.Key) -> None:
-        """Go where the letter says; any other key closes."""
+        """Return the letter's target; close on any other key."""
         event.stop()
         target = self._targets.get(event.character or "")
         self.dismiss(target[0] if target else None)

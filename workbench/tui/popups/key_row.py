@@ -1,4 +1,4 @@
-"""The last row of a screen: its keys and what they do, each of which can be clicked."""
+"""The last row of a screen, which shows its keys and can be clicked."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ class _Entry(NamedTuple):
 
 
 class KeyRow(Widget):
-    """Keys and what they do; what does not fit is left out, from the right."""
+    """Shows the keys and titles of a screen's commands, as many as fit."""
 
     DEFAULT_CSS = "KeyRow { height: 1; background: $panel; color: $foreground; }"
     ALWAYS = 0
-    """So many of the first entries are never left out."""
+    """Number of entries at the beginning that are shown at every width."""
 
     where: reactive[Where] = reactive(Where.ANYWHERE)
-    """Whose keys they are."""
+    """The pane or screen whose keys are shown."""
     running: reactive[bool] = reactive(False)
-    """Whether something streams, which Esc would stop; else it closes the screen."""
+    """Whether a request is running; if not, commands show their `at_rest` titles."""
 
     def __init__(self, where: Where) -> None:
         super().__init__()
         self.where = where
 
     def listed(self) -> Iterable[Command]:
-        """The commands to show, first the one to keep longest."""
+        """Return the commands to show, the most important first."""
         table = commands_of(self.app)
         own = [command for command in commands_at(self.where, table) if command.where is not Where.TOKENS]
         keys = {key for command in own for key in command.keys}
@@ -52,7 +52,7 @@ class KeyRow(Widget):
         return [*by_rank(own), *by_rank(everywhere)]
 
     def press(self, command: Command) -> None:
-        """Do what was clicked: press its key, where it is one key."""
+        """Run a command that was clicked by pressing its key; not if each of its keys does something else."""
         if not command.actions:
             self.app.simulate_key(command.keys[0])
 
@@ -72,7 +72,7 @@ class KeyRow(Widget):
         return shown
 
     def render(self) -> Content:
-        """The row of keys."""
+        """Draw the keys and titles that fit."""
         parts = [Content(" ")]
         for entry in self._entries():
             parts += [
@@ -82,13 +82,13 @@ class KeyRow(Widget):
         return Content("").join(parts)
 
     def on_click(self, event: events.Click) -> None:
-        """Do what was clicked."""
+        """Run the command that was clicked."""
         for entry in self._entries():
             if entry.start <= event.x < entry.end:
                 self.press(entry.command)
 
 
 def by_rank(commands: Iterable[Command]) -> list[Command]:
-    """Those commands that belong into a last row, in its order."""
+    """Return the commands that have a rank in the footer, in order of rank."""
     ranked = (command for command in commands if command.footer is not None)
     return sorted(ranked, key=lambda command: command.footer or 0)

@@ -1,4 +1,4 @@
-"""Choosing several things from a list."""
+"""A list from which several items can be selected."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ from workbench.tui.popups.picker import Box, Item, Popup, RowList
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is chosen in a list, in the list's order."""
+    """The state of a list that a person has left."""
 
     values: tuple[str, ...] = ()
+    """The values selected, in the order of the list."""
     is_switched: bool = False
     """Whether the list's switch is on."""
     highlighted: str = ""
-    """The value under the cursor; empty is the first one chosen."""
+    """The value under the cursor; if empty, the first one selected."""
     varied: str | None = None
-    """The value of which a variation is wanted before anything is taken."""
+    """The value to add a variation of; None if the selection is final."""
 
     def with_added(self, value: str, most: int) -> Selection:
-        """With another value under the cursor, chosen too where that is not one too many."""
+        """Return a copy with another value under the cursor, selected if fewer than `most` values are."""
         values = (*self.values, value) if len(self.values) < most else self.values
         return replace(self, values=values, highlighted=value)
 
 
 class MultiPicker(Popup[Selection]):
-    """A list in which Space chooses; answers with the selection, or None."""
+    """A list whose items Space selects; returns the selection, or None."""
 
     DEFAULT_CSS = """
     MultiPicker > Box { max-width: 100; border-title-color: $foreground; }
@@ -60,10 +61,10 @@ class MultiPicker(Popup[Selection]):
         switch: tuple[str, str] | None = None,
         take: str = "compare",
     ):
-        """`can_vary` names what + makes of the highlighted item; empty where it does nothing.
+        """`least` and `most` limit the number of values selected.
 
-        `switch` names what the key s turns off and on: as it is first, and as it is then. `take` says what
-        Enter does.
+        `can_vary` names the variation that + adds; empty if there is none. `switch` names the two states that
+        the key s switches between, the initial one first. `take` names what Enter does.
         """
         super().__init__()
         self._switch = switch
@@ -86,7 +87,7 @@ class MultiPicker(Popup[Selection]):
             yield Static(id="further", markup=False)
 
     def on_mount(self) -> None:
-        """Start at the item last highlighted, else at the first one chosen."""
+        """Highlight the item highlighted last, or the first one selected."""
         options = self.query_one(OptionList)
         options.highlighted = self._first
         options.focus()
@@ -94,7 +95,7 @@ class MultiPicker(Popup[Selection]):
 
     @on(OptionList.OptionSelected)
     def action_choose(self) -> None:
-        """Toggle the highlighted item."""
+        """Select the highlighted item, or deselect it."""
         index = self.query_one(OptionList).highlighted
         if index is None:
             return
@@ -107,14 +108,14 @@ class MultiPicker(Popup[Selection]):
         self._count()
 
     def action_vary(self) -> None:
-        """Return that a variation of the highlighted item is wanted."""
+        """Close, asking for a variation of the highlighted item."""
         index = self.query_one(OptionList).highlighted
         if index is not None and self._can_vary:
             value = self._items[index].value
             self.dismiss(replace(self._selection, highlighted=value, varied=value))
 
     def action_switch(self) -> None:
-        """Turn the switch on or off."""
+        """Toggle the switch, if the list has one."""
         self._is_switched = self._switch is not None and not self._is_switched
         self._count()
 
@@ -124,7 +125,7 @@ class MultiPicker(Popup[Selection]):
         return Selection(tuple(values), self._is_switched)
 
     def action_take(self) -> None:
-        """Answer with what is chosen, where that is enough."""
+        """Return the selection if it has enough values."""
         if len(self._chosen) < self._least:
             self.notify(f"Choose at least {self._least} with Space.", timeout=3)
             return

@@ -1,4 +1,4 @@
-"""What lies on top of the main screen: the common keys of all popups, and the list to choose from."""
+"""The base of all popups, and the list from which one item is chosen."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from workbench.tui.popups.result_screen import dismiss_once
 
 
 class RowList(OptionList):
-    """Textual's list of options, whose rows may be of several colours that need not show on the highlight."""
+    """Textual's option list, with the highlighted row in the highlight's colours throughout."""
 
     DEFAULT_CSS = """
     RowList, RowList:focus {
@@ -44,7 +44,7 @@ class RowList(OptionList):
     """
 
     def render_line(self, y: int) -> Strip:
-        """One row; a colour of its own that stood on the highlight might not be readable."""
+        """Draw a row; without its own colours if highlighted, as they may not be readable there."""
         strip = super().render_line(y)
         index = self.highlighted
         line = self.scroll_offset.y + y
@@ -53,7 +53,7 @@ class RowList(OptionList):
         style = self.get_visual_style("option-list--option", "option-list--option-highlighted").rich_style
         return Strip(
             [
-                # The mouse finds the row by what its segments carry.
+                # The mouse finds the row by its segments' metadata.
                 Segment(text, Style.from_meta(own.meta) + style if own else style)
                 for text, own, _ in strip
             ],
@@ -62,21 +62,22 @@ class RowList(OptionList):
 
 
 _AROUND = 10
-"""Rows of a popup beside those of its list: margins, frame, filter, and the note below."""
+"""Rows of a popup besides those of its list: margins, frame, filter and the note below."""
 _MOST_ROWS = 30
+"""The most rows of a list that are shown at once."""
 _TITLE = 60
-"""Characters of an item's title that are shown."""
+"""The most characters shown of an item's title."""
 
 
 class Popup(ModalScreen[ScreenResultType]):
-    """A popup: Esc closes it; stopping, copying and leaving work as they do below it."""
+    """The base of all popups: Esc closes it; the keys of every screen work."""
 
     DEFAULT_CSS = """
     Popup { align: center top; background: $background 40%; }
     """
     BINDINGS = bindings_at(Where.EVERYWHERE, Where.POPUP)
     where: ClassVar[Where] = Where.POPUP
-    """Whose keys help shows."""
+    """The popup's section of the command table, which the help shows."""
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close with a result."""
@@ -88,13 +89,13 @@ class Popup(ModalScreen[ScreenResultType]):
 
     @on(events.Resize)
     def _fit_rows(self, event: events.Resize) -> None:
-        # A list that is higher than its frame would scroll where it is not seen.
+        # A list higher than the popup would scroll its highlight out of view.
         for rows in self.query(RowList):
             rows.styles.max_height = min(max(event.size.height - _AROUND, 2), _MOST_ROWS)
 
 
 class Box(Vertical):
-    """The frame of a popup, with its title above and its keys below."""
+    """The frame of a popup, with the title at the top and the keys at the bottom."""
 
     DEFAULT_CSS = """
     Box { width: 90%; height: auto; margin-top: 2; border: round $accent; background: $surface; padding: 0 1;
@@ -108,20 +109,21 @@ class Box(Vertical):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing to choose."""
+    """An item of a list."""
 
     value: str
+    """What the list returns if the item is chosen."""
     title: str
     detail: str = ""
     key: str = ""
-    """Its key, where it has one."""
+    """The key of a command, as shown to a person."""
     group: str = ""
-    """The heading that it stands under."""
+    """The heading above it."""
     text: str = ""
-    """Text in which it is found too, but which is not shown."""
+    """Further text to search, which is not shown."""
 
     def rank(self, typed: str) -> int | None:
-        """How well it matches what was typed, 0 the best; None where a word occurs nowhere in it."""
+        """Return how well the item matches the filter, 0 being best; None if it lacks one of the words."""
         words, title = typed.casefold().split(), self.title.casefold()
         phrase = " ".join(words)
         if not all(word in f"{title} {self.detail} {self.key} {self.text}".casefold() for word in words):
@@ -138,18 +140,18 @@ class Item:
 
 
 class Late(NamedTuple):
-    """What is known only once the list is open: further items, and a note in place of the keys."""
+    """What is found out while the list is open: further items, and the note below the list."""
 
     items: Sequence[Item]
     note: str
 
 
 LateItems: TypeAlias = Callable[[], Awaitable[Late]]
-"""Finds out what is known late; called only where the list is opened."""
+"""Finds further items, which may take time; called once the list is open."""
 
 
 class Picker(Popup[str]):
-    """A list that typing filters; answers with the value chosen, or None."""
+    """A list that typing filters; returns the value of the item chosen, or None."""
 
     DEFAULT_CSS = """
     Picker > Box { width: 96%; max-width: 100; border-title-color: $foreground; }
@@ -176,24 +178,25 @@ class Picker(Popup[str]):
         aside: bool = False,
         wraps: bool = False,
     ) -> None:
-        """`free_text` lets what was typed be the answer.
+        """`chosen` is the value to highlight first; `note` replaces the keys below the list.
 
-        `more` is called and awaited beside the open list, for what takes time to find out. `aside` keeps the
-        list at the right edge, so that what lies below is seen. `wraps` shows every detail in full, on
-        several lines.
+        With `free_text`, the text typed may be returned. `more` finds further items while the list is open.
+        `aside` places the list at the right edge, so that the screen below stays visible. `wraps` shows every
+        detail in full, on several lines.
         """
         super().__init__(classes="-aside" if aside else None)
         self._title = title
         self._items = list(items)
         self._shown: list[Item | None] = []
-        """A row each; None is a heading."""
+        """The item of each row; None for a heading."""
         self._columns = 0, 0
+        """Cells of the columns with the titles and the keys."""
         self._chosen = chosen
         self._free_text = free_text
         self._note = note
         self._more = more
         self._wraps = wraps
-        # Held here, as what was typed may come when the popup is closed and has them no more.
+        # Not queried: keys may arrive after the popup was closed and its widgets removed.
         placeholder = "filter, or type a name" if free_text else "filter"
         self._typed = LineInput(placeholder=placeholder, select_on_focus=False)
         self._rows = RowList(markup=False)
@@ -207,7 +210,7 @@ class Picker(Popup[str]):
             yield self._detail
 
     def on_mount(self) -> None:
-        """Show all."""
+        """Show all items."""
         self._show("")
         if self._more is not None:
             self._add(self._more)
@@ -221,14 +224,14 @@ class Picker(Popup[str]):
         self._show(self._typed.value)
 
     def replace_items(self, items: Iterable[Item], chosen: str) -> None:
-        """Show other items, and highlight the one chosen."""
+        """Show other items without a filter, and highlight the value `chosen`."""
         self._items, self._chosen = list(items), chosen
         self._typed.value = ""
         self._show("")
 
     @property
     def highlighted(self) -> str | None:
-        """The value of the highlighted item; None where nothing matches."""
+        """The value of the highlighted item; None if nothing matches."""
         return item.value if (item := self._item(self._rows.highlighted)) else None
 
     def _item(self, row: int | None) -> Item | None:
@@ -239,7 +242,7 @@ class Picker(Popup[str]):
         self._show(event.value)
 
     def matching(self, typed: str) -> list[Item]:
-        """The items that match what was typed, the best first."""
+        """Return the items that match the filter, the best first."""
         ranked = [(rank, item) for item in self._items if (rank := item.rank(typed)) is not None]
         return [item for _, item in sorted(ranked, key=itemgetter(0))]
 
@@ -271,7 +274,7 @@ class Picker(Popup[str]):
             options.highlighted = self._shown.index(next(chosen, found[0]))
 
     def action_move(self, by: int) -> None:
-        """Look at another item."""
+        """Move the highlight; by one it wraps around, by more it stops at the ends."""
         options = self._rows
         rows = [row for row, item in enumerate(self._shown) if item is not None]
         if rows:
@@ -286,29 +289,24 @@ class Picker(Popup[str]):
             self.preview(item)
 
     def preview(self, item: Item) -> None:
-        """Show all of the item under the cursor."""
-        self._show_whole(item)
+        """Show the detail of the highlighted item below the list if its row is too short for it."""
+        room = self._rows.scrollable_content_region.width
+        is_cut = bool(room) and not self._wraps and self._line(item).cell_length > room
+        self._detail.set_class(is_cut, "-shown")
+        if is_cut:
+            self._detail.update(Content(one_line(item.detail, 400)))
 
     @on(events.Resize)
-    def _fit_more(self) -> None:
-        self.call_after_refresh(self._fit_lines)
+    def _fit_details(self) -> None:
+        self.call_after_refresh(self._show_details)
 
-    def _fit_lines(self) -> None:
+    def _show_details(self) -> None:
         item = self._item(self._rows.highlighted)
         if item is not None and self._wraps:
             self._chosen = item.value
             self._show(self._typed.value)
         elif item is not None:
-            self._show_whole(item)
-
-    def _show_whole(self, item: Item) -> None:
-        """Show below the list what there is no room for in the item's line."""
-        options, more = self._rows, self._detail
-        room = options.scrollable_content_region.width
-        is_cut = bool(room) and not self._wraps and self._line(item).cell_length > room
-        more.set_class(is_cut, "-shown")
-        if is_cut:
-            more.update(Content(one_line(item.detail, 400)))
+            self.preview(item)
 
     @on(OptionList.OptionSelected)
     def _select(self, event: OptionList.OptionSelected) -> None:
@@ -325,19 +323,14 @@ class Picker(Popup[str]):
             self.dismiss(typed)
 
     def _line(self, item: Item, *, with_group: bool = False) -> Content:
-        """The row of an item: its title, key and detail in columns."""
+        """Return the row of an item: its title, key and detail in columns."""
         width, keys = self._columns
         title = Content.styled(pad(one_line(item.title, _TITLE), width), "bold")
         key = f"  {pad(item.key, keys)}" if keys else ""
         detail = one_line(f"{item.group}: {item.detail}" if with_group and item.group else item.detail, 120)
         room = self._rows.scrollable_content_region.width
         if self._wraps and room:
-            indent = " " * (width + keys + 4)
-            lines = wrap(
-                detail,
-                room,
-                initial_indent=" " * (title.cell_length + len(key) + 2),
-                subsequent_indent=indent,
-            )
+            first, others = " " * (title.cell_length + len(key) + 2), " " * (width + keys + 4)
+            lines = wrap(detail, room, initial_indent=first, subsequent_indent=others)
             return Content.assemble(title, key, "  ", "\n".join(lines).lstrip())
         return Content.assemble(title, key, f"  {detail}" if detail else "")

@@ -1,4 +1,4 @@
-"""Asking: a question with two answers, a line, a text of any length, or several lines that fit together."""
+"""Popups that ask: a yes-or-no question, a line, a longer text, or a form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workbench.tui.popups.picker import Box, Popup
 
 
 class Question(Popup[bool]):
-    """Asks; answers True for yes, and None or False for anything else."""
+    """Asks a question with two answers; returns True for yes, False for no, None if closed."""
 
     DEFAULT_CSS = """
     Question { align: center middle; }
@@ -46,17 +46,17 @@ class Question(Popup[bool]):
             yield Label(Content.assemble(("\ny", key), f" {self._yes}   ", ("n", key), f" {self._no}"))
 
     def action_answer(self, answer: bool) -> None:
-        """Take the answer."""
+        """Close with the answer."""
         self.dismiss(answer)
 
 
 def typed_path(text: str) -> Path:
-    """The path that a person typed, where `~` is their home."""
+    """Return the path that a person typed, with `~` expanded."""
     return Path(text.strip()).expanduser()
 
 
 class LinePopup(Popup[str]):
-    """Asks for a name; answers with it, or None."""
+    """Asks for one line, such as a name; returns it without surrounding whitespace, or None."""
 
     DEFAULT_CSS = """
     LinePopup > Box { max-width: 70; height: 3; margin-top: 3; }
@@ -74,24 +74,26 @@ class LinePopup(Popup[str]):
 
     @on(Input.Submitted)
     def _submit(self, event: Input.Submitted) -> None:
-        name = event.value.strip()
-        if name or self._may_be_empty:
-            self.dismiss(name)
+        text = event.value.strip()
+        if text or self._may_be_empty:
+            self.dismiss(text)
         else:
             self.query_one(Box).border_subtitle = Content("It is empty: type something · Esc cancel")
 
 
 @dataclass(frozen=True, slots=True)
 class FormLine:
-    """One line to fill in."""
+    """A line of a form."""
 
     label: str
     text: str = ""
+    """The initial text."""
     example: str = ""
+    """The placeholder shown while the line is empty."""
 
 
 class Form(Popup[ScreenResultType]):
-    """Returns what the lines are read as, or None; what cannot be read is shown below them."""
+    """Asks for several lines; returns the value parsed from them, or None. Shows errors below them."""
 
     DEFAULT_CSS = """
     Form > Box { max-width: 76; max-height: 90%; overflow-y: auto; margin-top: 1; }
@@ -109,9 +111,9 @@ class Form(Popup[ScreenResultType]):
         *,
         exact: bool = False,
     ) -> None:
-        """`read` makes the answer of the lines; it raises WorkbenchError where they cannot be read.
+        """`read` parses the lines into the result, and raises WorkbenchError if they are invalid.
 
-        With `exact` it is given them with the blanks around them.
+        Unless `exact` is set, it receives them without surrounding whitespace.
         """
         super().__init__()
         self._title = title
@@ -136,14 +138,13 @@ class Form(Popup[ScreenResultType]):
             lines = [entry.value for entry in self.query(Input)]
             answer = self._read(lines if self._exact else [line.strip() for line in lines])
         except WorkbenchError as problem:
-            message = " ".join(filter(None, (problem.title, problem.message, problem.hint)))
-            self.query_one("#wrong", Label).update(Content(one_line(message, 300)))
+            self.query_one("#wrong", Label).update(Content(one_line(str(problem))))
             return
         self.dismiss(answer)
 
 
 class TextPopup(Popup[str]):
-    """Answers with the text exactly as it was written, or None."""
+    """Asks for a text of any length; returns it exactly as typed, or None."""
 
     DEFAULT_CSS = """
     TextPopup > Box { max-width: 90; height: 12; }
@@ -170,5 +171,5 @@ class TextPopup(Popup[str]):
         area.focus()
 
     def action_take(self) -> None:
-        """Answer with the text."""
+        """Return the text."""
         self.dismiss(self.query_one(ExactTextArea).text)

@@ -1,4 +1,4 @@
-"""The base of the full screens, and how every screen closes with a result."""
+"""The base of full screens that return a result, and how every screen closes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ class ResultScreen(Screen[ScreenResultType]):
 
     DEFAULT_CSS = """
     ResultScreen { layout: vertical; background: $background; }
-    ResultScreen #about { height: 1; padding: 0 1; background: $panel; color: $foreground; }
     ResultScreen .pane {
         border: round $border-blurred; border-title-color: $text-muted; border-subtitle-color: $text-muted;
         border-title-style: bold; background: $background;
@@ -39,7 +38,7 @@ class ResultScreen(Screen[ScreenResultType]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium")]  # noqa: RUF012
     BINDINGS = bindings_at(Where.EVERYWHERE)
     where: ClassVar[Where]
-    """Whose keys its last row and help show."""
+    """The screen's section of the command table, which the last row and the help show."""
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close with a result."""
@@ -50,15 +49,15 @@ class ResultScreen(Screen[ScreenResultType]):
         self.dismiss(None)
 
     def on_compose(self) -> None:
-        """Be laid out for the terminal's size from the first."""
+        """Set the breakpoint classes before the first layout."""
         begin_at_size(self, self.app.size)
 
     @property
     def is_closed(self) -> bool:
-        """Whether it is being removed: its widgets go one by one, and what is still called finds few."""
+        """Whether the screen is being removed, so that some of its widgets are already gone."""
         return not self.display
 
 
 def _dismiss(screen: Screen[ScreenResultType], result: ScreenResultType | None) -> None:
-    # A screen may not wait for its own end.
+    # Returns nothing: Textual would await the result, and a screen must not await its own removal.
     screen.dismiss(result)

@@ -18,6 +18,7 @@ from workbench.runner.endpoint_probe import MOST_REQUESTS, MOST_TOKENS, Probing
 from workbench.storage.probes import load_probe, save_probe
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
+from workbench.tui.popups.about_row import AboutRow
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.workspace.services import Services
@@ -60,7 +61,7 @@ class ProbeScreen(ResultScreen[None]):
         return self._sending is not None and not self._sending.done()
 
     def compose(self) -> ComposeResult:
-        yield Static(id="about")
+        yield AboutRow("Probe")
         yield Static(id="now")
         yield DataTable(cursor_type="row", cursor_foreground_priority="renderable")
         yield Static(id="evidence")
@@ -182,11 +183,8 @@ class ProbeScreen(ResultScreen[None]):
         summary = " · ".join(f"{count} {verdict.value}" for verdict, count in counts.items() if count)
         if probe is not None and probe.is_partial and self._probing is None:
             summary += " · stopped"
-        left = Content.assemble(("Probe", "bold"), f"  {one_line(self._endpoint.name, 40)}  ")
-        room = max(self.size.width - left.cell_length - len(summary) - 4, 1)
-        left += Content(one_line(model, room))
-        gap = " " * max(self.size.width - 2 - left.cell_length - len(summary), 1)
-        self.query_one("#about", Static).update(Content.assemble(left, gap, (summary, "$text-accent")))
+        text = f"{one_line(self._endpoint.name, 40)}  {one_line(model)}"
+        self.query_one(AboutRow).show(text, summary)
 
     @on(DataTable.RowHighlighted)
     def _show_evidence(self) -> None:

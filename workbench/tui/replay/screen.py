@@ -6,8 +6,6 @@ from msgspec.structs import replace
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.content import Content
-from textual.widgets import Static
 
 from workbench.domain.choice import Choice
 from workbench.domain.display import one_line
@@ -18,6 +16,7 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.main.inspector import Inspector, TokenStrip
 from workbench.tui.motion import Frames
+from workbench.tui.popups.about_row import AboutRow
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.tokens.blocks import sections_of
@@ -57,7 +56,7 @@ class ReplayScreen(ResultScreen[None]):
         self.replay = Replay(recorded)
 
     def compose(self) -> ComposeResult:
-        yield Static(id="about")
+        yield AboutRow("Replay")
         with Horizontal(id="stage"):
             yield TokenView(classes="pane")
             yield Inspector(classes="pane")
@@ -105,11 +104,7 @@ class ReplayScreen(ResultScreen[None]):
         state = "● end" if self.replay.is_over else "‖ paused" if self.replay.is_paused else "▶ playing"
         figures = f"{shown}/{all_tokens} tok · {self.replay.speed:g}× · {state}"
         name = one_line(self._recorded.name or self._recorded.model or self._recorded.endpoint, 60)
-        left = Content.assemble(("Replay", "bold"), f"  run {self._number} · {name}")
-        gap = self.size.width - 2 - left.cell_length - len(figures)
-        self.query_one("#about", Static).update(
-            Content.assemble(left, " " * max(gap, 1), (figures, "$text-accent"))
-        )
+        self.query_one(AboutRow).show(f"run {self._number} · {name}", figures)
 
     # --- what can be done --------------------------------------------------------------------------------
 
