@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tests.domain.builders import choice_of, piece, run_of
 from tests.storage.session_cases import runs
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
-from workbench.storage.run_format import run_to_toml, with_name, with_run, without_run
+from workbench.storage.run_format import run_to_toml, with_runs
 from workbench.storage.session_file import parse_runs
 from workbench.storage.session_store import SessionStore
 
@@ -124,11 +125,11 @@ def test_a_run_stays_where_it_cannot_be_removed(path: Path, monkeypatch: pytest.
 def test_any_run_is_cut_out_of_any_runs_and_put_back(run: Run, other: Run, is_first: bool) -> None:
     order = [run, other] if is_first else [other, run]
     body = "".join(map(run_to_toml, order)).encode()
-    left = without_run(body, run)
+    left = with_runs(body, run, ())
     assert left == run_to_toml(other).encode()
-    assert with_run(left, run, other if is_first else None) == body
+    assert with_runs(left, *((other, (run, other)) if is_first else (None, (run,)))) == body
     # Read and written again it is still found, which keeps the others' bytes.
-    assert without_run(body, parse_runs(body, Path("any.toml"))[order.index(run)]) == left
+    assert with_runs(body, parse_runs(body, Path("any.toml"))[order.index(run)], ()) == left
 
 
 # --- order -------------------------------------------------------------------------------------------
@@ -204,5 +205,5 @@ def test_any_run_among_others_takes_any_name(some: list[Run], name: str) -> None
     body = "".join(map(run_to_toml, some)).encode()
     run, was = some[-1], some[-1].name
     run.name = name
-    named = with_name(body, run, was)
+    named = with_runs(body, replace(run, name=was), (run,))
     assert named == "".join(map(run_to_toml, some)).encode()

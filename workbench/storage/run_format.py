@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, TypeAlias
 
@@ -277,20 +276,17 @@ def _json(value: object) -> JsonValue:
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
-def without_run(body: bytes, run: Run) -> bytes | None:
-    """Remove a run from a file's bytes; None if the run is not found as this program writes it."""
-    # These bytes cannot occur within a string: they contain quotation marks, which strings escape.
-    before, found, after = body.partition(run_to_toml(run).encode())
-    return before + after if found else None
+def with_runs(body: bytes, old: Run | None, new: Sequence[Run]) -> bytes | None:
+    """Replace a run by others in a file's bytes, or append them if `old` is None.
 
-
-def with_run(body: bytes, run: Run, following: Run | None) -> bytes | None:
-    """Insert a run before `following`, or at the end; None if `following` is not found."""
-    data = run_to_toml(run).encode()
-    if following is None:
+    None if `old` is not found as this program writes it.
+    """
+    data = "".join(map(run_to_toml, new)).encode()
+    if old is None:
         return body + data
-    before, found, after = body.partition(run_to_toml(following).encode())
-    return before + data + found + after if found else None
+    # These bytes cannot occur within a string: they contain quotation marks, which strings escape.
+    before, found, after = body.partition(run_to_toml(old).encode())
+    return before + data + after if found else None
 
 
 def with_order(body: bytes, runs: Sequence[Run]) -> bytes | None:
@@ -303,9 +299,3 @@ def with_order(body: bytes, runs: Sequence[Run]) -> bytes | None:
     for index, text in zip(sorted(found[text] for text in texts), texts, strict=True):
         parts[index] = text
     return RUN_MARK.join(parts)
-
-
-def with_name(body: bytes, run: Run, was: str) -> bytes | None:
-    """Rename a run from `was` in a file's bytes; None if it is not found under the old name."""
-    before, found, after = body.partition(run_to_toml(replace(run, name=was)).encode())
-    return before + run_to_toml(run).encode() + after if found else None

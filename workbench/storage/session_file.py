@@ -142,11 +142,6 @@ def broken(path: Path, why: str, line: int | None) -> StorageError:
     return file_error(path, "is not a readable session", why, hint, line)
 
 
-def not_written(path: Path, error: OSError) -> StorageError:
-    """Return the error for a file that cannot be written."""
-    return file_error(path, "cannot be written", error, "Free some space or check the permissions.")
-
-
 def iterate_runs(path: Path, *, with_tokens: bool = True) -> Iterator[Run]:
     """Yield the runs of a session file, so that a long file takes only the memory of its longest run.
 
@@ -203,14 +198,12 @@ class FileState:
     """The state of a session file when this window last read or wrote it."""
 
     size: int = 0
-    head: int = 0
-    """Bytes before the first run; 0 if the runs' bytes cannot be copied unchanged."""
     draft: Draft = field(default_factory=Draft)
     """The draft in the file."""
     guard: bytes = b""
     """The last bytes."""
     start: bytes = b""
-    """The bytes before the first run."""
+    """The bytes before the first run; empty if the runs' bytes cannot be copied unchanged."""
     line_end: bytes = b"\n"
     """LF or CRLF."""
     identity: tuple[int, int, int] | None = None
@@ -219,7 +212,7 @@ class FileState:
     @staticmethod
     def of(path: Path, raw: bytes, head: int, draft: Draft) -> FileState:
         """Return the state after a file's bytes were read or written."""
-        return FileState(len(raw), head, draft, raw[-_GUARD:], raw[:head], line_end(raw), identity(path))
+        return FileState(len(raw), draft, raw[-_GUARD:], raw[:head], line_end(raw), identity(path))
 
     def appended(self, path: Path, data: bytes) -> None:
         """Update the state after bytes were appended."""

@@ -21,14 +21,13 @@ from workbench.domain.session import Draft, Session, in_order
 from workbench.storage.files import file_error, followed, read_bytes, write_atomically
 from workbench.storage.journal import Increment, Journal
 from workbench.storage.recovery import recover
-from workbench.storage.run_format import run_to_toml, with_name, with_order, with_run, without_run
+from workbench.storage.run_format import run_to_toml, with_order, with_runs
 from workbench.storage.session_file import (
     FileState,
     append,
     error_in,
     identity,
     line_end,
-    not_written,
     parse_runs,
     parse_session,
     read_from,
@@ -122,11 +121,9 @@ class SessionStore:
             raise file_error(path, "cannot be made", error, "Choose another name or folder.") from None
         else:
             raise file_error(path, "exists already", hint="Open it, or choose another name.")
-        try:
+        with _disk_errors(path):
             store.path.parent.mkdir(parents=True, exist_ok=True)
             store.owns_draft = store._sidecars.enter()
-        except OSError as error:
-            raise not_written(path, error) from None
         return store
 
     @staticmethod
@@ -204,17 +201,13 @@ class SessionStore:
 
     @contextmanager
     def _storing(self) -> Iterator[None]:
-        """Convert errors of the disk and the lock to StorageError; also raise it if read-only."""
+        """Convert errors as `_disk_errors` does; also raise StorageError if read-only."""
         if self.read_only:
             why = "It is broken, of a newer version, or its folder cannot be written."
             hint = "Export the session, or save it under another name."
             raise file_error(self.path, "is open read-only", why, hint)
-        try:
+        with _disk_errors(self.path):
             yield
-        except Timeout:
-            raise _busy(self.path) from None
-        except OSError as error:
-            raise not_written(self.path, error) from None
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -336,7 +329,7 @@ class SessionStore:
         draft = mine if self.owns_draft else self._known.draft
         head = head_to_toml(replace(self.session, draft=draft)).encode()
         is_there = identity(self.path) is not None
-        at = self._known.head if is_there else 0
+        at = len(self._known.start) if is_there else 0
         line_end = self._known.line_end
         body = edited(self.path.read_bytes()[at:].replace(line_end, b"\n")) if at else None
         if body is None:
@@ -376,7 +369,7 @@ class SessionStore:
             self.session.runs[:] = [other for other in was if other.id != run.id]
             self._pending = [other for other in self._pending if other.id != run.id]
             if run.id in self._stored:
-                self._rewrite(partial(without_run, run=run))
+                self._rewrite(partial(with_runs, old=run, new=()))
                 self._stored.discard(run.id)
             if (journal := self._journals.pop(run.id, None)) is not None:
                 journal.discard()
@@ -393,7 +386,8 @@ class SessionStore:
             run = replace(run)
             self.session.runs.insert(len(was) if following is None else was.index(following), run)
             self._stored.add(run.id)
-            self._rewrite(partial(with_run, run=run, following=following))
+            new = (run,) if following is None else (run, following)
+            self._rewrite(partial(with_runs, old=following, new=new))
 
     def put_in_order(self, ids: Sequence[str]) -> None:
         """Reorder the runs named by `ids` among the positions that they occupy.
@@ -414,7 +408,7 @@ class SessionStore:
             # Another window may have renamed it.
             was, mine.name = mine.name, name
             if run.id in self._stored:
-                self._rewrite(partial(with_name, run=mine, was=was))
+                self._rewrite(partial(with_runs, old=replace(mine, name=was), new=(mine,)))
 
     def rename(self, title: str) -> None:
         """Change the session's title; its file keeps its name. Raises StorageError."""
@@ -539,26 +533,30 @@ def append_runs(path: Path, runs: Iterable[Run]) -> None:
     """
     path = followed(path)
     sidecars = Sidecars(path, uuid.uuid4().hex[:12])
-    try:
+    with _disk_errors(path):
         with path.open("rb") as file:
             end = line_end(file.readline())
         with sidecars.lock:
             data = "".join(map(run_to_toml, runs)).encode().replace(b"\n", end)
             append(path, data, path.stat().st_size)
             sidecars.leave()
+
+
+@contextmanager
+def _disk_errors(path: Path) -> Iterator[None]:
+    """Convert errors of the disk and the lock to StorageError."""
+    try:
+        yield
     except Timeout:
-        raise _busy(path) from None
+        raise BusyError(
+            f"{one_line(path.name, 80)} is being written by another program",
+            "It did not finish in time.",
+            "Close it, or wait until it has written.",
+            path=str(path),
+        ) from None
     except OSError as error:
-        raise not_written(path, error) from None
-
-
-def _busy(path: Path) -> BusyError:
-    return BusyError(
-        f"{one_line(path.name, 80)} is being written by another program",
-        "It did not finish in time.",
-        "Close it, or wait until it has written.",
-        path=str(path),
-    )
+        hint = "Free some space or check the permissions."
+        raise file_error(path, "cannot be written", error, hint) from None
 
 
 def take_over(mine: Session, theirs: Session, *, keeps: Collection[str] = ()) -> None:
