@@ -14,13 +14,13 @@ from workbench.domain.run import Outcome
 from workbench.domain.sweep import Sweep, parse_axis
 from workbench.runner.compare_plan import (
     Column,
+    adding,
     grid_remarks,
     ignored,
     overlay,
     plan,
     plan_sweep,
     remarks,
-    seeded,
 )
 from workbench.runner.resume import with_answers
 
@@ -50,8 +50,11 @@ def test_what_a_person_typed_wins_over_the_preset() -> None:
 
 
 def test_columns_share_a_seed_but_keep_their_own() -> None:
-    assert seeded(Column("a", ENDPOINT, "", Parameters()), 7).parameters.get("seed") == 7
-    assert seeded(Column("a", ENDPOINT, "", Parameters({"seed": 1})), 7).parameters.get("seed") == 1
+    own = Column("own", ENDPOINT, "", Parameters({"seed": 1}))
+    columns = [adding(column, "seed", 7) for column in (Column("a", ENDPOINT, "", Parameters()), own)]
+    runs = [job.run for job in plan([TextPrompt("a")], columns, "group")]
+    assert [run.request.parameters.get("seed") for run in runs] == [7, 1]
+    assert [run.settings.get("seed") for run in runs] == [None, 1]
 
 
 def test_a_resumed_sweep_sends_only_what_has_no_answer() -> None:

@@ -95,6 +95,7 @@ def runs(draw: st.DrawFn) -> Run:
         st.none() | st.builds(Parent, texts, st.integers(0), st.integers(0), texts, st.just("continue"))
     )
     run.notes, run.tags = draw(st.lists(texts, max_size=2)), tuple(draw(st.lists(texts, max_size=2)))
+    run.added = tuple(draw(st.lists(texts, max_size=2)))
     run.group, run.name, run.turn = draw(texts), draw(texts), draw(texts)
     run.raw_logprobs = draw(st.none() | st.booleans())
     run.other = draw(unknown)
@@ -135,7 +136,7 @@ def essence(run: Run) -> tuple[object, ...]:
         for choice in run.ordered
     )
     names = ("request", "endpoint", "id", "started", "sent", "model", "response_id", "created", "outcome")
-    more = ("usage", "total", "error", "notes", "preset", "parent", "group", "name", "tags", "turn")
+    more = ("usage", "total", "error", "notes", "preset", "parent", "group", "name", "tags", "added", "turn")
     return (tables, *(getattr(run, name) for name in (*names, *more, "raw_logprobs", "other")))
 
 

@@ -12,8 +12,11 @@ from tests.client.loopback import Loopback
 from tests.tui.scripted import FOUR_PRESETS, answer, until, workbench
 from tests.tui.test_chat import chatty, screen_of
 from workbench.domain.conversation import Turn, WhenFull
+from workbench.runner.compare_plan import SavedRun, saved_column
+from workbench.storage.session_file import read_runs
 from workbench.tui.chat.screen import ChatScreen
 from workbench.tui.popups.multi_picker import MultiPicker
+from workbench.workspace.notifications import SettingsChanged
 
 
 class Talk:
@@ -253,3 +256,33 @@ async def test_the_conversation_goes_on_with_the_settings_of_the_column_adopted_
         await talk.press("f4", "u", "u", "f2")
         await talk.say("three")
         assert temperature() is None
+
+
+async def test_the_templates_stop_is_sent_but_never_adopted_as_the_persons_own() -> None:
+    async with talking(*[answer(text) for text in "ABCDEF"]) as talk:
+        app, chat, workspace = talk.chat.app, talk.chat.chat, talk.chat.chat.workspace
+        chat.configure("the template", chat.chat._replace(template="chatml"))
+        workspace.drafting.parameters_typed(workspace.drafting.parameters.set("seed", 3))
+        chat.note_settings(SettingsChanged())
+        await talk.say("one")
+        await talk.press("f4", "r")
+        await talk.press("f8")
+        await until(talk.pilot, lambda: isinstance(app.screen, MultiPicker))
+        await talk.pilot.press(*FOUR_PRESETS, "enter")
+        await until(talk.pilot, lambda: len(chat.chat.turns.all) == 7)
+        await talk.pilot.press("a")
+        await until(talk.pilot, lambda: app.screen is talk.chat)
+        bodies = [request.json for request in talk.loopback.requests if request.path.endswith("completions")]
+        assert [body["stop"] for body in bodies if isinstance(body, dict)] == [["<|im_end|>"]] * 6
+        drafting = workspace.drafting
+        assert (drafting.parameters.get("stop"), drafting.parameters.get("seed")) == (None, 3)
+        assert await workspace.save_as("talk")
+        path = workspace.keeper.path
+        assert path is not None
+        # Also from the session's file, where the runs are saved with what was sent.
+        runs = read_runs(path)
+        columns = [saved_column(SavedRun("run", run), workspace.services.endpoints) for run in runs]
+        assert [run.request.parameters.get("stop") for run in runs] == [("<|im_end|>",)] * 6
+        assert [column.parameters.get("stop") for column in columns] == [None] * 6
+        # The second was regenerated under a seed of its own.
+        assert [column.parameters.get("seed") for column in columns] == [3, None, 3, 3, 3, 3]

@@ -11,6 +11,7 @@ from tests.client.loopback import answering
 from tests.domain.builders import choice_of, piece, run_of
 from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_sessions_screen import keep
+from tests.tui.test_wiring import toasts
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 from workbench.tui.app import WorkbenchApp
@@ -95,3 +96,20 @@ async def test_from_the_sessions_screen_runs_of_both_sessions_are_offered(tmp_pa
         await pilot.press("space", "down", "space", "enter")
         await compared(app, pilot, 2)
         assert {column.choice.text for column in columns(app) if column.choice} == {" a", " b"}
+
+
+async def test_a_scoring_has_no_settings_to_adopt() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        texts = [saved(" a", " b", temperature=0.0) for _ in range(2)]
+        for run in texts:
+            run.choices[0].echoed = 2
+        show(app, texts)
+        before = app.workspace.drafting.parameters
+        await pilot.press("f4", "v")
+        await until(pilot, lambda: isinstance(app.screen, MultiPicker))
+        await pilot.press("enter")
+        await compared(app, pilot, 2)
+        await pilot.press("a")
+        await until(pilot, lambda: any("none to adopt" in toast for toast in toasts(app)))
+        assert isinstance(app.screen, CompareScreen)
+        assert app.workspace.drafting.parameters == before

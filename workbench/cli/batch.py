@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -18,7 +17,7 @@ from workbench.cli.parsing import file_name, positive
 from workbench.domain.display import visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Run
-from workbench.runner.compare_plan import Column, ignored, probes_of
+from workbench.runner.compare_plan import Column, adding, ignored, probes_of
 from workbench.runner.many_runs import Job
 from workbench.runner.run_status import Phase
 from workbench.workspace.costs import cost_of_jobs
@@ -88,10 +87,7 @@ def announce(
 def with_logprobs(columns: Sequence[Column]) -> list[Column]:
     """Request logprobs, which perplexity needs, in all columns that can, and print a note if any changes."""
     asking = [
-        column
-        if column.parameters.get("logprobs") is not None or "logprobs" in column.endpoint.drop
-        else replace(column, parameters=column.parameters.set("logprobs", 1))
-        for column in columns
+        column if "logprobs" in column.endpoint.drop else adding(column, "logprobs", 1) for column in columns
     ]
     if asking != columns:
         print_notes(["logprobs = 1 was added to the requests, as perplexity and mean logprob need it"])

@@ -62,7 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
         request = Request(left.request.prompt, arguments.model or left.request.model, parameters)
         if not is_agreed(cost_of(endpoint, request), sure=arguments.yes):
             return ExitStatus.BAD_ARGUMENTS
-        finished = run_in(workspace, _branch(workspace, origin, request, endpoint, arguments))
+        added = tuple(name for name in left.added if name not in given.values)
+        sending = _branch(workspace, origin, request, endpoint, arguments, added=added)
+        finished = run_in(workspace, sending)
         return report(finished, as_json=arguments.json)
 
 
@@ -90,13 +92,19 @@ def _alternative(choice: Choice, position: int, arguments: argparse.Namespace) -
 
 
 async def _branch(
-    workspace: Workspace, origin: Origin, request: Request, endpoint: Endpoint, arguments: argparse.Namespace
+    workspace: Workspace,
+    origin: Origin,
+    request: Request,
+    endpoint: Endpoint,
+    arguments: argparse.Namespace,
+    *,
+    added: tuple[str, ...],
 ) -> Run:
-    """Send the branch with the parameters of `request`, and print the answer."""
+    """Send the branch with the parameters of `request`, of which the user set all but `added`."""
     if arguments.as_ids:
         branch = await with_token_ids(origin, tokenizer_of(workspace.services.connections, endpoint))
     else:
         branch = branch_from(origin)
-    sent = workspace.runs.send(request._replace(prompt=branch.prompt), endpoint, branch=branch)
+    sent = workspace.runs.send(request._replace(prompt=branch.prompt), endpoint, branch=branch, added=added)
     await follow(workspace, sent, quiet=arguments.json)
     return sent

@@ -72,11 +72,13 @@ def run(arguments: argparse.Namespace) -> int:
     prompt, endpoint = read_prompt(arguments), services.endpoint
     parameters, problems = read_parameters(arguments, endpoint.limits, endpoint.lenient)
     refuse(problems)
+    settings = Column("", endpoint, "", parameters)
     if Measure(arguments.measure).needs_logprobs and all(axis.field != "logprobs" for axis in axes):
-        parameters = with_logprobs([Column("", endpoint, "", parameters)])[0].parameters
+        (settings,) = with_logprobs([settings])
+    parameters = parameters.set_all(settings.added)
     sweep = Sweep(Request(prompt, arguments.model or endpoint.model, parameters), axes, arguments.repeats)
     with open_workspace(services, arguments.session) as workspace:
-        jobs = sweep_again(sweep, endpoint, workspace.session.runs)
+        jobs = sweep_again(sweep, endpoint, workspace.session.runs, tuple(settings.added))
         columns = [Column("", endpoint, "", job.run.request.parameters) for job in jobs]
         if not announce(workspace, columns, jobs, arguments):
             return ExitStatus.BAD_ARGUMENTS

@@ -13,7 +13,7 @@ from workbench.domain.choice import Choice
 from workbench.domain.errors import EndpointError, WorkbenchError
 from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.prompt import TextPrompt, TokensPrompt, single_prompts
-from workbench.domain.request import Request
+from workbench.domain.request import Parameters, Request
 
 if TYPE_CHECKING:
     from workbench.domain.split import SentPart, Split
@@ -115,6 +115,8 @@ class Run:
     preset: str = ""
     """Name of the preset used, if any."""
     parent: Parent | None = None
+    added: tuple[str, ...] = ()
+    """Names of parameters that the workbench added: the stop of a chat template, or a seed it drew."""
     group: str = ""
     """Id of the run's comparison, sweep or prompt set."""
     name: str = ""
@@ -151,6 +153,11 @@ class Run:
         if not self.parts:
             return (self.sent or self.request.body(),)
         return tuple({**self.sent, **part.changes} for part in self.parts)
+
+    @property
+    def settings(self) -> Parameters:
+        """The parameters set by the user."""
+        return self.request.parameters.set_all(dict.fromkeys(self.added))
 
     @property
     def ordered(self) -> list[Choice]:

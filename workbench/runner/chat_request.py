@@ -44,6 +44,8 @@ class ChatRequest:
 
     request: Request
     rendered: Rendered
+    stop: tuple[str, ...] = ()
+    """The template's stop sequences in the request; empty if the user set `stop`."""
     left_out: Fitted | None = None
     """The truncation, and the prompt's token count; None if tokens were not counted."""
     context: int | None = None
@@ -127,13 +129,14 @@ class Prompter:
         window = await self._window(chat, endpoint, model) if can_be_asked else _Window()
         fitted = await self._fitted(conversation, template, parameters, window)
         rendered = await self._renderer.render(template, fitted.conversation if fitted else conversation)
-        if parameters.get("stop") is None:
-            parameters = parameters.set("stop", rendered.stop[: FIELDS["stop"].most])
+        stop = rendered.stop[: FIELDS["stop"].most] if parameters.get("stop") is None else ()
+        if stop:
+            parameters = parameters.set("stop", stop)
         left_out = ""
         if rendered.bos and can_be_asked and await self._adds_bos(endpoint, rendered.bos):
             left_out, rendered = rendered.bos, rendered.without_bos()
         request = Request(TextPrompt(rendered.prompt), model, parameters)
-        return ChatRequest(request, rendered, fitted, window.size, left_out)
+        return ChatRequest(request, rendered, stop, fitted, window.size, left_out)
 
     async def _fitted(
         self,

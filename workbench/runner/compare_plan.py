@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from workbench.domain.display import one_line
 from workbench.domain.divergence import differing, equal_groups
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
+from workbench.domain.parameters import ParameterValue
 from workbench.domain.probe_findings import Probe, ProbeVerdict
 from workbench.domain.prompt import Prompt
 from workbench.domain.request import Parameters, Request
@@ -33,7 +34,10 @@ class Column:
     endpoint: Endpoint
     model: str
     parameters: Parameters
+    """Those of the user, which are adopted with the column."""
     preset: str = ""
+    added: Mapping[str, ParameterValue] = field(default_factory=dict)
+    """Parameters that are sent as well, such as a shared seed; they replace the user's."""
 
 
 def overlay(preset: Parameters, typed: Parameters) -> Parameters:
@@ -47,9 +51,12 @@ def plan(prompts: Sequence[Prompt], columns: Sequence[Column], group: str) -> li
         Job(
             column.endpoint,
             Run(
-                Request(prompt, column.model or column.endpoint.model, column.parameters),
+                Request(
+                    prompt, column.model or column.endpoint.model, column.parameters.set_all(column.added)
+                ),
                 column.endpoint.name,
                 preset=column.preset,
+                added=tuple(column.added),
                 group=group,
             ),
         )
@@ -58,9 +65,12 @@ def plan(prompts: Sequence[Prompt], columns: Sequence[Column], group: str) -> li
     ]
 
 
-def plan_sweep(sweep: Sweep, endpoint: Endpoint, group: str) -> list[Job]:
-    """Return one job per cell of a sweep, in the order of the cells."""
-    return [Job(endpoint, Run(sweep.request_for(cell), endpoint.name, group=group)) for cell in sweep.cells()]
+def plan_sweep(sweep: Sweep, endpoint: Endpoint, group: str, added: tuple[str, ...] = ()) -> list[Job]:
+    """Return one job per cell of a sweep, in order; `added` names parameters that the user did not set."""
+    return [
+        Job(endpoint, Run(sweep.request_for(cell), endpoint.name, added=added, group=group))
+        for cell in sweep.cells()
+    ]
 
 
 def draw_seed() -> int:
@@ -68,11 +78,11 @@ def draw_seed() -> int:
     return secrets.randbelow(_MOST_SEED)
 
 
-def seeded(column: Column, seed: int) -> Column:
-    """Return a column with the shared seed, unless it has its own."""
-    if column.parameters.get("seed") is not None:
+def adding(column: Column, name: str, value: ParameterValue) -> Column:
+    """Return a column that is also sent with a parameter of the workbench, unless the user set that one."""
+    if column.parameters.get(name) is not None:
         return column
-    return replace(column, parameters=column.parameters.set("seed", seed))
+    return replace(column, added={**column.added, name: value})
 
 
 def gave_same_text(runs: Sequence[Run]) -> bool:
@@ -141,7 +151,7 @@ def saved_column(saved: SavedRun, endpoints: EndpointList) -> Column:
         endpoint = endpoint_for(run.endpoint, None, endpoints)
     except BadValueError:
         endpoint = Endpoint(run.endpoint, "")
-    return Column(saved.title, endpoint, run.request.model, run.request.parameters, run.preset)
+    return Column(saved.title, endpoint, run.request.model, run.settings, run.preset)
 
 
 def saved_remarks(runs: Sequence[Run]) -> list[str]:

@@ -188,7 +188,13 @@ class RegressionCheck:
     async def _resend(self, case: Case) -> tuple[Run, AnswerComparison]:
         recorded = case.recorded
         request = recorded.request._replace(model=self.model or recorded.request.model)
-        now = Run(request, self.endpoint.name, parent=Parent(case.root, kind=BLESSED), split=recorded.split)
+        now = Run(
+            request,
+            self.endpoint.name,
+            parent=Parent(case.root, kind=BLESSED),
+            added=recorded.added,
+            split=recorded.split,
+        )
         await self.connections.send(self.endpoint, now, batch=self.batch)
         if now.error is not None or not now.is_answered:
             return now, AnswerComparison(error=_why_failed(now))

@@ -11,7 +11,7 @@ from workbench.domain.prompt import Prompt
 from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.sweep import Sweep
-from workbench.runner.compare_plan import Column, draw_seed, plan, plan_sweep, seeded
+from workbench.runner.compare_plan import Column, adding, draw_seed, plan, plan_sweep
 from workbench.runner.many_runs import Job
 
 
@@ -67,10 +67,13 @@ def with_answers(jobs: Sequence[Job], done: Sequence[Run]) -> list[Job]:
     return taken
 
 
-def sweep_again(sweep: Sweep, endpoint: Endpoint, done: Iterable[Run]) -> list[Job]:
+def sweep_again(
+    sweep: Sweep, endpoint: Endpoint, done: Iterable[Run], added: tuple[str, ...] = ()
+) -> list[Job]:
     """Return a sweep's jobs in the order of its cells; cells answered by an earlier attempt keep their runs.
 
-    A sweep without a seed uses the one drawn by the earlier attempt, else draws one.
+    A sweep without a seed uses the one drawn by the earlier attempt, else draws one. `added` names parameters
+    that the user did not set.
     """
     is_pinned = sweep.request.parameters.get("seed") is not None
     # Repeats increment the seed; unless it is pinned, match only the first repeat.
@@ -79,7 +82,10 @@ def sweep_again(sweep: Sweep, endpoint: Endpoint, done: Iterable[Run]) -> list[J
     request = sweep.request
     if not is_pinned:
         request = request._replace(parameters=request.parameters.set("seed", before.seed))
-    return with_answers(plan_sweep(replace(sweep, request=request), endpoint, before.group), before.runs)
+    if not is_pinned and all(axis.field != "seed" for axis in sweep.axes):
+        added = (*added, "seed")
+    jobs = plan_sweep(replace(sweep, request=request), endpoint, before.group, added)
+    return with_answers(jobs, before.runs)
 
 
 def compare_again(
@@ -93,7 +99,7 @@ def compare_again(
     requests = ((job.run.endpoint, job.run.request) for job in jobs)
     before = earlier(requests, done, any_seed=any_seed) or _drawn()
     if not any_seed and before.seed is not None:
-        columns = [seeded(column, before.seed) for column in columns]
+        columns = [adding(column, "seed", before.seed) for column in columns]
     return with_answers(plan(prompts, columns, before.group), before.runs)
 
 

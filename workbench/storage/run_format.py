@@ -100,6 +100,7 @@ class _Run(Struct, frozen=True):
     created: int | None = None
     raw_logprobs: bool | None = None
     tags: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
     notes: list[str] = []
     parent: Parent | None = None
     unasked: list[str] = []

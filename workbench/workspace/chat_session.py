@@ -167,12 +167,9 @@ class ChatSession:
     async def answer_again(self, turn: Turn) -> Proposal:
         """Prepare another answer to a message, or beside an answer, as a branch. Raises like `preview`."""
         path = (*self.before(turn), turn) if turn.role == Role.USER else self.before(turn)
-        parameters = self.draft.parameters
-        if parameters.get("seed") is not None:
-            # A pinned seed would give the same answer again.
-            parameters = parameters.set("seed", random.getrandbits(31))
-        draft = self.draft._replace(parameters=parameters)
-        return await self._propose("the other answer", path, draft=draft)
+        # A pinned seed would give the same answer again.
+        seed = None if self.draft.parameters.get("seed") is None else random.getrandbits(31)
+        return await self._propose("the other answer", path, seed=seed)
 
     async def continue_answer(self, turn: Turn) -> Proposal:
         """Prepare the continuation of an answer from its end, as a branch. Raises like `preview`."""
@@ -210,17 +207,30 @@ class ChatSession:
         path: Sequence[Turn],
         prefill: str | None = None,
         parent: Parent | None = None,
-        draft: Request | None = None,
+        seed: int | None = None,
     ) -> Proposal:
-        """Prepare an answer to the last turn of `path`, beginning with `prefill`, whose run has `parent`."""
+        """Prepare an answer to the last turn of `path`, beginning with `prefill`, whose run has `parent`.
+
+        `seed` replaces the draft's.
+        """
         prefill = self.prefill if prefill is None else prefill
         if not path:
             raise BadValueError("No message to answer", hint="Type a message first.")
         if self.variables and (names := self._without_value(path, prefill)):
             raise unfilled(names)
-        made = await self._request(path, prefill, draft or self.draft, sending=True)
+        draft, added = self.draft, ("seed",) * (seed is not None)
+        if seed is not None:
+            draft = draft._replace(parameters=draft.parameters.set("seed", seed))
+        made = await self._request(path, prefill, draft, sending=True)
         last = path[-1].id
-        run = Run(made.request, self.endpoint.name, parent=parent, preset=self.preset, turn=last)
+        run = Run(
+            made.request,
+            self.endpoint.name,
+            parent=parent,
+            preset=self.preset,
+            added=(*added, *("stop",) * bool(made.stop)),
+            turn=last,
+        )
         for note in made.notes:
             run.note(note)
         return Proposal(run, Turn(Role.ASSISTANT, prefill, run=run.id, parent=last), made, label)

@@ -138,7 +138,12 @@ class Grid(Comparison):
         for index, run in enumerate(self.runs):
             if not run.is_answered:
                 self.runs[index] = Run(
-                    run.request, run.endpoint, preset=run.preset, group=run.group, split=run.split
+                    run.request,
+                    run.endpoint,
+                    preset=run.preset,
+                    added=run.added,
+                    group=run.group,
+                    split=run.split,
                 )
         self._means.clear()
         self._ordered.clear()
@@ -304,4 +309,11 @@ def _word(value: ParameterValue | None) -> str:
 
 
 def _unsent(like: Run, request: Request) -> Run:
-    return Run(request, like.endpoint, preset=like.preset, group=like.group, outcome=Outcome.STOPPED)
+    return Run(
+        request,
+        like.endpoint,
+        preset=like.preset,
+        added=like.added,
+        group=like.group,
+        outcome=Outcome.STOPPED,
+    )

@@ -23,6 +23,7 @@ def again(recorded: Run) -> Run:
         parent=Parent(recorded.id, kind="rerun"),
         preset=recorded.preset,
         split=recorded.split,
+        added=recorded.added,
     )
 
 
@@ -32,7 +33,7 @@ class Rerun(Comparison):
     def __init__(self, workspace: Workspace, endpoint: Endpoint, recorded: Run) -> None:
         self.recorded, self.again = recorded, again(recorded)
         request = recorded.request
-        columns = [Column(title, endpoint, request.model, request.parameters) for title in _TITLES]
+        columns = [Column(title, endpoint, request.model, recorded.settings) for title in _TITLES]
         super().__init__(workspace, columns, [recorded, self.again])
         self._check: RunCheck | None = None
 

@@ -137,11 +137,16 @@ class Runs(Sequence[Run]):
         preset: str = "",
         branch: Branch | None = None,
         split: Split | None = None,
+        *,
+        added: tuple[str, ...] = (),
     ) -> Run:
-        """Send a request as the main screen's run; `split` divides it into several requests."""
+        """Send a request as the main screen's run; `split` divides it into several requests.
+
+        `added` names parameters that the user did not set.
+        """
         self._history.seal()
         parent = branch.parent if branch is not None else None
-        run = Run(request, endpoint.name, parent=parent, preset=preset, split=split)
+        run = Run(request, endpoint.name, parent=parent, preset=preset, added=added, split=split)
         if branch is not None and branch.note:
             run.note(branch.note)
         self.start(run, endpoint, branch.branch_point if branch is not None else None)

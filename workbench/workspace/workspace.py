@@ -97,10 +97,20 @@ class Workspace:
 
     # --- actions -----------------------------------------------------------------------------------------
 
-    def send(self, request: Request, branch: Branch | None = None, split: Split | None = None) -> Run:
-        """Send a request to the draft's endpoint as the main screen's run, recording the preset's name."""
+    def send(
+        self,
+        request: Request,
+        branch: Branch | None = None,
+        split: Split | None = None,
+        *,
+        added: tuple[str, ...] = (),
+    ) -> Run:
+        """Send a request to the draft's endpoint as the main screen's run, recording the preset's name.
+
+        `added` names parameters that the user did not set.
+        """
         preset = self.drafting.preset_of(request.parameters)
-        return self.runs.send(request, self.drafting.endpoint, preset, branch, split)
+        return self.runs.send(request, self.drafting.endpoint, preset, branch, split, added=added)
 
     def note_branch(self, run: Run, label: str, prompt: Prompt | None = None) -> None:
         """Record a branch that was sent, so that undo removes it.

@@ -34,7 +34,9 @@ async def compare_answers(flow: FlowContext) -> None:
         return
     made = await screen.prepared(partial(screen.chat.to_compare, turn))
     if made is not None:
-        await compare_request(flow, made.request, partial(screen.chat.take_answer, turn))
+        # The panel's parameters, so that adopting a column does not bring the template's stop into the panel.
+        request = made.request._replace(parameters=screen.chat.draft.parameters)
+        await compare_request(flow, request, made.stop, partial(screen.chat.take_answer, turn))
 
 
 def _open(flow: FlowContext) -> ChatScreen:

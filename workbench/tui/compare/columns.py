@@ -12,7 +12,7 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.preset import Preset
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
-from workbench.runner.compare_plan import Column, seeded
+from workbench.runner.compare_plan import Column, adding
 from workbench.storage.endpoint_list import endpoint_for
 from workbench.storage.presets import load_presets
 from workbench.tui.endpoints.flow import ask_target
@@ -124,10 +124,15 @@ def with_seeds(chosen: Chosen) -> tuple[Sequence[Column], str, list[Column]]:
     """The columns with their seeds, a note on them, and the columns whose own seed was replaced."""
     columns = chosen.columns
     if chosen.own_seeds:
-        return [seeded(column, random.getrandbits(31)) for column in columns], "separate seeds", []
+        return [adding(column, "seed", random.getrandbits(31)) for column in columns], "separate seeds", []
     seed, seed_note = _shared_seed(columns)
     replaced = [column for column in columns if column.parameters.get("seed") not in (None, seed)]
-    shared = [replace(column, parameters=column.parameters.set("seed", seed)) for column in columns]
+    shared = [
+        column
+        if column.parameters.get("seed") == seed
+        else replace(column, added={**column.added, "seed": seed})
+        for column in columns
+    ]
     return shared, seed_note, replaced
 
 

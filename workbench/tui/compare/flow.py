@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +15,15 @@ from workbench.domain.prompt import count_prompts, single_prompts
 from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.scoring import SecondScoring
-from workbench.runner.compare_plan import SavedRun, ignored, plan, probes_of, saved_column, saved_remarks
+from workbench.runner.compare_plan import (
+    SavedRun,
+    adding,
+    ignored,
+    plan,
+    probes_of,
+    saved_column,
+    saved_remarks,
+)
 from workbench.storage.session_file import read_runs
 from workbench.storage.sessions_folder import Library
 from workbench.tui.branches.flow import run_item, send_branch
@@ -50,7 +59,10 @@ def request_to_compare(flow: FlowContext) -> Request:
 
 
 async def compare_request(
-    flow: FlowContext, request: Request, before_kept: Callable[[Run], None] = lambda run: None
+    flow: FlowContext,
+    request: Request,
+    stop: tuple[str, ...] = (),
+    before_kept: Callable[[Run], None] = lambda run: None,
 ) -> None:
     """Choose presets, say what they cost, run them side by side, adopt a column.
 
@@ -60,6 +72,8 @@ async def compare_request(
     if taken is None:
         return
     prompts = single_prompts(request.prompt)
+    if stop:
+        taken = replace(taken, columns=[adding(column, "stop", stop) for column in taken.columns])
     columns, seed, replaced = with_seeds(taken)
     jobs = plan(prompts, columns, uuid.uuid4().hex)
     if not await flow.agreed(cost_of_jobs(jobs)):
@@ -70,7 +84,7 @@ async def compare_request(
         *ignored(columns, probes_of(flow.services.folders, columns)),
     ]
     runs = [job.run for job in jobs]
-    comparison = Comparison(flow.workspace, taken.columns, runs, notes, before_kept=before_kept)
+    comparison = Comparison(flow.workspace, columns, runs, notes, before_kept=before_kept)
     await show_under_way(flow, comparison, CompareScreen(comparison, seed))
 
 
@@ -81,7 +95,7 @@ async def show_under_way(
     async with flow.running(comparison):
         adopted = await flow.ask(screen)
         comparison.stop()
-        if adopted is not None:
+        if adopted is not None and adopted.column is not None:
             flow.workspace.drafting.adopt(adopted.column)
     if adopted is not None and adopted.branch is not None:
         await send_branch(flow, adopted.branch.origin)

@@ -18,7 +18,7 @@ from textual.widgets import Static
 from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import prompt_to_editor
-from workbench.domain.scoring import SecondScoring
+from workbench.domain.scoring import SecondScoring, are_scorings
 from workbench.domain.token_levels import Mode, fitted, widest
 from workbench.runner.branching import Branch, branch_at
 from workbench.runner.compare_plan import Column
@@ -81,9 +81,10 @@ _SELECT = "Press ← or → to select a token"
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """The column whose parameters are to go on with, and what is to run under them at once."""
+    """The column whose settings are adopted, and the branch that is sent under them at once."""
 
-    column: Column
+    column: Column | None
+    """None for a scoring, which the workbench sent with settings of its own."""
     branch: Branch | None = None
 
 
@@ -342,8 +343,14 @@ class CompareScreen(ResultScreen[Adopted | None]):
 
     def action_adopt(self) -> None:
         """Go on with this column's parameters; what streams is stopped."""
+        if (column := self._settings()) is None:
+            self.notify("A scoring was sent with fixed settings; there are none to adopt.", timeout=3)
+            return
         self._comparison.stop()
-        self.dismiss(Adopted(self._comparison.columns[self._current]))
+        self.dismiss(Adopted(column))
+
+    def _settings(self) -> Column | None:
+        return None if are_scorings([self.current.run]) else self._comparison.columns[self._current]
 
     def action_branch(self, digit: int) -> None:
         """Run on from the token whose alternatives are shown, with a numbered one in its place."""
@@ -361,7 +368,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
             self.notify(str(problem), title="Nothing was sent", severity="error")
             return
         self._comparison.stop()
-        self.dismiss(Adopted(self._comparison.columns[self._current], branch))
+        self.dismiss(Adopted(self._settings(), branch))
 
     async def action_keep(self) -> None:
         """Keep only this column on the screen; the runs of the others stay in the session."""

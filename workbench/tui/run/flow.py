@@ -25,12 +25,16 @@ async def run(flow: FlowContext) -> None:
 async def run_again(flow: FlowContext) -> None:
     """Send the draft with a fresh seed; the pinned one stays in the panel."""
     request = flow.workspace.request
-    await send(flow, request._replace(parameters=request.parameters.set("seed", random.getrandbits(31))))
+    request = request._replace(parameters=request.parameters.set("seed", random.getrandbits(31)))
+    await send(flow, request, added=("seed",))
 
 
-async def send(flow: FlowContext, request: Request, branch: Branch | None = None) -> Run | None:
+async def send(
+    flow: FlowContext, request: Request, branch: Branch | None = None, added: tuple[str, ...] = ()
+) -> Run | None:
     """Send a request, after asking whether to send several instead and whether its cost is meant.
 
+    `added` names parameters that the user did not set.
     Returns its run, None where a person did not want it sent. Raises BadValueError where a value is not
     allowed, before anything is asked.
     """
@@ -52,11 +56,11 @@ async def send(flow: FlowContext, request: Request, branch: Branch | None = None
         if answer is None:
             return None
         if answer:
-            return flow.workspace.send(request, branch, offer.split)
+            return flow.workspace.send(request, branch, offer.split, added=added)
     _check(endpoint, request)
     if not await flow.agreed(cost):
         return None
-    return flow.workspace.send(request, branch, None)
+    return flow.workspace.send(request, branch, None, added=added)
 
 
 def _check(endpoint: Endpoint, request: Request) -> None:
