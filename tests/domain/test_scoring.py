@@ -70,9 +70,8 @@ def test_every_token_has_the_difference_of_the_span_it_is_in(
     first, second = Passage.answer_of(scored(text, cuts)), Passage.answer_of(scored(text, other_cuts, 2.0))
     beside, back = SecondScoring.of(first, second), SecondScoring.of(second, first)
     for index in first.tokens:
-        found = beside.at(index)
-        assert found is not None
-        span, _ = found
+        span = beside.at(index)
+        assert span is not None
         assert index in span.first
         assert beside.difference(first.choice, index) == 2.0 * len(span.second) - len(span.first)
     assert [span.difference for span in back.spans] == [-(span.difference or 0) for span in beside.spans]
@@ -95,7 +94,7 @@ def test_elsewhere_is_the_first_token_of_a_span_that_was_not_the_other_models_to
     )
     beside = SecondScoring.of(first, second)
     assert [span.first for span in beside.spans] == [range(0, 1), range(1, 3), range(3, 4)]
-    assert [other and other.text for other in beside.elsewhere] == [None, "se", None]
+    assert [span.elsewhere and span.elsewhere.text for span in beside.spans] == [None, "se", None]
 
 
 @given(st.lists(st.booleans(), max_size=12), st.integers(-1, 12))

@@ -234,7 +234,7 @@ async def test_keys_go_to_where_the_other_model_would_have_gone_elsewhere() -> N
         column = app.screen.query(CompareColumn).first()
         second = column.view.second
         assert second is not None
-        indices = [index for index, other in enumerate(second.elsewhere) if other is not None]
+        indices = [index for index, span in enumerate(second.spans) if span.elsewhere is not None]
         assert len(indices) > 1
         column.view.move_cursor(column.run.id, indices[0])
         await pilot.press("right_curly_bracket")
@@ -261,8 +261,8 @@ async def test_the_main_screen_keeps_the_colours_and_the_inspector_has_both_surp
         second = view.second
         assert second is not None
         assert [view.mode, app.main.legend.mode] == [Mode.DIFFERENCE] * 2
-        index = next(index for index, other in enumerate(second.elsewhere) if other is not None)
-        span, elsewhere = second.spans[index], second.elsewhere[index]
+        index = next(index for index, span in enumerate(second.spans) if span.elsewhere is not None)
+        span, elsewhere = second.spans[index], second.spans[index].elsewhere
         assert elsewhere is not None
         view.focus()
         view.move_cursor(f"{run.id}:0", span.first.start)

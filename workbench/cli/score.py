@@ -283,7 +283,6 @@ def _before(text: str, end: int) -> str:
 
 
 def _to_json(text: _Text, scorings: Sequence[_Scoring], second: SecondScoring | None) -> JsonValue:
-    spans = zip(second.spans, second.elsewhere, strict=True) if second is not None else ()
     return {
         "name": text.name,
         "characters": len(text.text),
@@ -307,8 +306,10 @@ def _to_json(text: _Text, scorings: Sequence[_Scoring], second: SecondScoring | 
                 "text": text.text[span.start : span.end],
                 "surprisals": list(span.surprisals),
                 "difference": span.difference,
-                "elsewhere": None if other is None else logprob_to_json(other.text, other.logprob, other.raw),
+                "elsewhere": logprob_to_json(other.text, other.logprob, other.raw)
+                if (other := span.elsewhere) is not None
+                else None,
             }
-            for span, other in spans
+            for span in (second.spans if second is not None else ())
         ],
     }

@@ -81,6 +81,11 @@ class Span(NamedTuple):
     """The tokens of the first scoring."""
     second: range
     surprisals: tuple[float | None, float | None]
+    elsewhere: Alternative | None
+    """The second model's top choice at the first of its tokens that was not its top choice.
+
+    None if each token was the top choice or alternatives are missing.
+    """
 
     @property
     def difference(self) -> float | None:
@@ -98,19 +103,11 @@ def align_scorings(first: Passage, second: Passage) -> Iterator[Span]:
     ours, theirs = first.boundaries(), second.boundaries()
     for start, end in pairwise(boundary for boundary in ours if boundary in theirs):
         mine, other = range(ours[start], ours[end]), range(theirs[start], theirs[end])
-        yield Span(start, end, mine, other, (first.surprisal(mine), second.surprisal(other)))
-
-
-def top_choice_elsewhere(choice: Choice, tokens: range) -> Alternative | None:
-    """Return the model's top choice at the first of the tokens that was not its top choice.
-
-    None if each token was the top choice or alternatives are missing.
-    """
-    for index in tokens:
-        rank = choice.rank_of(index)
-        if rank is not None and rank.value > 1:
-            return top_choice(choice.alternatives_of(index))
-    return None
+        ranks = ((index, second.choice.rank_of(index)) for index in other)
+        unexpected = (index for index, rank in ranks if rank is not None and rank.value > 1)
+        expected = (top_choice(second.choice.alternatives_of(index)) for index in unexpected)
+        surprisals = first.surprisal(mine), second.surprisal(other)
+        yield Span(start, end, mine, other, surprisals, next(expected, None))
 
 
 class SecondScoring(NamedTuple):
@@ -119,29 +116,23 @@ class SecondScoring(NamedTuple):
     choice: Choice
     """The choice that the `first` tokens of the spans belong to."""
     spans: tuple[Span, ...]
-    elsewhere: tuple[Alternative | None, ...]
-    """For each span, the other model's top choice if it was not in the text."""
     scorer: str = ""
     """The other model's name."""
 
     @staticmethod
     def of(first: Passage, second: Passage, scorer: str = "") -> SecondScoring:
         """Align two scorings of the same text."""
-        spans = tuple(align_scorings(first, second))
-        elsewhere = tuple(top_choice_elsewhere(second.choice, span.second) for span in spans)
-        return SecondScoring(first.choice, spans, elsewhere, scorer)
+        return SecondScoring(first.choice, tuple(align_scorings(first, second)), scorer)
 
     def of_spans(self, choice: Choice) -> SecondScoring:
         """Return the scoring for a choice that has one token per span."""
         spans = (span._replace(first=range(index, index + 1)) for index, span in enumerate(self.spans))
         return self._replace(choice=choice, spans=tuple(spans))
 
-    def at(self, token: int) -> tuple[Span, Alternative | None] | None:
-        """Return the span that contains a token, and its `elsewhere`; None if no span contains it."""
+    def at(self, token: int) -> Span | None:
+        """Return the span that contains a token; None if there is none."""
         index = bisect_right(self.spans, token, key=lambda span: span.first.start) - 1
-        if index < 0 or token not in self.spans[index].first:
-            return None
-        return self.spans[index], self.elsewhere[index]
+        return self.spans[index] if index >= 0 and token in self.spans[index].first else None
 
     def difference(self, choice: Choice, token: int) -> float | None:
         """Return the other model's surprisal minus the first one's for the token's span.
@@ -149,7 +140,7 @@ class SecondScoring(NamedTuple):
         None if a surprisal is unknown, and for another choice.
         """
         found = self.at(token) if choice is self.choice else None
-        return None if found is None else found[0].difference
+        return None if found is None else found.difference
 
     def next_elsewhere(self, choice: Choice, token: int, step: int = 1) -> int | None:
         """Return the first token of the next (step 1) or previous (-1) span that has an `elsewhere`.
@@ -158,8 +149,7 @@ class SecondScoring(NamedTuple):
         """
         if choice is not self.choice:
             return None
-        pairs = zip(self.spans, self.elsewhere, strict=True)
-        begins = [span.first for span, other in pairs if other is not None]
+        begins = [span.first for span in self.spans if span.elsewhere is not None]
         if step > 0:
             return next((tokens.start for tokens in begins if tokens.start > token), None)
         return next((tokens.start for tokens in reversed(begins) if tokens.stop <= token), None)

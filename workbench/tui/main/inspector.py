@@ -206,10 +206,9 @@ class Inspector(Static, can_focus=True):
     def _differences(self, token: Token) -> list[Content]:
         """How surprised both models are by the token, or by the span of tokens that it is in."""
         second = self._second
-        found = second.at(token.position) if second is not None else None
-        if second is None or found is None:
+        span = second.at(token.position) if second is not None else None
+        if second is None or span is None:
             return []
-        span, elsewhere = found
         scorer = one_line(second.scorer, 20)
         own, other = ("—" if surprisal is None else f"{surprisal:.2f}" for surprisal in span.surprisals)
         facts = [f"own {own}", f"{scorer} {other} nats"]
@@ -218,7 +217,7 @@ class Inspector(Static, can_focus=True):
         if span.difference is not None:
             facts.append(f"difference {span.difference:+.2f}")
         lines = self._in_lines(facts)
-        if elsewhere is not None:
+        if (elsewhere := span.elsewhere) is not None:
             text = fit(token_text(elsewhere.text, elsewhere.raw), 14).rstrip()
             percentage = percent(probability(elsewhere.logprob) or 0.0).strip()
             lines += self._in_lines([f"{scorer}'s top choice", f"{text} {percentage}"])
