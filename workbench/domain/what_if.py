@@ -5,6 +5,7 @@ can be reshaped; post-sampling logprobs are already reshaped.
 """
 
 from collections.abc import Sequence
+from itertools import islice
 from math import exp, fsum, log
 from typing import NamedTuple
 
@@ -79,30 +80,21 @@ def reshape(
 
 class _State:
     def __init__(self, logprobs: Sequence[float | None], top: int) -> None:
-        self.weights = [None if logprob is None else exp(min(logprob, 0.0)) for logprob in logprobs]
-        total = fsum(weight for weight in self.weights if weight is not None)
+        known = [(exp(min(logprob, 0.0)), -i) for i, logprob in enumerate(logprobs) if logprob is not None]
+        self.logprobs = logprobs
+        self.weights = {-index: weight for weight, index in sorted(known, reverse=True) if weight}
+        """Weights of the tokens that are not filtered out, by index, the most likely first."""
         # Listed probabilities are rounded; a tiny remainder is a rounding error.
-        self.remaining = remaining if (remaining := max(1 - total, 0.0)) > 1e-6 else 0.0
+        self.remaining = remaining if (remaining := 1 - fsum(self.weights.values())) > 1e-6 else 0.0
         self.top = top
         self.exact = True
 
-    def ranked(self) -> list[int]:
-        known = [(weight, -index) for index, weight in enumerate(self.weights) if weight]
-        return [-index for _, index in sorted(known, reverse=True)]
-
     def most_unlisted(self) -> float:
         """Return the upper bound of an unlisted token's weight."""
-        ranked = self.ranked()[: self.top]
-        return (self.weights[ranked[-1]] or 0.0) if ranked else 1.0
+        return [1.0, *islice(self.weights.values(), self.top)][-1]
 
     def total(self) -> float:
-        return fsum(weight for weight in self.weights if weight) + self.remaining
-
-    def cut(self, keep: set[int]) -> None:
-        self.weights = [
-            None if weight is None else (weight if index in keep else 0.0)
-            for index, weight in enumerate(self.weights)
-        ]
+        return fsum(self.weights.values()) + self.remaining
 
     def drop_remaining(self) -> None:
         self.remaining, self.exact = 0.0, True
@@ -113,45 +105,41 @@ class _State:
             return
         if temperature == 1:
             return
-        known = [weight for weight in self.weights if weight]
-        best, least = max(known, default=1.0), self.most_unlisted()
+        best, least = max(self.weights.values(), default=1.0), self.most_unlisted()
 
         def hot(weight: float) -> float:
-            return exp(min(log(weight) - log(best), 0.0) / temperature) if weight > 0 else 0.0
+            return exp(min(log(weight) - log(best), 0.0) / temperature)
 
-        self.weights = [None if weight is None else hot(weight) for weight in self.weights]
+        heated = ((index, hot(weight)) for index, weight in self.weights.items())
+        self.weights = {index: weight for index, weight in heated if weight}
         if self.remaining:
             # The fewest tokens that the remaining mass can consist of.
             count = min(max(self.remaining / least, 1.0), _LARGEST_VOCABULARY)
             self.remaining, self.exact = count * hot(self.remaining / count), False
 
     def keep_likeliest(self, count: int) -> None:
-        ranked = self.ranked()
-        self.cut(set(ranked[:count]))
-        if count <= self.top and count <= len(ranked):
+        if count <= min(self.top, len(self.weights)):
             self.drop_remaining()
         elif self.remaining:
             self.exact = False
+        self.weights = dict(islice(self.weights.items(), count))
 
     def keep_nucleus(self, mass: float) -> None:
         total = self.total()
-        reached, keep = 0.0, set[int]()
-        for index in self.ranked()[: self.top]:
-            keep.add(index)
-            reached += (self.weights[index] or 0.0) / total
+        reached = 0.0
+        for count, weight in enumerate(islice(self.weights.values(), self.top), 1):
+            reached += weight / total
             if reached >= mass:
-                self.cut(keep)
-                self.drop_remaining()
+                self.keep_likeliest(count)
                 return
         if self.remaining:
             self.remaining, self.exact = max(mass - reached, 0.0) * total, False
 
     def keep_near_best(self, fraction: float) -> None:
-        ranked = self.ranked()
-        if not ranked:
+        if not self.weights:
             return
-        least, most_unlisted = fraction * (self.weights[ranked[0]] or 0.0), self.most_unlisted()
-        self.cut({index for index in ranked if (self.weights[index] or 0.0) >= least})
+        least, most_unlisted = fraction * max(self.weights.values()), self.most_unlisted()
+        self.weights = {index: weight for index, weight in self.weights.items() if weight >= least}
         # After an inexact step, `remaining` is only an estimate, so it must not decide the cut.
         if most_unlisted < least or (self.exact and self.remaining < least):
             self.drop_remaining()
@@ -159,8 +147,9 @@ class _State:
             self.exact = False
 
     def result(self) -> Reshaped:
-        total = self.total()
-        if not total:
-            return Reshaped(tuple(self.weights), 0.0, self.exact)
-        probabilities = tuple(None if weight is None else weight / total for weight in self.weights)
-        return Reshaped(probabilities, self.remaining / total, self.exact)
+        total = self.total() or 1.0
+        probabilities = (
+            None if logprob is None else self.weights.get(index, 0.0) / total
+            for index, logprob in enumerate(self.logprobs)
+        )
+        return Reshaped(tuple(probabilities), self.remaining / total, self.exact)
