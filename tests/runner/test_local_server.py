@@ -23,7 +23,7 @@ from workbench.domain.run import Outcome, Run
 from workbench.runner.connections import Connections
 from workbench.runner.local_server import KEY_VARIABLE, Listening, LocalServer
 
-ENDPOINT = Endpoint(LOCAL, "http://127.0.0.1:1/v1", model="")
+ENDPOINT = Endpoint(LOCAL, "http://127.0.0.1:1/v1", model="", tokenizer=True)
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +58,7 @@ async def test_it_starts_on_the_first_run_with_a_random_key_and_ends_when_closed
     connections = Connections(environment)
     named = await connections.models(ENDPOINT)
     assert not connections.is_ready(ENDPOINT)
-    assert await connections.count_tokens(ENDPOINT, "Once upon a time") == 4
+    assert len(await connections.tokenize(ENDPOINT, "Once upon a time")) == 4
     (pid,) = children()
     assert environment[KEY_VARIABLE] not in " ".join(psutil.Process(pid).cmdline())
     assert connections.is_ready(ENDPOINT)
@@ -66,7 +66,7 @@ async def test_it_starts_on_the_first_run_with_a_random_key_and_ends_when_closed
     run = Run(Request(TextPrompt("Hello"), "", Parameters({"max_tokens": 1})), LOCAL)
     await connections.send(ENDPOINT, run)
     assert [run.sent["model"]] == named
-    assert await connections.count_tokens(ENDPOINT, "Once") == 1
+    assert len(await connections.tokenize(ENDPOINT, "Once")) == 1
     assert children() == [pid]
     await connections.aclose()
     assert not psutil.pid_exists(pid)

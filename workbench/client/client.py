@@ -179,11 +179,6 @@ class Client:
             return context_of_models(models, model)
         return None
 
-    async def count_tokens(self, endpoint: Endpoint, text: str) -> int:
-        """Return the number of tokens of a text, by llama.cpp's `/tokenize`. Raises EndpointError."""
-        url = normalise(endpoint.base_url).beside("tokenize")
-        return len(tokenized(await self._json(endpoint, "POST", url, {"content": text}), url))
-
     async def tokenize(
         self, endpoint: Endpoint, text: str, *, add_special: bool = False
     ) -> list[tuple[int, str]]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from workbench.chat.jinja_template import ChatRenderer, JinjaTemplate
@@ -25,17 +23,6 @@ _DEFAULT_MAX_TOKENS = 16
 """Default of `max_tokens` in the API."""
 _BYTES_A_TOKEN = 3
 """Estimated bytes per token without a tokenizer; low, so as to truncate too much and not too little."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """The context window of an endpoint, and how to truncate a prompt that exceeds it."""
-
-    size: int | None = None
-    """Tokens of prompt and answer together; None if unknown, so that nothing is truncated."""
-    when_full: WhenFull = WhenFull.REFUSE
-    count: Callable[[str], Awaitable[int]] | None = None
-    """Counts a prompt's tokens with the endpoint's tokenizer; None if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +113,11 @@ class Prompter:
         """
         can_be_asked = sending or not chat.template or self._connections.is_ready(endpoint)
         template = await self._found(chat, endpoint)
-        window = await self._window(chat, endpoint, model) if can_be_asked else _Window()
-        fitted = await self._fitted(conversation, template, parameters, window)
+        size = await self._context_size(chat, endpoint, model) if can_be_asked else None
+        fitted = None
+        if size is not None:
+            room = size - int(parameters.number("max_tokens", _DEFAULT_MAX_TOKENS))
+            fitted = await self._fitted(conversation, template, endpoint, room, chat.when_full)
         rendered = await self._renderer.render(template, fitted.conversation if fitted else conversation)
         stop = rendered.stop[: FIELDS["stop"].most] if parameters.get("stop") is None else ()
         if stop:
@@ -136,48 +126,47 @@ class Prompter:
         if rendered.bos and can_be_asked and await self._adds_bos(endpoint, rendered.bos):
             left_out, rendered = rendered.bos, rendered.without_bos()
         request = Request(TextPrompt(rendered.prompt), model, parameters)
-        return ChatRequest(request, rendered, stop, fitted, window.size, left_out)
+        return ChatRequest(request, rendered, stop, fitted, size, left_out)
 
     async def _fitted(
         self,
         conversation: Conversation,
         template: BuiltinTemplate | JinjaTemplate,
-        parameters: Parameters,
-        window: _Window,
+        endpoint: Endpoint,
+        room: int,
+        when_full: WhenFull,
     ) -> Fitted | None:
-        """Truncate the conversation to the context; None if the context or the token count is unknown."""
-        if window.size is None:
-            return None
-        room = window.size - int(parameters.number("max_tokens", _DEFAULT_MAX_TOKENS))
-        count = window.count
+        """Truncate the conversation to `room` tokens; None if the tokenizer cannot count them."""
 
         async def counted(shorter: Conversation) -> int:
             prompt = (await self._renderer.render(template, shorter)).prompt
-            if count is not None:
-                return await count(prompt)
+            if endpoint.tokenizer:
+                return len(await self._connections.tokenize(endpoint, prompt))
             return len(prompt.encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN + 1
 
         try:
-            fitted = await fit(conversation, room, counted, window.when_full)
+            fitted = await fit(conversation, room, counted, when_full)
         except EndpointError:
             return None
         except BadValueError:
-            if count is not None:
+            if endpoint.tokenizer:
                 raise
             # An estimated count must not refuse the prompt: the endpoint reports if it is too long.
             fitted = Fitted(conversation, await counted(conversation))
-        return replace(fitted, is_exact=count is not None)
+        return replace(fitted, is_exact=endpoint.tokenizer)
 
-    async def _window(self, chat: Chat, endpoint: Endpoint, model: str) -> _Window:
-        """Return the endpoint's context window, asking the endpoint if neither chat nor profile sets it."""
+    async def _context_size(self, chat: Chat, endpoint: Endpoint, model: str) -> int | None:
+        """Return the tokens of prompt and answer together, asking the endpoint if no setting has them.
+
+        None if they are unknown, so that nothing is truncated.
+        """
         size, name = chat.context or endpoint.context, endpoint.name
         is_needed = endpoint.tokenizer or chat.when_full is not WhenFull.REFUSE or self._is_shown
         if size is None and is_needed:
             if (name, model) not in self._contexts:
                 self._contexts[name, model] = await self._connections.context_size(endpoint, model)
             size = self._contexts[name, model]
-        count = partial(self._connections.count_tokens, endpoint) if endpoint.tokenizer else None
-        return _Window(size, chat.when_full, count)
+        return size
 
     async def _found(self, chat: Chat, endpoint: Endpoint) -> BuiltinTemplate | JinjaTemplate:
         key = (chat.template, chat.prefixes, "" if chat.template else endpoint.name)

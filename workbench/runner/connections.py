@@ -107,10 +107,6 @@ class Connections:
         """Return the text of token ids from the endpoint's tokenizer. Raises EndpointError or EngineError."""
         return await self._client.detokenize(await self._ready(endpoint), list(ids))
 
-    async def count_tokens(self, endpoint: Endpoint, text: str) -> int:
-        """Return the number of tokens of a text. Raises EndpointError or EngineError."""
-        return await self._client.count_tokens(await self._ready(endpoint), text)
-
     async def context_size(self, endpoint: Endpoint, model: str) -> int | None:
         """Return the context size in tokens, for prompt and answer; None if the endpoint does not report it.
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
+from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
 from math import isnan
 from time import perf_counter
-from typing import NamedTuple
 
 from workbench.client.client import Client
 from workbench.client.events import (
@@ -42,14 +41,6 @@ from workbench.runner.split_run import ChoiceAt, send_apart
 
 _BAD_KEY = 401
 _TOO_MANY = 429
-
-
-class _Refused(NamedTuple):
-    """A failed attempt that will be retried."""
-
-    status: Status
-    is_held: bool
-    """Whether the limiter delays the next attempt, together with all other requests."""
 
 
 class _Refusals:
@@ -122,31 +113,22 @@ class Sender:
 
     async def _exchange(self, whole: Run, run: Run, choice_at: ChoiceAt) -> None:
         """Send one request of the `whole` run until it is answered or no longer retried."""
-        recorder, refusals = (
-            Recorder(run, self._endpoint, choice_at),
-            _Refusals(self._endpoint.retries, self._limiter),
-        )
+        recorder = Recorder(run, self._endpoint, choice_at)
+        refusals = _Refusals(self._endpoint.retries, self._limiter)
         wire, self._wire = self._wire, None
+        seconds: float | None = 0.0
         try:
-            while True:
-                async with self._turn(again=refusals.count > 0) as turn:
+            while seconds is not None:
+                await asyncio.sleep(seconds)
+                is_retry, on_wait = refusals.count > 0, self._note_wait
+                limiter, limits = self._limiter, self._endpoint
+                async with limiter.turn(limits, self._batch, on_wait=on_wait, again=is_retry) as turn:
                     if self._first_sent is None:
                         self._first_sent, whole.started = perf_counter(), datetime.now(UTC)
-                    refused = await self._attempt(recorder, run, turn, refusals, wire)
-                if refused is None:
-                    return
-                self._on_status(refused.status)
-                if not refused.is_held:
-                    await asyncio.sleep(refused.status.seconds)
+                    seconds = await self._attempt(recorder, run, turn, refusals, wire)
         finally:
             # Only sets an outcome if the exchange was interrupted.
             recorder.stop()
-
-    def _turn(self, *, again: bool) -> AbstractAsyncContextManager[RequestSlot]:
-        if again:
-            # The retry's wait has already been reported.
-            return self._limiter.turn(self._endpoint, self._batch, again=True)
-        return self._limiter.turn(self._endpoint, self._batch, on_wait=self._note_wait)
 
     def _note_wait(self, seconds: float) -> None:
         detail = f"the endpoint asks to wait {show_seconds(seconds)}" if seconds else "waiting for its turn"
@@ -154,15 +136,17 @@ class Sender:
 
     async def _attempt(
         self, recorder: Recorder, run: Run, turn: RequestSlot, refusals: _Refusals, wire: WireLog | None
-    ) -> _Refused | None:
-        """Send the request once and record its answer; return the failure if it is to be retried."""
+    ) -> float | None:
+        """Send the request once and record its answer; return the seconds before a retry, None for none."""
         began = perf_counter()
         try:
             async with aclosing(self._client.stream(self._endpoint, run.request, wire=wire)) as events:
                 async for event in events:
                     if type(event) is not Delta:
-                        if isinstance(event, Error) and (refused := self._refused(event, refusals)):
-                            return refused
+                        if isinstance(event, Error):
+                            seconds = self._seconds_to_retry(event, refusals)
+                            if seconds is not None:
+                                return seconds
                         if isinstance(event, ResponseStarted):
                             self._limiter.answered(turn)
                         self._report(event)
@@ -171,8 +155,8 @@ class Sender:
             run.total = perf_counter() - began
         return None
 
-    def _refused(self, failed: Error, refusals: _Refusals) -> _Refused | None:
-        """Decide on a retry after a failed attempt; None if the request is not retried."""
+    def _seconds_to_retry(self, failed: Error, refusals: _Refusals) -> float | None:
+        """Return the seconds before a retry; 0 if the limiter delays it, None if there is none."""
         error = failed.error
         is_sent_again = refusals.may_repeat(failed)
         seconds = refusals.pause(error)
@@ -184,7 +168,8 @@ class Sender:
         detail = _reason(error)
         if error.retry_after is not None:
             detail += f"; the endpoint asks to wait {show_seconds(error.retry_after)}"
-        return _Refused(Status(Phase.RETRYING, detail, seconds, refusals.count), is_held)
+        self._on_status(Status(Phase.RETRYING, detail, seconds, refusals.count))
+        return 0.0 if is_held else seconds
 
     def _report(self, event: Event) -> None:
         match event:

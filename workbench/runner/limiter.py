@@ -63,9 +63,10 @@ class Limiter:
         """Wait until a request may be sent, within the concurrency and requests per minute of `limits`.
 
         `batch` is the id of a batch, empty for an interactive request. `again` marks a retry, which goes
-        before other requests of its batch.
+        before other requests of its batch, and whose wait is not reported again.
         """
-        slot = RequestSlot(limits, batch, again, on_wait, asyncio.get_running_loop().create_future())
+        report = (lambda seconds: None) if again else on_wait
+        slot = RequestSlot(limits, batch, again, report, asyncio.get_running_loop().create_future())
         self._queue(slot)
         try:
             await slot.admitted
